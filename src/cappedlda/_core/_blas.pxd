@@ -1,0 +1,13 @@
+"""Row-major BLAS for C-ordered blocks; the only door to scipy.linalg.cython_blas."""
+
+from cython cimport floating
+
+
+cdef void multiply(
+    const floating *X, const floating *W, floating *Z,
+    Py_ssize_t rows, Py_ssize_t inner, Py_ssize_t columns,
+) noexcept nogil
+
+cdef void add_gram(
+    const floating *X, floating *S, Py_ssize_t rows, Py_ssize_t columns, floating beta,
+) noexcept nogil
