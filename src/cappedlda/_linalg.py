@@ -1,0 +1,99 @@
+"""The small linear algebra of the solvers. LAPACK through SciPy; no data here."""
+
+import numpy as np
+from scipy import linalg
+
+# Eigenvalues below this share of the largest are rounding, not rank.
+RANK_CUTOFF = 1e-10
+
+
+def between_factor(centres, priors, scale):
+    """Return B of shape (n, c), columns sqrt(prior_i) (m_i - m) / scale."""
+    offsets = (centres - priors @ centres) / scale
+    return (offsets * np.sqrt(priors)[:, None]).T
+
+
+def rank_of(B):
+    """Return the numerical rank of B."""
+    values = linalg.svdvals(B, check_finite=False)
+    return int(np.sum(values > np.sqrt(RANK_CUTOFF) * values[0])) if values[0] > 0 else 0
+
+
+def solve_spd(A, B):
+    """Return A^{-1} B for a symmetric positive definite A, by Cholesky."""
+    try:
+        factor = linalg.cho_factor(A, lower=True, check_finite=False)
+    except linalg.LinAlgError as error:
+        raise linalg.LinAlgError(
+            "The weighted within-class scatter is not positive definite; increase `ridge`."
+        ) from error
+    return linalg.cho_solve(factor, B, check_finite=False)
+
+
+def pinv_psd(C):
+    """Return the pseudo-inverse of a small symmetric positive semi-definite matrix."""
+    values, vectors = linalg.eigh(C, check_finite=False)
+    keep = values > RANK_CUTOFF * max(values[-1], 0.0)
+    return (vectors[:, keep] / values[keep]) @ vectors[:, keep].T
+
+
+def constrained_minimiser(A, B, K):
+    """Return W minimising tr W'AW subject to W'B = K: A^{-1} B (B'A^{-1}B)^+ K'."""
+    Y = solve_spd(A, B)
+    return Y @ (pinv_psd(B.T @ Y) @ K.T)
+
+
+def leading_directions(A, B):
+    """Return all directions of B B' w = mu A w with mu > 0, best first, with W'AW = I."""
+    Y = solve_spd(A, B)
+    values, vectors = linalg.eigh(B.T @ Y, check_finite=False)
+    keep = np.flatnonzero(values > RANK_CUTOFF * values[-1])[::-1]
+    return Y @ (vectors[:, keep] / np.sqrt(values[keep]))
+
+
+def whitener(C):
+    """Return R with R'CR = I for a small symmetric C; directions of no variance stay small."""
+    values, vectors = linalg.eigh(C, check_finite=False)
+    if values[-1] <= 0.0:
+        return vectors
+    return vectors / np.sqrt(np.maximum(values, RANK_CUTOFF * values[-1]))
+
+
+def order_by_discrimination(C, images):
+    """Order the directions of an image space by how well they separate the classes.
+
+    Parameters
+    ----------
+    C : ndarray of shape (d, d)
+        Within-class covariance of the image.
+    images : ndarray of shape (d, c)
+        Images of the columns of B.
+
+    Returns
+    -------
+    V : ndarray of shape (d, d)
+        Change of coordinates with V'CV = I, best direction first.
+    values : ndarray of shape (d,)
+        Between-class variance of each direction.
+    """
+    R = whitener(C)
+    whitened = R.T @ images
+    values, vectors = linalg.eigh(whitened @ whitened.T, check_finite=False)
+    return R @ vectors[:, ::-1], np.maximum(values[::-1], 0.0)
+
+
+def fix_signs(W):
+    """Flip columns so that the entry of largest size is positive."""
+    largest = np.argmax(np.abs(W), axis=0)
+    signs = np.sign(W[largest, np.arange(W.shape[1])])
+    return W * np.where(signs == 0, 1.0, signs)
+
+
+def quietest_directions(A, B, count):
+    """Return `count` directions of least scatter A that do not see the class means (B'v = 0)."""
+    _, rank = B.shape[1], rank_of(B)
+    basis = linalg.qr(B, pivoting=True, check_finite=False)[0][:, rank:]
+    values, vectors = linalg.eigh(
+        basis.T @ A @ basis, subset_by_index=[0, count - 1], check_finite=False
+    )
+    return basis @ (vectors / np.sqrt(np.maximum(values, RANK_CUTOFF * values[-1])))

@@ -1,0 +1,91 @@
+"""Threads: how many, BLAS kept to one inside ours, and an ordered parallel map."""
+
+import threading
+from collections import deque
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from functools import cache
+from itertools import chain
+
+from joblib import cpu_count
+from threadpoolctl import ThreadpoolController
+
+
+def effective_n_jobs(n_jobs):
+    """Return the number of threads for `n_jobs`; negative values count back from all."""
+    available = cpu_count()
+    if n_jobs is None:
+        return available
+    if n_jobs == 0:
+        raise ValueError("n_jobs=0 means no thread at all; use None, a positive or a negative int.")
+    return n_jobs if n_jobs > 0 else max(1, available + 1 + n_jobs)
+
+
+@cache
+def _blas_libraries():
+    # Found once, at first use: looking through the loaded libraries takes milliseconds.
+    import scipy.linalg  # noqa: F401  (loads the BLAS that the kernels call)
+
+    return ThreadpoolController().select(user_api="blas")
+
+
+class _BlasGuard:
+    """Holds BLAS at one thread while anybody needs it; the last one out restores it.
+
+    The limit of OpenBLAS belongs to the whole process, so that two fits in two
+    Python threads must share one guard or the second would restore the first's limit.
+    """
+
+    def __init__(self):
+        self._lock = threading.Lock()
+        self._users = 0
+        self._limit = None
+
+    def enter(self):
+        with self._lock:
+            self._users += 1
+            if self._users == 1:
+                self._limit = _blas_libraries().limit(limits=1)
+
+    def leave(self):
+        with self._lock:
+            self._users -= 1
+            if self._users == 0:
+                self._limit.restore_original_limits()
+
+
+_guard = _BlasGuard()
+
+
+@contextmanager
+def single_threaded_blas():
+    """Keep BLAS at one thread in this process; nests, and is safe from several threads."""
+    _guard.enter()
+    try:
+        yield
+    finally:
+        _guard.leave()
+
+
+def ordered_map(function, items, n_jobs):
+    """Yield `function(item)` in order, with at most `n_jobs + 1` results waiting.
+
+    The order of the results, and so of any sum over them, does not depend on `n_jobs`.
+    """
+    items = iter(items)
+    head = [item for _, item in zip(range(2), items, strict=False)]
+    if n_jobs == 1 or len(head) < 2:
+        yield from map(function, chain(head, items))
+        return
+    pool = ThreadPoolExecutor(n_jobs)
+    try:
+        waiting = deque()
+        for item in chain(head, items):
+            waiting.append(pool.submit(function, item))
+            if len(waiting) > n_jobs:
+                yield waiting.popleft().result()
+        while waiting:
+            yield waiting.popleft().result()
+    finally:
+        # Also on an interrupt: nothing new starts, and no thread outlives the fit.
+        pool.shutdown(wait=True, cancel_futures=True)
