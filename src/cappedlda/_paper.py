@@ -1,0 +1,113 @@
+"""Algorithm 1 of the paper as published, with its failures reported instead of hidden."""
+
+import numpy as np
+
+from cappedlda import _linalg
+from cappedlda._epsilon import fence
+from cappedlda._passes import Query
+from cappedlda._solver import Frame, kept_covariance
+
+# Floor of the norms, relative to the median of the initial ones, and the ridge that
+# makes the pencil regular, relative to the mean of the diagonal of S1.
+FLOOR = 1e-3
+RIDGE = 1e-10
+
+
+class PaperIteration:
+    """Minimise f/g, the ratio of the capped l2,1-norms of W'H_w and W'H_b, as the paper does.
+
+    Each pass takes the finite eigenpairs of S1 w = lambda S2 w with the largest ratio,
+    S1 = sum_j F_j h_j h_j' and S2 = sum_i G_i b_i b_i'. One epsilon caps both norms. It
+    is in the units of the projected data, which the iteration itself changes. There is
+    no guarantee that the ratio falls or that the iteration settles.
+
+    Parameters
+    ----------
+    centres : ndarray of shape (c, n)
+        Class means.
+    class_weights : ndarray of shape (c,)
+    W : ndarray of shape (n, d)
+        Start; the paper takes the first columns of the identity.
+    epsilon : float or "auto"
+        "auto" is the fence on the initial distances.
+    tol : float
+        On the relative change of the ratio.
+    scale : {"s2", "unit", "maxabs"}
+        Length of the columns, on which the paper is silent: w'S2w = 1, w'w = 1, or
+        largest entry 1.
+    """
+
+    def __init__(self, centres, class_weights, W, epsilon, tol, scale="s2"):
+        total = class_weights.sum()
+        n_classes, n = centres.shape
+        self.frame = Frame(centres, np.ones(n), class_weights / total, n)
+        self.W = W
+        self.A = None
+        self.change = np.inf
+        self.objective_path = []
+        self._epsilon = epsilon
+        self._tol = tol
+        self._scale = scale
+        self._n_columns = W.shape[1]
+        self._H_b = np.sqrt(total) * self.frame.B
+        self.frame = self.frame.with_cap(np.inf, 0.0)
+
+    def begin(self, record):
+        """Set the floor, and an automatic cap, from the distances of the start."""
+        epsilon, median = fence(record.histogram)
+        epsilon = epsilon if self._epsilon == "auto" else self._epsilon
+        self.frame = self.frame.with_cap(epsilon, FLOOR * median)
+
+    def query(self, scatter=True):
+        """Return what the next pass should evaluate."""
+        frame = self.frame
+        return Query(
+            self.W, frame.centres, frame.scale, frame.caps, 1.0, frame.floor, scatter, sums=False
+        )
+
+    def advance(self, record):
+        """Move to the next projection; return a status once it is the last one."""
+        epsilon, floor = self.frame.epsilon, self.frame.floor
+        distances = np.sqrt(np.sum((self.W.T @ self._H_b) ** 2, axis=0) + floor**2)
+        ratio = record.objective / np.sum(np.minimum(distances, epsilon))
+        self.objective_path.append(ratio)
+        inside = distances <= epsilon
+        if not record.kept[:, 0].any():
+            return "all_capped"
+        if not inside.any():
+            return "saturated"
+        if len(self.objective_path) > 1:
+            self.change = abs(1.0 - ratio / self.objective_path[-2])
+            if self.change <= self._tol:
+                return self._ended()
+        self._step(record.scatter, self._H_b[:, inside] / np.sqrt(distances[inside]))
+        return None
+
+    def _step(self, S1, root_S2):
+        self.A = S1
+        S1[np.diag_indices_from(S1)] += RIDGE * np.trace(S1) / len(S1)
+        W = _linalg.leading_directions(S1, root_S2)[:, : self._n_columns]
+        if self._scale == "s2":
+            length = np.sqrt(np.sum((root_S2.T @ W) ** 2, axis=0))
+        elif self._scale == "unit":
+            length = np.sqrt(np.sum(W**2, axis=0))
+        else:
+            length = np.max(np.abs(W), axis=0)
+        self.W = W / length
+
+    def _ended(self):
+        return "converged" if self.W.shape[1] == self._n_columns else "rank_deficient"
+
+    def covariance(self, record, unbiased=False):
+        """Return the covariance of the kept images, just regular enough to be inverted."""
+        covariance = kept_covariance(record, unbiased)
+        ridge = RIDGE * max(np.trace(covariance), np.finfo(float).tiny)
+        return covariance + ridge * np.eye(len(covariance))
+
+    def finish(self, record):
+        """Do nothing: the path holds the ratio of the last projection already."""
+
+    def order(self, covariance, images):
+        """Return the columns as they are, and their between-class to within-class variance."""
+        within = np.maximum(np.diag(covariance), np.finfo(float).tiny)
+        return np.eye(len(within)), np.sum(images**2, axis=1) / within

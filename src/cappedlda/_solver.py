@@ -1,0 +1,345 @@
+"""The iteration: a pass over the data, a small problem, a better projection.
+
+There is one loop, `iterate`. What differs between methods is how a record becomes
+the next projection: `Majorizer` is the sound method of the library, `PaperIteration`
+the published Algorithm 1. Both see small matrices only.
+
+Symbols: W (n, r) projection in scaled features, B (n, c) scaled deviations of the
+class centres, K = W'B its fixed image, A = sum F_j h_j h_j' / N + gamma I.
+"""
+
+from collections import deque
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from cappedlda import _linalg
+from cappedlda._epsilon import fence
+from cappedlda._passes import Query
+
+# The frame is renewed while it is further off than this many times the tolerance, and
+# further off than the projection itself; at most so many times.
+DRIFT_TOLERANCE = 10.0
+MAX_RENEWALS = 20
+# Cap and gauge matter less than centres: they only move rows across a nearly empty fence
+# and reshape the metric.
+SHAPE_DRIFT = 0.1
+# Floor of the capped norm, relative to the median distance.
+FLOOR = 1e-2
+# Iterates that the acceleration combines.
+MEMORY = 4
+
+
+@dataclass(frozen=True)
+class Rule:
+    """How distances become weights, and what is renewed while the frame settles.
+
+    Attributes
+    ----------
+    q : float
+    epsilon : float or "auto"
+    ridge : float
+        Relative to the mean weighted within-class variance of the features.
+    renew_centres : bool
+    """
+
+    q: float = 1.0
+    epsilon: float | str = "auto"
+    ridge: float = 1e-4
+    renew_centres: bool = True
+
+
+@dataclass(frozen=True)
+class Frame:
+    """What stays fixed while the majorizing loop runs.
+
+    Attributes
+    ----------
+    centres : ndarray of shape (c, n)
+    scale : ndarray of shape (n,)
+        Unit of each feature.
+    priors : ndarray of shape (c,)
+    n_features : int
+        Number of raw features, of which the n coordinates may be a rotation.
+    epsilon : float
+        The cap of the distances.
+    caps : ndarray of shape (c,)
+        The cap of each class: epsilon, or inf for a class that is kept whole.
+    floor : float
+    gamma : float
+        The ridge.
+    K : ndarray of shape (r, c)
+        Where the projection sends the class centres.
+    """
+
+    centres: np.ndarray
+    scale: np.ndarray
+    priors: np.ndarray
+    n_features: int
+    epsilon: float = np.inf
+    caps: np.ndarray | None = None
+    floor: float = 0.0
+    gamma: float = 0.0
+    K: np.ndarray | None = None
+
+    def with_cap(self, epsilon, floor):
+        """Return the frame with one cap for all classes."""
+        return replace(
+            self, epsilon=epsilon, caps=np.full(len(self.centres), epsilon), floor=floor
+        )
+
+    @property
+    def kept_whole(self):
+        """Classes without a cap although there is one."""
+        return np.isinf(self.caps) & np.isfinite(self.epsilon)
+
+    @property
+    def B(self):
+        """Scaled deviations of the class centres, shape (n, c)."""
+        return _linalg.between_factor(self.centres, self.priors, self.scale)
+
+
+@dataclass
+class Trace:
+    """What the loop did: its status and one entry per pass."""
+
+    status: str = "max_iter"
+    n_iter: int = 0
+    n_passes: int = 0
+    change: float = np.inf
+    objective_path: list = field(default_factory=list)
+
+
+def iterate(rows, method, max_iter, report=None):
+    """Run passes until the method says how it ended, at most `max_iter` of them."""
+    trace = Trace(objective_path=method.objective_path)
+    while trace.n_iter < max_iter:
+        record = rows.run(method.query())
+        trace.n_iter += 1
+        status = method.advance(record)
+        if report is not None:
+            report(trace.n_iter, method, record)
+        if status is not None:
+            trace.status = status
+            break
+    trace.n_passes = trace.n_iter
+    trace.change = method.change
+    return trace
+
+
+class Majorizer:
+    """Minimise the capped norm of W'H subject to W'B = K, one closed-form step per pass.
+
+    A record renews the frame while that is further off than the projection: centres
+    (means of kept rows), gauge (kept rows get unit covariance), cap and floor. In a
+    fixed frame the objective
+
+        sum_j min(r(a_j)^(q/2), r(eps)^(q/2)) / N + gamma/2 ||W||^2,  r(t) = t^2 + floor^2
+
+    never rises: a step minimises a quadratic that touches it at W and lies above it,
+    and an accelerated step is taken only if the objective confirms it.
+
+    Parameters
+    ----------
+    frame : Frame
+        With K = None the start W only gives the first weights, not the gauge.
+    W : ndarray of shape (n, k)
+    min_kept : ndarray of shape (c,)
+        A class that keeps less weight is kept whole.
+    rule : Rule
+    tol : float
+        On the change of the projected rows, relative to their spread.
+
+    Attributes
+    ----------
+    A : ndarray of shape (n, n)
+        The last weighted scatter, with its ridge.
+    change : float
+        Size of the last step.
+    objective_path : list of float
+        Objective in the present frame.
+    """
+
+    def __init__(self, frame, W, min_kept, rule, tol):
+        self.frame = frame
+        self.W = W
+        self.A = None
+        self.rule = rule
+        self.change = np.inf
+        self.objective_path = []
+        self._min_kept = min_kept
+        self._tol = tol
+        self._n_renewals = 0
+        self._before = None
+        self._fallback = None
+        self._accelerator = Anderson(MEMORY)
+
+    def query(self, scatter=True):
+        """Return what the next pass should evaluate."""
+        frame = self.frame
+        return Query(
+            W=self.W / frame.scale[:, None],
+            centres=frame.centres,
+            scale=frame.scale,
+            caps=frame.caps,
+            q=self.rule.q,
+            floor=frame.floor,
+            scatter=scatter,
+            sums=scatter and self.rule.renew_centres,
+        )
+
+    def objective(self, record):
+        """Return the objective at W."""
+        return record.objective / record.weight + 0.5 * self.frame.gamma * np.sum(self.W**2)
+
+    def advance(self, record):
+        """Move to the next projection; return a status once it is the last one."""
+        drift = self._drift(record) if self._n_renewals else np.inf
+        if self._n_renewals == MAX_RENEWALS:
+            drift = 0.0
+        settled = drift <= DRIFT_TOLERANCE * self._tol
+        if not settled and drift > self.change or not self._n_renewals:
+            self._renew(record)
+            self._step(record.scatter / record.weight)
+            return None
+        return self._descend(record, settled)
+
+    def covariance(self, record, unbiased=False):
+        """Return the covariance of the kept images, with the ridge of features of unit scale."""
+        return kept_covariance(record, unbiased) + self.rule.ridge * (self.W.T @ self.W)
+
+    def finish(self, record):
+        """Note the objective of the last projection, from a pass that only projects."""
+        self.objective_path.append(self.objective(record))
+
+    def order(self, covariance, images):
+        """Return a change of coordinates of the image that puts the best direction first."""
+        return _linalg.order_by_discrimination(covariance, images)
+
+    def _drift(self, record):
+        """Return how far the frame is from the one that this record would make."""
+        if np.any(record.kept[:, 1] < self._min_kept):
+            return np.inf
+        epsilon, _ = self._cap(record)
+        cap = abs(epsilon / self.frame.epsilon - 1.0) if np.isfinite(epsilon) else 0.0
+        gauge = np.linalg.norm(self.covariance(record) - np.eye(self.W.shape[1]))
+        centres = 0.0
+        if self.rule.renew_centres:
+            moves = record.image_sums / record.kept[:, 1:]
+            centres = np.sqrt(np.max(np.sum(moves**2, axis=1)))
+        return max(centres, SHAPE_DRIFT * cap, SHAPE_DRIFT * gauge)
+
+    def _cap(self, record):
+        """Return the cap and the median distance that follow from a record."""
+        epsilon, median = fence(record.histogram)
+        if self.rule.epsilon != "auto":
+            return self.rule.epsilon, median
+        # What the ridge blurs is not far: the cap stays above it when classes have no spread.
+        return max(epsilon, np.sqrt(self.rule.ridge * np.sum(self.W**2))), median
+
+    def _renew(self, record):
+        """Make the frame anew from what the last pass kept."""
+        frame = self.frame
+        epsilon, median = self._cap(record)
+        whole = (record.kept[:, 1] < self._min_kept) | frame.kept_whole
+        centres = frame.centres
+        if self.rule.renew_centres:
+            weight = record.kept[:, 1:]
+            moves = np.divide(record.sums, weight, out=np.zeros_like(record.sums), where=weight > 0)
+            centres = centres + moves
+        mean_variance = np.trace(record.scatter) / (record.weight * frame.n_features)
+        if frame.K is not None:
+            self.W = self.W @ _linalg.whitener(self.covariance(record))
+        self.frame = replace(
+            frame,
+            centres=centres,
+            epsilon=epsilon,
+            caps=np.where(whole, np.inf, epsilon),
+            floor=FLOOR * (median or 1.0),
+            gamma=self.rule.ridge * (mean_variance or 1.0),
+        )
+        if frame.K is not None:
+            self.frame = replace(self.frame, K=self.W.T @ self.frame.B)
+        self.objective_path.clear()
+        self._accelerator.forget()
+        self._fallback = None
+        self._n_renewals += 1
+
+    def _step(self, scatter):
+        """Take the majorizing step and return an estimate of the error that remains."""
+        A = self.A = scatter
+        A[np.diag_indices_from(A)] += self.frame.gamma
+        B = self.frame.B
+        if self.frame.K is None:
+            self.W = _linalg.leading_directions(A, B)
+            self.frame = replace(self.frame, K=self.W.T @ B)
+            return np.inf
+        W = _linalg.constrained_minimiser(A, B, self.frame.K)
+        previous, step = self.change, W - self.W
+        self.change = np.sqrt(np.sum(step * (A @ step)) / np.sum(self.W * (A @ self.W)))
+        self._before, self.W = self.W, W
+        # A sequence that shrinks fast at a known rate is nearer its limit than its last step.
+        rate = self.change / previous if 0.0 < previous < np.inf else 1.0
+        return self.change * rate / (1.0 - rate) if rate < 0.5 else self.change
+
+    def _descend(self, record, settled):
+        objective = self.objective(record)
+        if self.objective_path and objective > self.objective_path[-1]:
+            return self._retreat()
+        self.objective_path.append(objective)
+        remaining = self._step(record.scatter / record.weight)
+        if remaining <= self._tol and settled:
+            return "converged"
+        self._fallback = self.W
+        self.W = self._accelerator.extrapolate(self._before, self.W)
+        return None
+
+    def _retreat(self):
+        """Leave a point that is worse than the one before it."""
+        if self._fallback is None:
+            # Even the plain step cannot improve: the descent has reached rounding.
+            self.W = self._before
+            return "converged"
+        self.W, self._fallback = self._fallback, None
+        self._accelerator.forget()
+        return None
+
+
+class Anderson:
+    """Anderson acceleration of a fixed-point map on matrices.
+
+    Affine combinations keep linear constraints, so W'B = K holds for the result too.
+    """
+
+    def __init__(self, memory):
+        self._points = deque(maxlen=memory)
+        self._residuals = deque(maxlen=memory)
+
+    def forget(self):
+        """Start afresh."""
+        self._points.clear()
+        self._residuals.clear()
+
+    def extrapolate(self, point, image):
+        """Return a better point than `image`, the image of `point`."""
+        self._points.append(image)
+        self._residuals.append((image - point).ravel())
+        if len(self._points) < 2:
+            return image
+        newest = self._residuals[-1]
+        differences = np.stack([newest - r for r in list(self._residuals)[:-1]], axis=1)
+        steps, *_ = np.linalg.lstsq(differences, newest, rcond=1e-8)
+        return image - sum(
+            s * (image - p) for s, p in zip(steps, list(self._points)[:-1], strict=True)
+        )
+
+
+def kept_covariance(record, unbiased=False):
+    """Return the pooled covariance of the kept images about the means of their classes."""
+    kept = record.kept[:, 1]
+    scale = np.divide(1.0, kept, out=np.zeros_like(kept), where=kept > 0)
+    between = (record.image_sums * scale[:, None]).T @ record.image_sums
+    total = kept.sum()
+    # One degree of freedom per class, but never more than half of them: weights may be small.
+    freedom = max(total - len(kept), 0.5 * total) if unbiased else total
+    return (record.image_scatter - between) / freedom

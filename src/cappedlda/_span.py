@@ -1,0 +1,67 @@
+"""The span of the data: with fewer rows than features all that matters happens in it."""
+
+from dataclasses import replace
+
+import numpy as np
+from scipy import linalg
+
+from cappedlda import _linalg
+from cappedlda._passes import ArrayRows
+from cappedlda._start import FirstLook
+
+
+class Span:
+    """Orthonormal coordinates of the space that the scaled rows span.
+
+    Rows, class means and the solution of the ridged problem lie in it, and lengths
+    are preserved, so that the problem in coordinates is the problem itself.
+
+    Parameters
+    ----------
+    X : ndarray of shape (N, n), N < n
+    look : FirstLook
+        Its centres and scale give the origin and the units.
+    """
+
+    def __init__(self, X, look):
+        self._origin = look.centres.mean(axis=0)
+        self._scale = look.scale
+        scaled = (X - self._origin) / self._scale
+        self._basis, triangle = linalg.qr(
+            scaled.T, mode="economic", overwrite_a=True, check_finite=False
+        )
+        self._coordinates = np.ascontiguousarray(triangle.T)
+
+    @property
+    def n_features(self):
+        """Number of raw features."""
+        return len(self._scale)
+
+    def rows(self, rows):
+        """Return the rows in coordinates."""
+        return ArrayRows(
+            self._coordinates, rows.codes, rows.n_classes, rows.sample_weight, rows.n_jobs
+        )
+
+    def look(self, look):
+        """Return a first look in coordinates, whose unit is 1 in every direction."""
+        centres = ((look.centres - self._origin) / self._scale) @ self._basis
+        return FirstLook(centres, np.ones(self._basis.shape[1]), look.kept)
+
+    def project(self, W):
+        """Return a projection of raw features (n, d) as one of coordinates (r, d)."""
+        return self._basis.T @ (W * self._scale[:, None])
+
+    def lift(self, W):
+        """Return a projection of coordinates (r, d) as one of raw features (n, d)."""
+        return (self._basis @ W) / self._scale[:, None]
+
+    def lift_solution(self, solution):
+        """Return a solution found in coordinates as one of raw features."""
+        return replace(
+            solution,
+            W=_linalg.fix_signs(self.lift(solution.W)),
+            extra=_linalg.fix_signs(self.lift(solution.extra)),
+            metric=self.lift(solution.metric),
+            centres=self._origin + (solution.centres @ self._basis.T) * self._scale,
+        )
