@@ -1,0 +1,123 @@
+"""What every discriminant of this library does once it is fitted: project and predict."""
+
+import numpy as np
+from scipy.special import expit, log_softmax, softmax
+from sklearn.base import (
+    BaseEstimator,
+    ClassifierMixin,
+    ClassNamePrefixFeaturesOutMixin,
+    TransformerMixin,
+)
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from cappedlda._validation import FLOATS
+
+
+class LinearDiscriminant(
+    ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClassifierMixin, BaseEstimator
+):
+    """Base of fitted discriminants: `scalings_`, `xbar_`, `coef_`, `intercept_`, `classes_`."""
+
+    def _set_rule(self, W, covariance):
+        """Set the linear rule of LDA in the image of W, whose kept rows have `covariance`."""
+        images = (self.means_ - self.xbar_) @ W
+        directions = np.linalg.solve(covariance, images.T)
+        coef = (W @ directions).T
+        intercept = -0.5 * np.sum(images * directions.T, axis=1) + np.log(self.priors_)
+        intercept = intercept - coef @ self.xbar_
+        if len(self.classes_) == 2:
+            coef = coef[1:] - coef[:1]
+            intercept = intercept[1:] - intercept[:1]
+        self.coef_ = coef
+        self.intercept_ = intercept
+
+    @property
+    def _n_features_out(self):
+        return self.scalings_.shape[1]
+
+    def _check_new(self, X):
+        check_is_fitted(self)
+        return validate_data(self, X, reset=False, dtype=FLOATS)
+
+    def transform(self, X):
+        """Project data onto the discriminant directions.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+
+        Returns
+        -------
+        Z : ndarray of shape (n_samples, n_components)
+        """
+        X = self._check_new(X)
+        return _affine(X, self.scalings_, -(self.xbar_ @ self.scalings_))
+
+    def decision_function(self, X):
+        """Return the discriminant score of each class.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+
+        Returns
+        -------
+        scores : ndarray of shape (n_samples,) or (n_samples, n_classes)
+            With two classes the score of the second against the first.
+        """
+        scores = _affine(self._check_new(X), self.coef_.T, self.intercept_)
+        return scores.ravel() if len(self.classes_) == 2 else scores
+
+    def predict(self, X):
+        """Predict the class of each row.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+
+        Returns
+        -------
+        y : ndarray of shape (n_samples,)
+        """
+        scores = self.decision_function(X)
+        codes = (scores > 0).astype(int) if scores.ndim == 1 else scores.argmax(axis=1)
+        return self.classes_[codes]
+
+    def predict_proba(self, X):
+        """Estimate the probability of each class.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+
+        Returns
+        -------
+        p : ndarray of shape (n_samples, n_classes)
+        """
+        scores = self.decision_function(X)
+        if scores.ndim == 1:
+            return np.column_stack([expit(-scores), expit(scores)])
+        return softmax(scores, axis=1)
+
+    def predict_log_proba(self, X):
+        """Estimate the logarithm of the probability of each class.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+
+        Returns
+        -------
+        log_p : ndarray of shape (n_samples, n_classes)
+        """
+        scores = self.decision_function(X)
+        if scores.ndim == 1:
+            scores = np.column_stack([np.zeros_like(scores), scores])
+        return log_softmax(scores, axis=1)
+
+
+def _affine(X, W, offset):
+    """Return X W + offset in the precision of X, without a copy of X."""
+    result = X @ W.astype(X.dtype, copy=False)
+    result += offset.astype(X.dtype, copy=False)
+    return result

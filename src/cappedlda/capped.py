@@ -1,0 +1,341 @@
+"""CappedLDA: linear discriminant analysis for dirty data."""
+
+import time
+import warnings
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils.validation import column_or_1d
+
+from cappedlda._base import LinearDiscriminant
+from cappedlda._fit import fit_as_published, fit_majorized
+from cappedlda._passes import ArrayRows
+from cappedlda._solver import Rule
+from cappedlda._threads import effective_n_jobs, single_threaded_blas
+from cappedlda._validation import (
+    check_choice,
+    check_count,
+    check_epsilon,
+    check_priors,
+    check_real,
+    check_start,
+    check_training_data,
+    check_weights,
+)
+
+_REMEDIES = {
+    "max_iter": "The projection still changed by {change:.1e} (tol={tol:.1e}) after {n_iter} "
+    "passes; increase max_iter or tol.",
+    "saturated": "epsilon={epsilon:.3g} is below the distance of every class mean, so that no "
+    "between-class term is left; increase epsilon, or use solver='mm'.",
+    "all_capped": "epsilon={epsilon:.3g} is below the distance of every sample, so that none is "
+    "left; increase epsilon.",
+    "rank_deficient": "Only {rank} of {wanted} directions separate the classes; decrease "
+    "n_components.",
+}
+
+
+class CappedLDA(LinearDiscriminant):
+    """Robust linear discriminant analysis with a capped norm.
+
+    Rows that lie too far from the centre of their class in the discriminant space are
+    found and left out while the directions are computed. On clean data it is linear
+    discriminant analysis; on dirty data it is nearly what that would be without the dirt.
+
+    Parameters
+    ----------
+    n_components : int, default=None
+        Number of directions, up to n_features. None takes all supervised ones,
+        min(n_classes - 1, n_features). Columns are nested: fewer are the first ones of
+        more. Directions beyond the supervised ones are those of least scatter that do
+        not see the classes at all.
+    epsilon : "auto" or float, default="auto"
+        Largest distance of a row that counts, in robust within-class standard deviations
+        of the projected data. "auto" takes a fence on the distances that up to half of the
+        rows cannot move; inf caps nothing. With ``solver="paper"`` it is in the paper's
+        own units and caps the class means too.
+    q : float, default=1.0
+        Exponent of the capped l_{2,q} norm, 0 < q <= 2. 1 is the paper's norm, 2 is
+        trimmed linear discriminant analysis. Not used by ``solver="paper"``.
+    solver : {"mm", "paper"}, default="mm"
+        "mm" never increases its objective. "paper" is Algorithm 1 as published, for
+        comparison; it may fail, and `status_` says how.
+    centers : {"kept", "mean"}, default="kept"
+        Class centres: the means of the kept rows, or of all rows.
+    start : {"robust", "lda", "identity"} or array of shape (n_features, directions), \
+default="robust"
+        Where the iteration starts. ``solver="paper"`` starts from the identity unless an
+        array is given.
+    ridge : float, default=1e-4
+        Ridge relative to the mean within-class variance of the scaled features.
+    priors : array-like of shape (n_classes,), default=None
+        Class probabilities; None takes the shares of the training data.
+    max_iter : int, default=100
+        Largest number of iterations on all rows.
+    tol : float, default=1e-4
+        The iteration ends when the projected rows change by less than this share of
+        their spread (``solver="paper"``: the ratio by less than a hundredth of it).
+    n_jobs : int, default=None
+        Threads; None uses as many as the process may. The result is the same bit for bit.
+    random_state : int, RandomState instance or None, default=None
+        Chooses the sample of rows that large data are first fitted on. None is a fixed
+        choice: the same data give the same result.
+    verbose : int, default=0
+        1 prints one line per pass.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+    priors_ : ndarray of shape (n_classes,)
+    means_ : ndarray of shape (n_classes, n_features)
+        Class centres.
+    xbar_ : ndarray of shape (n_features,)
+        Overall centre, the mean of `means_` weighted by `priors_`.
+    scalings_ : ndarray of shape (n_features, n_components)
+        Discriminant directions, best first.
+    explained_variance_ratio_ : ndarray of shape (n_components,)
+        Share of the between-class variance along each direction.
+    coef_ : ndarray of shape (n_classes, n_features) or (1, n_features)
+    intercept_ : ndarray of shape (n_classes,) or (1,)
+    epsilon_ : float
+        The cap.
+    weights_ : ndarray of shape (n_samples,)
+        Weight of each training row in the within-class scatter, 0 beyond the cap.
+    distances_ : ndarray of shape (n_samples,)
+        Projected distance of each training row from the centre of its class.
+    outliers_ : ndarray of shape (n_samples,), bool
+        Training rows beyond the cap.
+    objective_path_ : ndarray of shape (n_evaluations,)
+        Objective since centres and cap were frozen; it never rises (``solver="mm"``).
+    n_iter_ : int
+    n_passes_ : int
+        Passes over all rows.
+    status_ : {"converged", "max_iter", "saturated", "all_capped", "rank_deficient"}
+    n_features_in_ : int
+    feature_names_in_ : ndarray of shape (n_features,)
+
+    See Also
+    --------
+    sklearn.discriminant_analysis.LinearDiscriminantAnalysis : The classical method.
+
+    References
+    ----------
+    .. [1] J. Liu, X. Xiong, P.-W. Ren, D. Zhao, C.-N. Li, Y.-H. Shao, "Capped norm linear
+       discriminant analysis and its applications", Applied Intelligence, 2022.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.datasets import load_wine
+    >>> from cappedlda import CappedLDA
+    >>> X, y = load_wine(return_X_y=True)
+    >>> X[::20] *= -5.0  # spoil every twentieth row
+    >>> lda = CappedLDA().fit(X, y)
+    >>> np.flatnonzero(lda.outliers_)
+    array([  0,  20,  40,  60,  80, 100, 120, 140, 160])
+    >>> lda.transform(X).shape
+    (178, 2)
+    """
+
+    def __init__(
+        self,
+        n_components=None,
+        *,
+        epsilon="auto",
+        q=1.0,
+        solver="mm",
+        centers="kept",
+        start="robust",
+        ridge=1e-4,
+        priors=None,
+        max_iter=100,
+        tol=1e-4,
+        n_jobs=None,
+        random_state=None,
+        verbose=0,
+    ):
+        self.n_components = n_components
+        self.epsilon = epsilon
+        self.q = q
+        self.solver = solver
+        self.centers = centers
+        self.start = start
+        self.ridge = ridge
+        self.priors = priors
+        self.max_iter = max_iter
+        self.tol = tol
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def fit(self, X, y, sample_weight=None):
+        """Find the discriminant directions and the rows that do not belong.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,)
+            Class labels.
+        sample_weight : array-like of shape (n_samples,), default=None
+            A row of weight k counts as k rows.
+
+        Returns
+        -------
+        self : CappedLDA
+        """
+        self._check_parameters()
+        X, codes, classes = check_training_data(self, X, y)
+        weights = check_weights(sample_weight, X, codes, classes)
+        n_directions = min(len(classes) - 1, X.shape[1])
+        n_components = self._check_n_components(n_directions, X.shape[1])
+        n_start = n_components if self.solver == "paper" else n_directions
+        start = check_start(self.start, (X.shape[1], n_start))
+        priors = check_priors(self.priors, len(classes))
+        if priors is None:
+            priors = np.bincount(codes, weights) / (len(X) if weights is None else weights.sum())
+        rows = ArrayRows(X, codes, len(classes), weights, effective_n_jobs(self.n_jobs))
+        epsilon = self.epsilon if isinstance(self.epsilon, str) else float(self.epsilon)
+        report = _Report() if self.verbose else None
+        with single_threaded_blas():
+            if self.solver == "mm":
+                solution = fit_majorized(
+                    rows,
+                    Rule(float(self.q), epsilon, self.ridge, self.centers == "kept"),
+                    priors=priors,
+                    start=start,
+                    n_components=n_components,
+                    tol=self.tol,
+                    max_iter=self.max_iter,
+                    seed=self.random_state,
+                    report=report,
+                )
+            else:
+                solution = fit_as_published(
+                    rows,
+                    epsilon=epsilon,
+                    start=start,
+                    n_components=n_components,
+                    tol=0.01 * self.tol,
+                    max_iter=self.max_iter,
+                    report=report,
+                )
+        self.classes_ = classes
+        self.priors_ = priors
+        self._store(solution, n_components, min(n_components, n_directions))
+        return self
+
+    def _check_parameters(self):
+        check_choice("solver", self.solver, ("mm", "paper"))
+        check_choice("centers", self.centers, ("kept", "mean"))
+        check_epsilon(self.epsilon)
+        check_real("q", self.q, 0.0, 2.0, "use 0 < q <= 2")
+        check_real("ridge", self.ridge, 0.0, np.finfo(float).max, "use a small positive number")
+        check_real("tol", self.tol, 0.0, np.finfo(float).max, "use a small positive number")
+        check_count("max_iter", self.max_iter, 1, np.inf, "use a positive integer")
+
+    def _check_n_components(self, n_directions, n_features):
+        if self.n_components is None:
+            return n_directions
+        advice = f"use None or an integer from 1 to n_features={n_features}"
+        check_count("n_components", self.n_components, 1, n_features, advice)
+        return self.n_components
+
+    def _store(self, solution, n_components, n_supervised):
+        trace = solution.trace
+        self.means_ = solution.centres
+        self.xbar_ = self.priors_ @ solution.centres
+        scalings = np.hstack([solution.W, solution.extra])
+        self.scalings_ = scalings[:, :n_components]
+        strengths = np.append(solution.strengths, np.zeros(solution.extra.shape[1]))
+        total = max(strengths.sum(), np.finfo(float).tiny)
+        self.explained_variance_ratio_ = strengths[:n_components] / total
+        self.epsilon_ = float(solution.epsilon)
+        self.weights_ = solution.weights
+        self.distances_ = solution.distances
+        self.outliers_ = solution.outliers
+        self.objective_path_ = np.array(trace.objective_path)
+        self.n_iter_ = trace.n_iter
+        self.n_passes_ = trace.n_passes
+        self.status_ = trace.status
+        self._metric = solution.metric
+        self._set_rule(solution.W, solution.covariance)
+        if self.status_ == "converged" and solution.W.shape[1] < n_supervised:
+            self.status_ = "rank_deficient"
+        self._warn(solution, n_supervised)
+
+    def _warn(self, solution, n_supervised):
+        if self.status_ != "converged":
+            message = _REMEDIES[self.status_].format(
+                change=solution.trace.change,
+                tol=self.tol,
+                n_iter=self.n_iter_,
+                epsilon=self.epsilon_,
+                rank=solution.W.shape[1],
+                wanted=n_supervised,
+            )
+            warnings.warn(f"{self.status_}: {message}", ConvergenceWarning, stacklevel=3)
+        if solution.kept_whole.any():
+            names = list(self.classes_[solution.kept_whole])
+            warnings.warn(
+                f"The cap would have removed the classes {names}; all their rows are kept.",
+                UserWarning,
+                stacklevel=3,
+            )
+
+    def outlyingness(self, X, y=None):
+        """Measure how far rows lie from the classes.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,), default=None
+            Class of each row, if known.
+
+        Returns
+        -------
+        ratio : ndarray of shape (n_samples,)
+            Projected distance over `epsilon_` from the centre of the class in `y`, or
+            without `y` of the nearest class. Above 1 a row would be rejected.
+        """
+        X = self._check_new(X)
+        images = _project(X, self._metric)
+        centres = self.means_ @ self._metric
+        if y is not None:
+            codes = self._codes(y, len(X))
+            distances = np.linalg.norm(images - centres[codes], axis=1)
+        else:
+            distances = np.min(
+                [np.linalg.norm(images - centre, axis=1) for centre in centres], axis=0
+            )
+        return distances / self.epsilon_
+
+    def _codes(self, y, n_rows):
+        y = column_or_1d(y)
+        if len(y) != n_rows:
+            raise ValueError(f"X has {n_rows} rows and y has {len(y)}; give one label per row.")
+        unknown = sorted(set(np.unique(y)) - set(self.classes_))
+        if unknown:
+            raise ValueError(
+                f"y has labels {unknown} that were not in the training data; "
+                f"known are {list(self.classes_)}."
+            )
+        return np.searchsorted(self.classes_, y)
+
+
+def _project(X, W):
+    return X @ W.astype(X.dtype, copy=False)
+
+
+class _Report:
+    """Prints one line per pass."""
+
+    def __init__(self):
+        self._start = time.perf_counter()
+
+    def __call__(self, n_iter, method, record):
+        kept = record.kept[:, 1].sum() / record.weight
+        objective = f"{method.objective_path[-1]:.6e}" if method.objective_path else "settling"
+        print(
+            f"pass {n_iter:3d}  objective {objective:>12}  kept {kept:7.2%}  "
+            f"change {method.change:8.1e}  time {time.perf_counter() - self._start:7.2f} s"
+        )
