@@ -6,6 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import cache
 from itertools import chain
+from numbers import Integral
 
 from joblib import cpu_count
 from threadpoolctl import ThreadpoolController
@@ -16,6 +17,8 @@ def effective_n_jobs(n_jobs):
     available = cpu_count()
     if n_jobs is None:
         return available
+    if not isinstance(n_jobs, Integral) or isinstance(n_jobs, bool):
+        raise TypeError(f"n_jobs={n_jobs!r} must be an integer or None.")
     if n_jobs == 0:
         raise ValueError("n_jobs=0 means no thread at all; use None, a positive or a negative int.")
     return n_jobs if n_jobs > 0 else max(1, available + 1 + n_jobs)
@@ -26,7 +29,15 @@ def _blas_libraries():
     # Found once, at first use: looking through the loaded libraries takes milliseconds.
     import scipy.linalg  # noqa: F401  (loads the BLAS that the kernels call)
 
-    return ThreadpoolController().select(user_api="blas")
+    return ThreadpoolController().select(user_api="blas").lib_controllers
+
+
+def _release_control(library):
+    # Since threadpoolctl 3.8 only the thread that set a limit may change it, until it
+    # is told to let go. The last user of the guard need not be the first.
+    release = getattr(library, "clear_controlling_thread", None)
+    if release is not None:
+        release(force=True)
 
 
 class _BlasGuard:
@@ -39,19 +50,25 @@ class _BlasGuard:
     def __init__(self):
         self._lock = threading.Lock()
         self._users = 0
-        self._limit = None
+        self._limited = []
 
     def enter(self):
         with self._lock:
             self._users += 1
             if self._users == 1:
-                self._limit = _blas_libraries().limit(limits=1)
+                threads = [(library, library.get_num_threads()) for library in _blas_libraries()]
+                self._limited = [(library, n) for library, n in threads if n is not None and n > 1]
+                for library, _ in self._limited:
+                    library.set_num_threads(1)
 
     def leave(self):
         with self._lock:
             self._users -= 1
             if self._users == 0:
-                self._limit.restore_original_limits()
+                for library, n in self._limited:
+                    _release_control(library)
+                    library.set_num_threads(n)
+                    _release_control(library)
 
 
 _guard = _BlasGuard()

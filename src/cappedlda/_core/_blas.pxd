@@ -3,11 +3,12 @@
 from cython cimport floating
 
 
-cdef void multiply(
+cdef void add_product(
     const floating *X, const floating *W, floating *Z,
     Py_ssize_t rows, Py_ssize_t inner, Py_ssize_t columns,
 ) noexcept nogil
 
 cdef void add_gram(
-    const floating *X, floating *S, Py_ssize_t rows, Py_ssize_t columns, floating beta,
+    const floating *X, floating *S, Py_ssize_t rows, Py_ssize_t columns, Py_ssize_t lds,
+    floating beta,
 ) noexcept nogil

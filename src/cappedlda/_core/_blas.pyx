@@ -11,31 +11,35 @@ from scipy.linalg.cython_blas cimport dgemm, dsyrk, sgemm, ssyrk
 include "cappedlda/_core/_blas_int.pxi"
 
 
-cdef void multiply(
+cdef void add_product(
     const floating *X, const floating *W, floating *Z,
     Py_ssize_t rows, Py_ssize_t inner, Py_ssize_t columns,
 ) noexcept nogil:
-    """Z = X W for X (rows, inner), W (inner, columns)."""
+    """Z += X W for X (rows, inner), W (inner, columns)."""
     cdef:
         blas_int m = <blas_int> columns, n = <blas_int> rows, k = <blas_int> inner
         char no = b"N"
-        floating one = 1, zero = 0
+        floating one = 1
     if floating is double:
-        dgemm(&no, &no, &m, &n, &k, &one, <double *> W, &m, <double *> X, &k, &zero, Z, &m)
+        dgemm(&no, &no, &m, &n, &k, &one, <double *> W, &m, <double *> X, &k, &one, Z, &m)
     else:
-        sgemm(&no, &no, &m, &n, &k, &one, <float *> W, &m, <float *> X, &k, &zero, Z, &m)
+        sgemm(&no, &no, &m, &n, &k, &one, <float *> W, &m, <float *> X, &k, &one, Z, &m)
 
 
 cdef void add_gram(
-    const floating *X, floating *S, Py_ssize_t rows, Py_ssize_t columns, floating beta,
+    const floating *X, floating *S, Py_ssize_t rows, Py_ssize_t columns, Py_ssize_t lds,
+    floating beta,
 ) noexcept nogil:
-    """S = beta S + X'X for X (rows, columns); only the upper triangle of S is touched."""
+    """S = beta S + X'X for X (rows, columns); only the upper triangle of S is touched.
+
+    Rows of S are `lds` numbers apart.
+    """
     cdef:
-        blas_int n = <blas_int> columns, k = <blas_int> rows
+        blas_int n = <blas_int> columns, k = <blas_int> rows, ld = <blas_int> lds
         char lower = b"L"  # the upper triangle of a C-ordered array, as BLAS sees it
         char no = b"N"
         floating one = 1
     if floating is double:
-        dsyrk(&lower, &no, &n, &k, &one, <double *> X, &n, &beta, S, &n)
+        dsyrk(&lower, &no, &n, &k, &one, <double *> X, &n, &beta, S, &ld)
     else:
-        ssyrk(&lower, &no, &n, &k, &one, <float *> X, &n, &beta, S, &n)
+        ssyrk(&lower, &no, &n, &k, &one, <float *> X, &n, &beta, S, &ld)

@@ -1,155 +1,479 @@
 """The pass over the data, block by block.
 
 For row j of class i: image z_j = W'x_j - W'm_i, distance a_j = ||z_j||,
-r = a_j^2 + floor^2. A row is kept while a_j^2 <= caps[i]; a kept row has weight
+r = a_j^2 + floor^2. A row is kept while a_j <= cap_i; a kept row has weight
 F_j = q r^(q/2-1) and adds F_j h_j h_j' to the scatter, h_j = (x_j - m_i) / scale.
 
-Every function adds into the sums it is given, so that the rows may be cut anywhere.
-Rows are C-ordered float32 or float64 and may be read-only; float32 rows are
-multiplied in float32 and summed over panels in float64. An output of length zero
-is not wanted and not computed. Nothing is checked here.
+The slab is read once, in blocks that stay in cache: the rows of a block are projected,
+their distances turned into weights, and the kept rows packed, centred and scaled, into
+a panel; a full panel is added to the scatter. Every function adds into the sums it is
+given, so that rows may be cut anywhere. Rows are C-ordered float32 or float64 and may
+be read-only; float32 rows are multiplied in float32 and summed in float64. An output
+of length zero is not wanted and not computed. Nothing is checked here.
 """
 
-from cython cimport floating
-from libc.math cimport INFINITY, isfinite, pow, sqrt
-from libc.stdint cimport int32_t, int64_t
+from libc.float cimport DBL_MAX
+from libc.math cimport pow, sqrt
+from libc.stdint cimport int64_t
+from libc.stdlib cimport calloc, free
 from libc.string cimport memcpy
 
-from cappedlda._core._blas cimport add_gram, multiply
+include "cappedlda/_core/_products.pxi"
 
 # Bins of the distance histogram are spaced like floating-point numbers: each power
-# of two is cut in 2^MANTISSA_BITS equal bins, so a bin is at most 1/128 of its value.
+# of two is cut in 2^MANTISSA_BITS equal bins, so a bin is at most 1/32 of its value.
 cdef enum:
-    MANTISSA_BITS = 7
+    MANTISSA_BITS = 5
     LOWEST_EXPONENT = -20
-    HIGHEST_EXPONENT = 20
-    N_BINS = (HIGHEST_EXPONENT - LOWEST_EXPONENT) * (1 << MANTISSA_BITS) + 2
-    BLOCK_ROWS = 128
+    OCTAVES = 40
+    N_BINS = OCTAVES * (1 << MANTISSA_BITS) + 2
+    FRACTION_BITS = 52 - MANTISSA_BITS
+    FIRST_BIN = (1023 + LOWEST_EXPONENT) * (1 << MANTISSA_BITS)
 
 HISTOGRAM_BINS = N_BINS
 HISTOGRAM_MANTISSA_BITS = MANTISSA_BITS
 HISTOGRAM_LOWEST_EXPONENT = LOWEST_EXPONENT
+HAS_TILES = bool(HAVE_TILES)
+
+# Sizes, by measurement with 32 KiB of L1 and 512 KiB of L2: a block is half of L2. A
+# float64 panel of 128 rows keeps two slivers in L1; for many features it is the result
+# that must not be read too often, and for float32, whose tiles are widened, always.
+cdef enum:
+    BLOCK_BYTES = 1 << 18
+    MAX_BLOCK_ROWS = 128
+    MIN_BLOCK_ROWS = 32
+    SHORT_PANEL = 128
+    LONG_PANEL = 512
+    SHORT_PANEL_COLUMNS = 400
 
 
-cdef inline double capped_weight(double r, double q) noexcept nogil:
-    """F = q r^(q/2-1) of a kept row."""
-    if q == 1.0:
-        return 1.0 / sqrt(r)
-    if q == 2.0:
-        return 2.0
-    return q * pow(r, 0.5 * q - 1.0)
+# ------------------------------------------------------- distances and weights
 
-
-cdef inline double loss(double r, double q) noexcept nogil:
-    """r^(q/2)."""
-    if q == 1.0:
-        return sqrt(r)
-    if q == 2.0:
-        return r
-    return pow(r, 0.5 * q)
-
-
-cdef inline void deposit(double *histogram, double distance, double weight) noexcept nogil:
-    """Split weight between the two bins around distance, so that quantiles are continuous."""
-    cdef:
-        int64_t bits, first = (<int64_t> (1023 + LOWEST_EXPONENT)) << MANTISSA_BITS
-        int64_t below
-        double fraction
-        int shift = 52 - MANTISSA_BITS
-    memcpy(&bits, &distance, sizeof(bits))
-    below = (bits >> shift) - first
-    if below < 0:
-        histogram[0] += weight
-    elif below >= N_BINS - 1:
-        histogram[N_BINS - 1] += weight
-    else:
-        fraction = <double> (bits & (((<int64_t> 1) << shift) - 1)) / <double> ((<int64_t> 1) << shift)
-        histogram[below] += weight * (1.0 - fraction)
-        histogram[below + 1] += weight * fraction
-
-
-cdef void squared_distances(
-    const floating *X, const int32_t *codes, const floating *W, const double *images,
-    floating *Z, double *squares, Py_ssize_t rows, Py_ssize_t n, Py_ssize_t d,
+cdef void square_norms(
+    const floating *Z, Py_ssize_t rows, Py_ssize_t ldz, double *squares,
 ) noexcept nogil:
-    """Z = X W - images[codes] and its squared row norms, for one block."""
-    cdef:
-        Py_ssize_t j, k
-        double total
-        floating *z
-        const double *image
-    multiply(X, W, Z, rows, n, d)
+    """Squared row norms by four independent sums, which share a vector."""
+    cdef Py_ssize_t j, v
+    cdef double s0, s1, s2, s3
     for j in range(rows):
-        z = Z + j * d
-        image = images + codes[j] * d
-        total = 0.0
-        for k in range(d):
-            z[k] = <floating> (z[k] - image[k])
-            total += <double> z[k] * z[k]
-        squares[j] = total
+        s0 = s1 = s2 = s3 = 0
+        v = 0
+        while v < ldz:
+            s0 += <double> Z[v] * Z[v]
+            s1 += <double> Z[v + 1] * Z[v + 1]
+            s2 += <double> Z[v + 2] * Z[v + 2]
+            s3 += <double> Z[v + 3] * Z[v + 3]
+            v += 4
+        squares[j] = (s0 + s1) + (s2 + s3)
+        Z += ldz
+
+
+cdef void powers(
+    const double *squares, Py_ssize_t rows, double q, double floor, double *loss, double *weights,
+) noexcept nogil:
+    """loss = r^(q/2) and weight q r^(q/2-1) of uncapped rows; loops without a branch."""
+    cdef Py_ssize_t j
+    cdef double r, mu2 = floor * floor
+    if q == 1.0:
+        for j in range(rows):
+            r = sqrt(squares[j] + mu2)
+            loss[j] = r
+            weights[j] = 1.0 / r
+    elif q == 2.0:
+        for j in range(rows):
+            loss[j] = squares[j] + mu2
+            weights[j] = 2.0
+    else:
+        for j in range(rows):
+            r = pow(squares[j] + mu2, 0.5 * q - 1.0)
+            loss[j] = r * (squares[j] + mu2)
+            weights[j] = q * r
+
+
+cdef void roots(double *weights, const double *sample_weight, Py_ssize_t rows) noexcept nogil:
+    """Turn weights into what a packed row is multiplied by, the root of w F."""
+    cdef Py_ssize_t j
+    if sample_weight == NULL:
+        for j in range(rows):
+            weights[j] = sqrt(weights[j])
+    else:
+        for j in range(rows):
+            weights[j] = sqrt(sample_weight[j] * weights[j])
+
+
+cdef Py_ssize_t keep(
+    const double *squares, const int32_t *codes, const double *sample_weight,
+    const double *loss, const double *caps, const double *cap_losses, Py_ssize_t rows,
+    double *kept, double *objective, Py_ssize_t *not_finite, int32_t *chosen,
+) noexcept nogil:
+    """List the kept rows of a block; add to their tallies and to the objective."""
+    cdef Py_ssize_t j, i, count = 0
+    cdef double weight = 1.0, total = 0.0
+    cdef bint inside
+    for j in range(rows):
+        i = codes[j]
+        if sample_weight != NULL:
+            weight = sample_weight[j]
+        inside = squares[j] <= caps[i] and weight > 0.0
+        chosen[count] = <int32_t> j
+        count += inside
+        not_finite[0] += not (squares[j] <= DBL_MAX)
+        if inside:
+            total += weight * loss[j]
+            kept[2 * i] += 1.0
+            kept[2 * i + 1] += weight
+        elif weight > 0.0:  # a cap, and so its loss, may be infinite
+            total += weight * cap_losses[i]
+    objective[0] += total
+    return count
+
+
+cdef void deposit(
+    const double *distances, const int32_t *codes, const double *sample_weight, Py_ssize_t rows,
+    double *histograms,
+) noexcept nogil:
+    """Share the weight of each row between the two bins of its class around its distance.
+
+    So the histogram, and every quantile of it, moves continuously with the data.
+    """
+    cdef Py_ssize_t j
+    cdef int64_t bits, k
+    cdef double weight = 1.0, fraction
+    cdef double unit = 1.0 / <double> (<int64_t> 1 << FRACTION_BITS)
+    for j in range(rows):
+        memcpy(&bits, distances + j, sizeof(bits))
+        k = (bits >> FRACTION_BITS) - FIRST_BIN
+        fraction = <double> (bits & ((<int64_t> 1 << FRACTION_BITS) - 1)) * unit
+        if k < 0:
+            k = 0
+            fraction = 0.0
+        elif k > N_BINS - 2:
+            k = N_BINS - 2
+            fraction = 1.0
+        if sample_weight != NULL:
+            weight = sample_weight[j]
+        k += codes[j] * N_BINS
+        histograms[k] += weight - weight * fraction
+        histograms[k + 1] += weight * fraction
+
+
+# --------------------------------------------------------------------- packing
+
+cdef inline void pack_vector(
+    const floating *x, const floating *centre, const floating *inv_scale, floating root,
+    floating *packed,
+) noexcept nogil:
+    """packed = (x - centre) * inv_scale * root, one vector of it."""
+    if floating is double:
+        (<dvec *> packed)[0] = (((<const dvec *> x)[0] - (<const dvec *> centre)[0])
+                                * (<const dvec *> inv_scale)[0] * root)
+    else:
+        (<fvec *> packed)[0] = (((<const fvec *> x)[0] - (<const fvec *> centre)[0])
+                                * (<const fvec *> inv_scale)[0] * root)
+
+
+cdef inline void pack_stretch(
+    const floating *x, const floating *centre, const floating *inv_scale, floating root,
+    Py_ssize_t n, floating *packed,
+) noexcept nogil:
+    """Pack n numbers; the last vector overlaps the one before, not to end on single ones."""
+    cdef Py_ssize_t size = lanes(packed), k = 0
+    while k + size <= n:
+        pack_vector(x + k, centre + k, inv_scale + k, root, packed + k)
+        k += size
+    if k < n and size <= n:
+        k = n - size
+        pack_vector(x + k, centre + k, inv_scale + k, root, packed + k)
+    elif k < n:
+        for k in range(n):
+            packed[k] = (x[k] - centre[k]) * inv_scale[k] * root
+
+
+cdef struct Panel:
+    void *rows            # packed rows, as slivers or row-major
+    void *part            # (n, n), where float32 goes through syrk
+    Py_ssize_t room       # rows that fit
+    Py_ssize_t filled     # rows packed so far
+    Py_ssize_t n          # columns,
+    Py_ssize_t ld         # padded
+    bint tiled            # tiles, or syrk
+    double *scatter       # (ld, ld), where a full panel is added
 
 
 cdef inline void pack_row(
-    const floating *x, const floating *centre, const floating *inv_scale,
-    floating root, floating *packed, Py_ssize_t n,
+    const floating *x, const floating *centre, const floating *inv_scale, floating root,
+    const Panel *panel, Py_ssize_t position,
 ) noexcept nogil:
-    """packed = (x - centre) / scale * root."""
-    cdef Py_ssize_t k
-    for k in range(n):
-        packed[k] = (x[k] - centre[k]) * inv_scale[k] * root
+    """Write one row to its place in the panel."""
+    cdef floating *packed = <floating *> panel.rows
+    cdef floating *sliver
+    cdef Py_ssize_t size = lanes(packed), k = 0, width, n = panel.n
+    if not panel.tiled:
+        pack_stretch(x, centre, inv_scale, root, n, packed + position * n)
+        return
+    while n - k > 4 * size:  # slivers of three whole vectors, without a test for the end
+        sliver = packed + k * panel.room + 3 * size * position
+        pack_vector(x + k, centre + k, inv_scale + k, root, sliver)
+        k += size
+        pack_vector(x + k, centre + k, inv_scale + k, root, sliver + size)
+        k += size
+        pack_vector(x + k, centre + k, inv_scale + k, root, sliver + 2 * size)
+        k += size
+    while k < n:
+        width = size * next_width((n - k + size - 1) // size)
+        pack_stretch(x + k, centre + k, inv_scale + k, root, min(width, n - k),
+                     packed + k * panel.room + width * position)
+        k += width
 
+
+cdef void flush(const floating *tag, Panel *panel) noexcept nogil:
+    """Add the panel to the scatter and empty it."""
+    if panel.filled == 0:
+        return
+    if panel.tiled:
+        add_gram_of_slivers(<const floating *> panel.rows, panel.room, panel.filled, panel.n,
+                            panel.scatter, panel.ld)
+    else:
+        add_gram_by_blas(<const floating *> panel.rows, panel.filled, panel.n,
+                         panel.scatter, panel.ld, <floating *> panel.part)
+    panel.filled = 0
+
+
+cdef void add_to_panel(
+    const floating *X, const int32_t *codes, const double *roots, const int32_t *chosen,
+    Py_ssize_t count, const floating *centres, const floating *inv_scale, Panel *panel,
+) noexcept nogil:
+    """Pack the chosen rows of a block, times their roots."""
+    cdef Py_ssize_t p, j
+    if panel.filled + count > panel.room:
+        flush(X, panel)
+    for p in range(count):
+        j = chosen[p]
+        pack_row(X + j * panel.n, centres + codes[j] * panel.n, inv_scale,
+                 <floating> roots[j], panel, panel.filled + p)
+    panel.filled += count
+
+
+# ------------------------------------------------------------------------ sums
 
 cdef inline void add_row(
-    const floating *x, const floating *centre, double weight, double *total, Py_ssize_t n,
+    const floating *x, const floating *centre, double weight, Py_ssize_t n, double *total,
 ) noexcept nogil:
-    """total += weight (x - centre)."""
-    cdef Py_ssize_t k
-    for k in range(n):
+    """total += weight (x - centre); explicit vectors where the types are the same."""
+    cdef Py_ssize_t k = 0
+    if floating is double:
+        while k + DLANES <= n:
+            (<dvec *> (total + k))[0] = (<dvec *> (total + k))[0] + weight * (
+                (<const dvec *> (x + k))[0] - (<const dvec *> (centre + k))[0])
+            k += DLANES
+    for k in range(k, n):
         total[k] += weight * (x[k] - centre[k])
 
 
-cdef void add_panel(
-    const floating *panel, floating *gram, double *scatter, Py_ssize_t rows, Py_ssize_t n,
+cdef void add_sums(
+    const floating *X, const int32_t *codes, const double *sample_weight, const int32_t *chosen,
+    Py_ssize_t count, const floating *centres, Py_ssize_t n, double *sums,
 ) noexcept nogil:
-    """scatter += panel'panel (upper triangle), in float64 whatever the panel is."""
-    cdef Py_ssize_t i, k
-    if rows == 0:
-        return
-    if floating is double:
-        add_gram(panel, scatter, rows, n, 1.0)
-    else:
-        add_gram(panel, gram, rows, n, <floating> 0.0)
-        for i in range(n):
-            for k in range(i, n):
-                scatter[i * n + k] += gram[i * n + k]
+    """sums[i] += w (x - m_i) over the chosen rows."""
+    cdef Py_ssize_t p, j
+    for p in range(count):
+        j = chosen[p]
+        add_row(X + j * n, centres + codes[j] * n,
+                1.0 if sample_weight == NULL else sample_weight[j], n, sums + codes[j] * n)
 
 
-def add_to_histogram(
+cdef void add_image_sums(
+    const floating *Z, const int32_t *codes, const double *sample_weight, const int32_t *chosen,
+    Py_ssize_t count, Py_ssize_t d, Py_ssize_t ldz, double *image_sums,
+) noexcept nogil:
+    """image_sums[i] += w z over the chosen rows."""
+    cdef Py_ssize_t p, j, v
+    cdef double weight = 1.0
+    for p in range(count):
+        j = chosen[p]
+        if sample_weight != NULL:
+            weight = sample_weight[j]
+        for v in range(d):
+            image_sums[codes[j] * d + v] += weight * Z[j * ldz + v]
+
+
+cdef void gather_images(
+    floating *Z, const double *sample_weight, const int32_t *chosen, Py_ssize_t count,
+    Py_ssize_t ldz,
+) noexcept nogil:
+    """Move the chosen images to the front, times the root of w; rows only ever move up."""
+    cdef Py_ssize_t p, v
+    cdef floating root = 1
+    for p in range(count):
+        if sample_weight != NULL:
+            root = <floating> sqrt(sample_weight[chosen[p]])
+        elif chosen[p] == p:
+            continue
+        for v in range(ldz):
+            Z[p * ldz + v] = Z[chosen[p] * ldz + v] * root
+
+
+# ---------------------------------------------------------------------- driver
+
+cdef struct Work:
+    double *squares       # of a block: squared distances,
+    double *distances     # distances,
+    double *loss          # losses
+    double *weights       # and weights, then roots of them
+    double *caps          # of the classes: the largest squared distance of a kept row
+    double *cap_losses    # and the loss of all others
+    int32_t *chosen       # rows kept of a block
+    void *Z               # images of a block
+    void *W               # projection and images of centres, with padded rows
+    void *images
+    void *part            # (ldz, ldz), where float32 goes through syrk
+
+
+cdef Py_ssize_t block_rows(Py_ssize_t n, Py_ssize_t itemsize) noexcept nogil:
+    cdef Py_ssize_t rows = BLOCK_BYTES // (n * itemsize) // TILE_ROWS * TILE_ROWS
+    return min(<Py_ssize_t> MAX_BLOCK_ROWS, max(<Py_ssize_t> MIN_BLOCK_ROWS, rows))
+
+
+cdef void *zeros(Py_ssize_t count, Py_ssize_t itemsize, bint *failed) noexcept nogil:
+    cdef void *memory = calloc(max(count, <Py_ssize_t> 1), itemsize)
+    failed[0] = failed[0] or memory == NULL
+    return memory
+
+
+cdef bint open_panel(
+    Panel *panel, Py_ssize_t n, Py_ssize_t itemsize, double *scatter,
+) noexcept nogil:
+    """Allocate a panel; false when memory is short."""
+    cdef bint failed = False
+    panel.n = n
+    panel.ld = padded_size(n, DLANES if itemsize == 8 else FLANES)
+    panel.filled = 0
+    panel.scatter = scatter
+    panel.tiled = HAVE_TILES and n <= TILED_GRAM_COLUMNS
+    panel.room = LONG_PANEL
+    if panel.tiled and itemsize == 8 and n < SHORT_PANEL_COLUMNS:
+        panel.room = SHORT_PANEL
+    elif not panel.tiled and itemsize == 4:
+        panel.room = 2 * LONG_PANEL
+    panel.rows = zeros(panel.room * panel.ld if scatter != NULL else 0, itemsize, &failed)
+    panel.part = NULL
+    if scatter != NULL and itemsize == 4 and not panel.tiled:
+        panel.part = zeros(n * n, itemsize, &failed)
+    return not failed
+
+
+cdef void close_panel(Panel *panel) noexcept nogil:
+    free(panel.rows)
+    free(panel.part)
+
+
+cdef bint open_work(
+    Work *work, Py_ssize_t block, Py_ssize_t n, Py_ssize_t c, Py_ssize_t ldz, Py_ssize_t itemsize,
+) noexcept nogil:
+    """Allocate what one call needs beside the panel; false when memory is short."""
+    cdef bint failed = False
+    work.squares = <double *> zeros(4 * block + 2 * c, sizeof(double), &failed)
+    work.distances = work.squares + block
+    work.loss = work.distances + block
+    work.weights = work.loss + block
+    work.caps = work.weights + block
+    work.cap_losses = work.caps + c
+    work.chosen = <int32_t *> zeros(block, sizeof(int32_t), &failed)
+    work.Z = zeros(block * ldz, itemsize, &failed)
+    work.W = zeros(n * ldz, itemsize, &failed)
+    work.images = zeros(c * ldz, itemsize, &failed)
+    work.part = zeros(ldz * ldz, itemsize, &failed)
+    return not failed
+
+
+cdef void close_work(Work *work) noexcept nogil:
+    free(work.squares)
+    free(work.chosen)
+    free(work.Z)
+    free(work.W)
+    free(work.images)
+    free(work.part)
+
+
+cdef void pad(
+    const floating *source, Py_ssize_t rows, Py_ssize_t columns, Py_ssize_t ld, floating *out,
+) noexcept nogil:
+    """Copy rows into wider ones, whose further columns are zero already."""
+    cdef Py_ssize_t i
+    for i in range(rows):
+        memcpy(out + i * ld, source + i * columns, columns * sizeof(floating))
+
+
+cdef void prepare(
+    Work *work, const floating *W, const floating *images, const double *caps,
+    Py_ssize_t n, Py_ssize_t c, Py_ssize_t d, Py_ssize_t ldz, double q, double floor,
+) noexcept nogil:
+    cdef Py_ssize_t i
+    pad(W, n, d, ldz, <floating *> work.W)
+    pad(images, c, d, ldz, <floating *> work.images)
+    for i in range(c):
+        work.caps[i] = min(caps[i] * caps[i], DBL_MAX)  # an infinite row is never kept
+        work.cap_losses[i] = pow(caps[i] * caps[i] + floor * floor, 0.5 * q)
+
+
+def padded(Py_ssize_t size, Py_ssize_t itemsize):
+    """Return the side of the accumulator of a `size` x `size` scatter of such items."""
+    return padded_size(size, DLANES if itemsize == 8 else FLANES)
+
+
+def add_to_histograms(
     const double[::1] distances,      # IN (N,)
+    const int32_t[::1] codes,         # IN (N,)
     const double[::1] sample_weight,  # IN (N,), or empty: all ones
-    double[::1] histogram,            # OUT (HISTOGRAM_BINS,)
+    double[:, ::1] histograms,        # OUT (c, HISTOGRAM_BINS)
 ):
-    """Add the weight of each row to the histogram of distances."""
-    cdef Py_ssize_t j
-    cdef bint weighted = sample_weight.shape[0] > 0
+    """Add the weight of each row to the histogram of the distances in its class."""
+    if distances.shape[0] > 0:
+        with nogil:
+            deposit(&distances[0], &codes[0],
+                    &sample_weight[0] if sample_weight.shape[0] > 0 else NULL,
+                    distances.shape[0], &histograms[0, 0])
+
+
+def scaled_norms(
+    const floating[:, ::1] X,        # IN (N, n)
+    const int32_t[::1] codes,        # IN (N,)
+    const floating[:, ::1] centres,  # IN (c, n)
+    const floating[::1] inv_scale,   # IN (n,)
+    double[::1] norms,               # OUT (N,)
+):
+    """Root mean square of (x - centre) / scale over the features of each row."""
+    cdef Py_ssize_t j, k, n = X.shape[1]
+    cdef const floating *x
+    cdef const floating *centre
+    cdef floating h
+    cdef double total
     with nogil:
-        for j in range(distances.shape[0]):
-            deposit(&histogram[0], distances[j], sample_weight[j] if weighted else 1.0)
+        for j in range(X.shape[0]):
+            x = &X[j, 0]
+            centre = &centres[codes[j], 0]
+            total = 0.0
+            for k in range(n):
+                h = (x[k] - centre[k]) * inv_scale[k]
+                total += <double> h * h
+            norms[j] = sqrt(total / n)
 
 
 def capped_weights(
-    const double[::1] distances,  # IN
-    const double[::1] caps,       # IN
+    const double[::1] distances,  # IN (N,)
+    const double[::1] caps,       # IN (N,)
+    double[::1] weights,          # OUT (N,)
     double q, double floor,
-    double[::1] weights,          # OUT
 ):
-    """Weights F_j = q (a_j^2 + floor^2)^(q/2-1) of distances up to their cap, 0 beyond it."""
+    """Weights q (a^2 + floor^2)^(q/2-1) of distances up to their cap, 0 beyond it."""
     cdef Py_ssize_t j
-    cdef double a
+    cdef double square, loss
     with nogil:
         for j in range(distances.shape[0]):
-            a = distances[j]
-            weights[j] = capped_weight(a * a + floor * floor, q) if a <= caps[j] else 0.0
+            square = distances[j] * distances[j]
+            powers(&square, 1, q, floor, &loss, &weights[j])
+            if not distances[j] <= caps[j]:
+                weights[j] = 0.0
 
 
 def weighted_scatter(
@@ -158,103 +482,105 @@ def weighted_scatter(
     const floating[:, ::1] centres,  # IN (c, n)
     const floating[::1] inv_scale,   # IN (n,)
     const double[::1] weights,       # IN (N,)
-    double[:, ::1] scatter,          # OUT (n, n), upper triangle added to
-    floating[:, ::1] panel,          # WORK (p, n)
-    floating[:, ::1] gram,           # WORK (n, n) for float32, else unused
+    double[:, ::1] scatter,          # OUT (padded(n), padded(n)), upper triangle
 ):
-    """H' diag(weights) H for the centred and scaled rows H; rows of weight 0 are skipped."""
-    cdef Py_ssize_t j, packed = 0, n = X.shape[1], capacity = panel.shape[0]
-    if X.shape[0] == 0 or n == 0:
+    """Add H' diag(weights) H for the centred and scaled rows H; rows of weight 0 are skipped."""
+    cdef Panel panel
+    cdef Py_ssize_t j
+    cdef int32_t here = 0
+    cdef double root
+    if X.shape[0] == 0:
         return
+    if not open_panel(&panel, X.shape[1], sizeof(floating), &scatter[0, 0]):
+        close_panel(&panel)
+        raise MemoryError("no memory for the panel of a pass")
     with nogil:
         for j in range(X.shape[0]):
             if weights[j] > 0.0:
-                pack_row(&X[j, 0], &centres[codes[j], 0], &inv_scale[0],
-                         <floating> sqrt(weights[j]), &panel[packed, 0], n)
-                packed += 1
-                if packed == capacity:
-                    add_panel(&panel[0, 0], &gram[0, 0], &scatter[0, 0], packed, n)
-                    packed = 0
-        add_panel(&panel[0, 0], &gram[0, 0], &scatter[0, 0], packed, n)
+                root = sqrt(weights[j])
+                add_to_panel(&X[j, 0], &codes[j], &root, &here, 1,
+                             &centres[0, 0], &inv_scale[0], &panel)
+        flush(&X[0, 0], &panel)
+        close_panel(&panel)
 
 
 def fused_pass(
-    const floating[:, ::1] X,           # IN (N, n)
-    const int32_t[::1] codes,           # IN (N,) class of each row
-    const double[::1] sample_weight,    # IN (N,), or empty: all ones
-    const floating[:, ::1] W,           # IN (n, d)
-    const double[:, ::1] images,        # IN (c, d) = centres W
-    const floating[:, ::1] centres,     # IN (c, n)
-    const floating[::1] inv_scale,      # IN (n,)
-    const double[::1] caps,             # IN (c,) squared, inf allowed
-    double[::1] distances,              # OUT (N,) or empty
-    double[:, ::1] scatter,             # OUT (n, n) upper triangle, or (0, 0)
-    double[:, ::1] sums,                # OUT (c, n) sums of kept rows about their centre, or (0, 0)
-    double[:, ::1] image_sums,          # OUT (c, d) the same of their images
-    double[:, ::1] image_scatter,       # OUT (d, d) of the kept images
-    double[:, ::1] kept,                # OUT (c, 2) kept rows, kept weight
-    double[::1] histogram,              # OUT (HISTOGRAM_BINS,) or empty
-    floating[:, ::1] panel,             # WORK (p, n)
-    floating[:, ::1] gram,              # WORK (n, n) for float32, else (1, 1)
-    floating[:, ::1] Z,                 # WORK (BLOCK_ROWS, d)
-    double[::1] squares,                # WORK (BLOCK_ROWS,)
+    const floating[:, ::1] X,          # IN (N, n)
+    const int32_t[::1] codes,          # IN (N,) class of each row
+    const double[::1] sample_weight,   # IN (N,), or empty: all ones
+    const floating[:, ::1] W,          # IN (n, d)
+    const floating[:, ::1] images,     # IN (c, d) = centres W
+    const floating[:, ::1] centres,    # IN (c, n)
+    const floating[::1] inv_scale,     # IN (n,)
+    const double[::1] caps,            # IN (c,), inf allowed
+    double[::1] distances,             # OUT (N,) or empty
+    double[:, ::1] scatter,            # OUT (padded(n), padded(n)) upper triangle, or (0, 0)
+    double[:, ::1] sums,               # OUT (c, n) of kept rows about their centre, or (0, 0)
+    double[:, ::1] image_sums,         # OUT (c, d) of their images, if sums are not wanted
+    double[:, ::1] image_scatter,      # OUT (padded(d), padded(d)) of their images, upper
+    double[:, ::1] kept,               # OUT (c, 2) kept rows, kept weight
+    double[:, ::1] histograms,         # OUT (c, HISTOGRAM_BINS) of distances, all rows
     double q, double floor,
 ):
     """One pass over a slab of rows; returns (objective, rows whose distance is not finite)."""
     cdef:
-        Py_ssize_t N = X.shape[0], n = X.shape[1], d = W.shape[1]
-        Py_ssize_t start, rows, j, k, l, i, packed = 0, bad = 0
-        Py_ssize_t capacity = panel.shape[0]
-        bint weighted = sample_weight.shape[0] > 0
+        Py_ssize_t N = X.shape[0], n = X.shape[1], d = W.shape[1], c = centres.shape[0]
+        Py_ssize_t ldz = padded_size(d, DLANES if floating is double else FLANES)
+        Py_ssize_t block = block_rows(n, sizeof(floating))
+        Py_ssize_t first = 0, rows, count, not_finite = 0, j
         bint want_scatter = scatter.shape[0] > 0, want_sums = sums.shape[0] > 0
-        bint want_distances = distances.shape[0] > 0, want_histogram = histogram.shape[0] > 0
-        double objective = 0.0, weight = 1.0, r, floor2 = floor * floor
-        floating *z
+        bint want_distances = distances.shape[0] > 0, ready
+        const floating *x
+        const int32_t *y
+        const double *w = NULL
+        double *a
+        double objective = 0.0
+        Panel panel
+        Work work
     if N == 0:
         return 0.0, 0
+    ready = open_panel(&panel, n, sizeof(floating), &scatter[0, 0] if want_scatter else NULL)
+    ready = open_work(&work, block, n, c, ldz, sizeof(floating)) and ready
+    if not ready:
+        close_panel(&panel)
+        close_work(&work)
+        raise MemoryError("no memory for the work space of a pass")
     with nogil:
-        start = 0
-        while start < N:
-            rows = min(<Py_ssize_t> BLOCK_ROWS, N - start)
-            squared_distances(&X[start, 0], &codes[start], &W[0, 0], &images[0, 0],
-                              &Z[0, 0], &squares[0], rows, n, d)
+        prepare(&work, &W[0, 0], &images[0, 0], &caps[0], n, c, d, ldz, q, floor)
+        while first < N:
+            rows = min(block, N - first)
+            x = &X[first, 0]
+            y = &codes[first]
+            if sample_weight.shape[0] > 0:
+                w = &sample_weight[first]
+            project(x, rows, n, <floating *> work.W, ldz, <floating *> work.images, y,
+                    <floating *> work.Z)
+            square_norms(<floating *> work.Z, rows, ldz, work.squares)
+            a = &distances[first] if want_distances else work.distances
             for j in range(rows):
-                i = codes[start + j]
-                if weighted:
-                    weight = sample_weight[start + j]
-                if want_distances:
-                    distances[start + j] = sqrt(squares[j])
-                if not isfinite(squares[j]):
-                    bad += 1
-                    squares[j] = INFINITY
-                if want_histogram:
-                    deposit(&histogram[0], sqrt(squares[j]), weight)
-                if not squares[j] <= caps[i]:
-                    objective += weight * loss(caps[i] + floor2, q)
-                    continue
-                r = squares[j] + floor2
-                objective += weight * loss(r, q)
-                if weight > 0.0:
-                    kept[i, 0] += 1.0
-                kept[i, 1] += weight
-                z = &Z[j, 0]
-                for k in range(d):
-                    image_sums[i, k] += weight * z[k]
-                    for l in range(k, d):
-                        image_scatter[k, l] += weight * z[k] * z[l]
-                if want_sums:
-                    add_row(&X[start + j, 0], &centres[i, 0], weight, &sums[i, 0], n)
-                if want_scatter:
-                    pack_row(&X[start + j, 0], &centres[i, 0], &inv_scale[0],
-                             <floating> sqrt(weight * capped_weight(r, q)), &panel[packed, 0], n)
-                    packed += 1
-                    if packed == capacity:
-                        add_panel(&panel[0, 0], &gram[0, 0], &scatter[0, 0], packed, n)
-                        packed = 0
-            start += rows
+                a[j] = sqrt(work.squares[j])
+            deposit(a, y, w, rows, &histograms[0, 0])
+            powers(work.squares, rows, q, floor, work.loss, work.weights)
+            count = keep(work.squares, y, w, work.loss, work.caps, work.cap_losses, rows,
+                         &kept[0, 0], &objective, &not_finite, work.chosen)
+            if want_sums:
+                add_sums(x, y, w, work.chosen, count, &centres[0, 0], n, &sums[0, 0])
+            else:
+                add_image_sums(<floating *> work.Z, y, w, work.chosen, count, d, ldz,
+                               &image_sums[0, 0])
+            if want_scatter:
+                roots(work.weights, w, rows)
+                add_to_panel(x, y, work.weights, work.chosen, count, &centres[0, 0],
+                             &inv_scale[0], &panel)
+            gather_images(<floating *> work.Z, w, work.chosen, count, ldz)
+            if HAVE_TILES:
+                add_gram_of_images(<floating *> work.Z, count, ldz, &image_scatter[0, 0])
+            else:
+                add_gram_by_blas(<floating *> work.Z, count, ldz, &image_scatter[0, 0], ldz,
+                                 <floating *> work.part)
+            first += rows
         if want_scatter:
-            add_panel(&panel[0, 0], &gram[0, 0], &scatter[0, 0], packed, n)
-    return objective, bad
-
-
-BLOCK = BLOCK_ROWS
+            flush(&X[0, 0], &panel)
+        close_panel(&panel)
+        close_work(&work)
+    return objective, not_finite
