@@ -35,6 +35,10 @@ class LinearDiscriminant(
     def _n_features_out(self):
         return self.scalings_.shape[1]
 
+    def _remember_features(self, X):
+        # Only after all has gone well: a fit that fails leaves the estimator as it was.
+        validate_data(self, X, skip_check_array=True)
+
     def _check_new(self, X):
         check_is_fitted(self)
         return validate_data(self, X, reset=False, dtype=FLOATS)

@@ -5,17 +5,29 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from cappedlda import _linalg
-from cappedlda._core import _kernels
-from cappedlda._paper import PaperIteration
+from cappedlda._core import kernels
+from cappedlda._epsilon import (
+    GATE_REACH,
+    MIN_GAP,
+    REACH,
+    class_medians,
+    histograms_of,
+    settled_caps,
+)
+from cappedlda._paper import RIDGE, RIDGE_FLOAT32, PaperIteration
 from cappedlda._passes import Query
-from cappedlda._solver import Frame, Majorizer, Trace, iterate
+from cappedlda._solver import Frame, Majorizer, Trace, iterate, kept_covariance
 from cappedlda._span import Span
-from cappedlda._start import first_look, plain_look, stratified_sample
+from cappedlda._start import plain_look, robust_look, stratified_sample
 
 # The start only has to be near enough to see the outliers.
 START_TOLERANCE = 1e-2
 START_PASSES = 20
 START_RIDGE = 1e-6  # of the unit variance of the scaled features
+# With fewer rows than this per feature the directions of a half would fit it alone.
+HALVING_ROWS_PER_FEATURE = 10
+# With fewer rows than this per feature, q = 2 decides which rows are kept.
+Q_ROWS_PER_FEATURE = 2
 # A class that would keep less than this share of its weight is kept whole.
 MIN_KEPT = 0.1
 
@@ -41,9 +53,12 @@ class Solution:
     epsilon : float
     distances, weights : ndarray of shape (N,)
     outliers : ndarray of shape (N,), bool
+    caps : ndarray of shape (c,)
+        The cap of each class.
     kept_whole : ndarray of shape (c,), bool
         Classes that the cap would have removed.
     trace : Trace
+    gate : Gate or None
     """
 
     W: np.ndarray
@@ -57,42 +72,123 @@ class Solution:
     distances: np.ndarray
     weights: np.ndarray
     outliers: np.ndarray
+    caps: np.ndarray
     kept_whole: np.ndarray
     trace: Trace
+    gate: "Gate | None" = None
 
 
-def fit_majorized(rows, rule, *, priors, start, n_components, tol, max_iter, seed, report=None):
+def fit_majorized(
+    rows, rule, *, priors, start, polish, n_components, tol, max_iter, random_state, report=None
+):
     """Fit by majorization (`solver="mm"`); the parameters are those of `CappedLDA`, validated.
 
     Large data are fitted on a stratified sample first, so that few passes over all
     rows are left to do.
     """
-    chosen = stratified_sample(rows.codes, rows.n_classes, seed)
+    n_rows, n_features = rows.shape
+    if rule.epsilon == "auto" and polish and n_rows < Q_ROWS_PER_FEATURE * n_features:
+        # The directions can follow every row: lower norms would only choose which to fit.
+        rule = replace(rule, q=2.0)
+    chosen = stratified_sample(rows.codes, rows.n_classes, random_state)
     sample = rows if chosen is None else rows.take(chosen)
-    n_features = rows.shape[1]
+    means = None if rule.renew_centres else rows.class_means()
     robust = rule.epsilon != np.inf and isinstance(start, str) and start == "robust"
-    look = (first_look if robust else plain_look)(sample)
+    look = (robust_look if robust else plain_look)(sample)
+    gate = None
+    if robust:
+        gate = Gate.around(rows, look)
+        rows = rows if gate.kept.all() else rows.reweighted(gate.kept)
+        sample = rows if chosen is None else rows.take(chosen)
     span = None
-    if rows.shape[0] < n_features:
+    if n_rows < n_features:
         span = Span(rows.X, look)
         rows = sample = span.rows(rows)
         look = span.look(look)
+        means = None if means is None else span.points(means)
 
     frame, W = trimmed_lda(sample, look, priors, n_features)
-    if not rule.renew_centres:
-        frame = replace(frame, centres=all_means(rows, frame))
+    if means is not None:
+        frame = replace(frame, centres=means)
+        frame = replace(frame, K=W.T @ frame.B)
     if robust:
-        gentle = replace(rule, q=2.0)
-        frame, W = majorize(sample, frame, W, gentle, START_TOLERANCE, START_PASSES)
+        frame, W = grown_start(sample, frame, W, rule)
     elif not isinstance(start, str) or start == "identity":
-        W = start_projection(start, look.scale, W.shape[1], span)
+        W = start_projection(start, sample, frame, W.shape[1], span)
         frame = replace(frame, K=None)
     if sample is not rows:
         frame, W = majorize(sample, frame, W, rule, tol, max_iter)
     method = Majorizer(frame, W, MIN_KEPT * rows.class_weights, rule, tol)
     trace = iterate(rows, method, max_iter, report)
-    solution = last_look(rows, method, trace, n_components)
-    return solution if span is None else span.lift_solution(solution)
+    if polish and rule.q < 2.0 and rule.epsilon != np.inf:
+        polish_off(rows, method, trace)
+    solution = last_look(rows, method, trace, n_components, rule.q)
+    if span is not None:
+        solution = span.lift_solution(solution, n_components)
+    return solution if gate is None else gate.close(solution)
+
+
+@dataclass
+class Gate:
+    """A fence on the size of whole rows, in robust units of the features.
+
+    A row that is far outside in any direction is out for good: in directions that do
+    not separate the classes the cap would not see it, but the scatter would.
+
+    Attributes
+    ----------
+    centres : ndarray of shape (c, n)
+    scale : ndarray of shape (n,)
+    caps : ndarray of shape (c,)
+    kept : ndarray of shape (N,), bool
+    """
+
+    centres: np.ndarray
+    scale: np.ndarray
+    caps: np.ndarray
+    kept: np.ndarray
+
+    @classmethod
+    def around(cls, rows, look):
+        """Set the fence by all rows."""
+        norms = rows.scaled_norms(look.centres, look.scale)
+        histograms = histograms_of(norms, rows.codes, rows.n_classes, rows.sample_weight)
+        caps = settled_caps(histograms, GATE_REACH)
+        return cls(look.centres, look.scale, caps, norms <= caps[rows.codes])
+
+    def close(self, solution):
+        """Mark the rows outside as outliers."""
+        return replace(
+            solution,
+            gate=self,
+            outliers=solution.outliers | ~self.kept,
+            weights=np.where(self.kept, solution.weights, 0.0),
+        )
+
+
+def grown_start(rows, frame, W, rule):
+    """Return a frame and directions grown from the nearer half of every class."""
+    n_rows, n = rows.shape
+    histograms = rows.run(project_only(frame, W)).histograms
+    if n_rows >= HALVING_ROWS_PER_FEATURE * n:
+        caps = class_medians(histograms) * (1.0 + MIN_GAP)
+    else:
+        caps = settled_caps(histograms, REACH)
+    frame = replace(frame, caps=caps)
+    return majorize(rows, frame, W, replace(rule, q=2.0), START_TOLERANCE, START_PASSES)
+
+
+def project_only(frame, W):
+    """Return a query for the distances of all rows."""
+    query = Query.of_all_rows(frame.centres, frame.scale, scatter=False)
+    return replace(query, W=W / frame.scale[:, None], sums=False)
+
+
+def polish_off(rows, method, trace):
+    """Replace the directions by those of plain LDA on the kept rows, which is efficient."""
+    method.rule = replace(method.rule, q=2.0)
+    method.polish(rows.run(method.query()))
+    trace.n_passes += 1
 
 
 def majorize(rows, frame, W, rule, tol, max_iter):
@@ -107,55 +203,48 @@ def trimmed_lda(rows, look, priors, n_features):
     kept = rows.take(look.kept | ~np.isin(rows.codes, rows.codes[look.kept]))
     centres = kept.class_means()
     frame = Frame(centres, look.scale, priors, n_features).with_cap(np.inf, 0.0)
-    record = kept.run(plain_query(frame))
+    record = kept.run(Query.of_all_rows(frame.centres, frame.scale))
     A = record.scatter / (2.0 * record.weight)
     A[np.diag_indices_from(A)] += START_RIDGE
     W = _linalg.leading_directions(A, frame.B)
     return replace(frame, K=W.T @ frame.B), W
 
 
-def plain_query(frame, scatter=True):
-    """Return a query that keeps every row with weight 2 (q = 2, nothing projected)."""
-    nothing = np.zeros((len(frame.scale), 1))
-    return Query(nothing, frame.centres, frame.scale, frame.caps, 2.0, 0.0, scatter)
-
-
-def all_means(rows, frame):
-    """Return the ordinary class means in one pass over all rows."""
-    record = rows.run(plain_query(frame, scatter=False))
-    return frame.centres + record.sums / record.kept[:, 1:]
-
-
-def start_projection(start, scale, rank, span):
-    """Return the start given by the user, in scaled features."""
-    if isinstance(start, str):
-        start = np.eye(len(scale) if span is None else span.n_features, rank)
-    return start * scale[:, None] if span is None else span.project(start)
+def start_projection(start, rows, frame, rank, span):
+    """Return the start given by the user, in scaled features and units of the spread."""
+    n = len(frame.scale) if span is None else span.n_features
+    W = np.eye(n, rank) if isinstance(start, str) else start
+    W = W * frame.scale[:, None] if span is None else span.project(W)
+    return W @ _linalg.whitener(kept_covariance(rows.run(project_only(frame, W))))
 
 
 def fit_as_published(rows, *, epsilon, start, n_components, tol, max_iter, report=None):
     """Fit by Algorithm 1 of the paper (`solver="paper"`)."""
     n = rows.shape[1]
     W = start if not isinstance(start, str) else np.eye(n, n_components)
-    method = PaperIteration(rows.class_means(), rows.class_weights, W, epsilon, tol)
-    method.begin(rows.run(method.query(scatter=False)))
+    ridge = RIDGE if rows.X.dtype == np.float64 else RIDGE_FLOAT32
+    method = PaperIteration(rows.class_means(), rows.class_weights, W, epsilon, tol, ridge)
+    distances = np.empty(rows.shape[0])
+    rows.run(method.query(scatter=False), distances)
+    method.begin(distances)
     trace = iterate(rows, method, max_iter, report)
     trace.n_passes += 1
-    return last_look(rows, method, trace, n_components)
+    return last_look(rows, method, trace, n_components, q=1.0)
 
 
-def last_look(rows, method, trace, n_components):
+def last_look(rows, method, trace, n_components, q):
     """Measure all rows with the final projection and put its columns in order."""
     frame, query = method.frame, method.query(scatter=False)
     distances = np.empty(rows.shape[0])
     record = rows.run(query, distances)
     trace.n_passes += 1
     method.finish(record)
+    trace.objective_path = method.objective_path
     covariance = method.covariance(record, unbiased=True)
     V, strengths = method.order(covariance, method.W.T @ frame.B)
     caps = frame.caps[rows.codes]
     weights = np.empty_like(distances)
-    _kernels.capped_weights(distances, caps, query.q, query.floor, weights)
+    kernels.capped_weights(distances, caps, weights, q, query.floor)
     return Solution(
         W=_linalg.fix_signs(query.W @ V),
         covariance=V.T @ covariance @ V,
@@ -168,6 +257,7 @@ def last_look(rows, method, trace, n_components):
         distances=distances,
         weights=weights,
         outliers=distances > caps,
+        caps=frame.caps,
         kept_whole=frame.kept_whole,
         trace=trace,
     )
@@ -176,6 +266,7 @@ def last_look(rows, method, trace, n_components):
 def unsupervised_directions(method, count):
     """Return `count` directions of least capped scatter that do not see the class centres."""
     frame = method.frame
+    count = min(count, len(frame.scale) - _linalg.rank_of(frame.B))
     if count <= 0 or method.A is None:
         return np.empty((len(frame.scale), 0))
     extra = _linalg.quietest_directions(method.A, frame.B, count)

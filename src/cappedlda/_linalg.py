@@ -2,6 +2,7 @@
 
 import numpy as np
 from scipy import linalg
+from scipy.linalg import lapack
 
 # Eigenvalues below this share of the largest are rounding, not rank.
 RANK_CUTOFF = 1e-10
@@ -21,18 +22,18 @@ def rank_of(B):
 
 def solve_spd(A, B):
     """Return A^{-1} B for a symmetric positive definite A, by Cholesky."""
-    try:
-        factor = linalg.cho_factor(A, lower=True, check_finite=False)
-    except linalg.LinAlgError as error:
+    # LAPACK directly: for small matrices the checks of the wrappers cost more than the work.
+    factor, info = lapack.dpotrf(A.T, lower=1, clean=0)
+    if info != 0:
         raise linalg.LinAlgError(
             "The weighted within-class scatter is not positive definite; increase `ridge`."
-        ) from error
-    return linalg.cho_solve(factor, B, check_finite=False)
+        )
+    return lapack.dpotrs(factor, B, lower=1)[0]
 
 
 def pinv_psd(C):
     """Return the pseudo-inverse of a small symmetric positive semi-definite matrix."""
-    values, vectors = linalg.eigh(C, check_finite=False)
+    values, vectors = np.linalg.eigh(C)
     keep = values > RANK_CUTOFF * max(values[-1], 0.0)
     return (vectors[:, keep] / values[keep]) @ vectors[:, keep].T
 
@@ -46,14 +47,14 @@ def constrained_minimiser(A, B, K):
 def leading_directions(A, B):
     """Return all directions of B B' w = mu A w with mu > 0, best first, with W'AW = I."""
     Y = solve_spd(A, B)
-    values, vectors = linalg.eigh(B.T @ Y, check_finite=False)
+    values, vectors = np.linalg.eigh(B.T @ Y)
     keep = np.flatnonzero(values > RANK_CUTOFF * values[-1])[::-1]
     return Y @ (vectors[:, keep] / np.sqrt(values[keep]))
 
 
 def whitener(C):
     """Return R with R'CR = I for a small symmetric C; directions of no variance stay small."""
-    values, vectors = linalg.eigh(C, check_finite=False)
+    values, vectors = np.linalg.eigh(C)
     if values[-1] <= 0.0:
         return vectors
     return vectors / np.sqrt(np.maximum(values, RANK_CUTOFF * values[-1]))
@@ -78,7 +79,7 @@ def order_by_discrimination(C, images):
     """
     R = whitener(C)
     whitened = R.T @ images
-    values, vectors = linalg.eigh(whitened @ whitened.T, check_finite=False)
+    values, vectors = np.linalg.eigh(whitened @ whitened.T)
     return R @ vectors[:, ::-1], np.maximum(values[::-1], 0.0)
 
 
@@ -91,8 +92,7 @@ def fix_signs(W):
 
 def quietest_directions(A, B, count):
     """Return `count` directions of least scatter A that do not see the class means (B'v = 0)."""
-    _, rank = B.shape[1], rank_of(B)
-    basis = linalg.qr(B, pivoting=True, check_finite=False)[0][:, rank:]
+    basis = linalg.qr(B, pivoting=True, check_finite=False)[0][:, rank_of(B) :]
     values, vectors = linalg.eigh(
         basis.T @ A @ basis, subset_by_index=[0, count - 1], check_finite=False
     )

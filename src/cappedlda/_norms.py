@@ -37,7 +37,9 @@ def capped_norm(M, epsilon, p=2, q=1, axis=0):
     >>> capped_norm(M, epsilon=float("inf"))
     56.0
     """
-    M = np.asarray(M, dtype=np.float64)
+    M = np.asarray(M)
+    if not np.can_cast(M.dtype, np.float64, "same_kind"):
+        raise TypeError(f"M has type {M.dtype}; give a matrix of real numbers.")
     if M.ndim != 2:
         raise ValueError(f"M has {M.ndim} dimensions; give a matrix.")
     check_real("epsilon", epsilon, 0.0, np.inf, "use a positive number or inf")
@@ -47,11 +49,23 @@ def capped_norm(M, epsilon, p=2, q=1, axis=0):
         raise ValueError(f"axis={axis!r} is unknown; a matrix has the axes 0 and 1.")
     if M.size == 0:
         return 0.0
-    sizes = np.abs(M)
+    lengths = np.minimum(_lengths(np.abs(M.astype(np.float64)), p, axis), float(epsilon) ** (1 / q))
+    unit = _power_of_two(lengths.max())
+    return float(unit * np.sum((lengths / unit) ** q) ** (1.0 / q))
+
+
+def _lengths(sizes, p, axis):
+    """Return the l_p norms of vectors of absolute values along an axis."""
     largest = sizes.max(axis=axis, keepdims=True)
-    # Scaled by the largest entry, powers neither overflow nor vanish.
-    unit = np.divide(sizes, largest, out=np.zeros_like(sizes), where=largest > 0)
-    lengths = largest.squeeze(axis)
-    if p != np.inf:
-        lengths = lengths * np.sum(unit**p, axis=axis) ** (1.0 / p)
-    return float(np.sum(np.minimum(lengths**q, epsilon)) ** (1.0 / q))
+    if p == np.inf:
+        return largest.squeeze(axis)
+    unit = _power_of_two(largest)
+    with np.errstate(invalid="ignore"):  # of infinite entries, which the last line mends
+        lengths = unit * np.sum((sizes / unit) ** p, axis=axis, keepdims=True) ** (1.0 / p)
+    return np.where(np.isinf(largest), np.inf, lengths).squeeze(axis)
+
+
+def _power_of_two(sizes):
+    """Return powers of two near some sizes: scaled by them, powers neither overflow nor vanish."""
+    _, exponent = np.frexp(sizes)
+    return np.where((sizes > 0) & np.isfinite(sizes), np.ldexp(1.0, exponent - 1), 1.0)

@@ -1,19 +1,23 @@
 """Algorithm 1 of the paper as published, with its failures reported instead of hidden."""
 
+from dataclasses import replace
+
 import numpy as np
 
 from cappedlda import _linalg
-from cappedlda._epsilon import fence
+from cappedlda._epsilon import REACH
 from cappedlda._passes import Query
-from cappedlda._solver import Frame, kept_covariance
+from cappedlda._solver import Frame, Iteration, kept_covariance
 
 # Floor of the norms, relative to the median of the initial ones, and the ridge that
-# makes the pencil regular, relative to the mean of the diagonal of S1.
+# makes the pencil regular, relative to the mean of the diagonal of S1; float32 data
+# give a scatter that is only accurate to the latter.
 FLOOR = 1e-3
 RIDGE = 1e-10
+RIDGE_FLOAT32 = 1e-6
 
 
-class PaperIteration:
+class PaperIteration(Iteration):
     """Minimise f/g, the ratio of the capped l2,1-norms of W'H_w and W'H_b, as the paper does.
 
     Each pass takes the finite eigenpairs of S1 w = lambda S2 w with the largest ratio,
@@ -29,15 +33,17 @@ class PaperIteration:
     W : ndarray of shape (n, d)
         Start; the paper takes the first columns of the identity.
     epsilon : float or "auto"
-        "auto" is the fence on the initial distances.
+        "auto" is a fence on the initial distances.
     tol : float
         On the relative change of the ratio.
+    ridge : float
+        Relative to the mean of the diagonal of S1.
     scale : {"s2", "unit", "maxabs"}
         Length of the columns, on which the paper is silent: w'S2w = 1, w'w = 1, or
         largest entry 1.
     """
 
-    def __init__(self, centres, class_weights, W, epsilon, tol, scale="s2"):
+    def __init__(self, centres, class_weights, W, epsilon, tol, ridge=RIDGE, scale="s2"):
         total = class_weights.sum()
         n_classes, n = centres.shape
         self.frame = Frame(centres, np.ones(n), class_weights / total, n)
@@ -47,16 +53,17 @@ class PaperIteration:
         self.objective_path = []
         self._epsilon = epsilon
         self._tol = tol
+        self._ridge = ridge
         self._scale = scale
         self._n_columns = W.shape[1]
         self._H_b = np.sqrt(total) * self.frame.B
         self.frame = self.frame.with_cap(np.inf, 0.0)
 
-    def begin(self, record):
-        """Set the floor, and an automatic cap, from the distances of the start."""
-        epsilon, median = fence(record.histogram)
-        epsilon = epsilon if self._epsilon == "auto" else self._epsilon
-        self.frame = self.frame.with_cap(epsilon, FLOOR * median)
+    def begin(self, distances):
+        """Set the floor, and an automatic cap, from the distances of the start, shape (N,)."""
+        q1, q2 = np.quantile(distances, [0.25, 0.5])
+        epsilon = q2 + REACH * (q2 - q1) if self._epsilon == "auto" else self._epsilon
+        self.frame = self.frame.with_cap(epsilon, FLOOR * q2)
 
     def query(self, scatter=True):
         """Return what the next pass should evaluate."""
@@ -72,7 +79,7 @@ class PaperIteration:
         ratio = record.objective / np.sum(np.minimum(distances, epsilon))
         self.objective_path.append(ratio)
         inside = distances <= epsilon
-        if not record.kept[:, 0].any():
+        if not record.kept[:, 1].any():
             return "all_capped"
         if not inside.any():
             return "saturated"
@@ -80,12 +87,20 @@ class PaperIteration:
             self.change = abs(1.0 - ratio / self.objective_path[-2])
             if self.change <= self._tol:
                 return self._ended()
+        unit = self._unit()
         self._step(record.scatter, self._H_b[:, inside] / np.sqrt(distances[inside]))
+        if unit > 0.0:
+            # The step changes the unit of all distances, and so that of the floor.
+            self.frame = replace(self.frame, floor=floor * self._unit() / unit)
         return None
+
+    def _unit(self):
+        """Return the mean distance of the projected class means."""
+        return np.mean(np.sqrt(np.sum((self.W.T @ self._H_b) ** 2, axis=0)))
 
     def _step(self, S1, root_S2):
         self.A = S1
-        S1[np.diag_indices_from(S1)] += RIDGE * np.trace(S1) / len(S1)
+        S1[np.diag_indices_from(S1)] += self._ridge * np.trace(S1) / len(S1)
         W = _linalg.leading_directions(S1, root_S2)[:, : self._n_columns]
         if self._scale == "s2":
             length = np.sqrt(np.sum((root_S2.T @ W) ** 2, axis=0))
@@ -101,8 +116,8 @@ class PaperIteration:
     def covariance(self, record, unbiased=False):
         """Return the covariance of the kept images, just regular enough to be inverted."""
         covariance = kept_covariance(record, unbiased)
-        ridge = RIDGE * max(np.trace(covariance), np.finfo(float).tiny)
-        return covariance + ridge * np.eye(len(covariance))
+        size = np.trace(covariance)
+        return covariance + (RIDGE * size if size > 0.0 else 1.0) * np.eye(len(covariance))
 
     def finish(self, record):
         """Do nothing: the path holds the ratio of the last projection already."""

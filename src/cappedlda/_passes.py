@@ -8,7 +8,7 @@ from dataclasses import dataclass, fields
 
 import numpy as np
 
-from cappedlda._core import _kernels
+from cappedlda._core import kernels
 from cappedlda._threads import ordered_map
 
 # A slab is the unit of threads and of the reduction. Its size depends on the shape
@@ -17,10 +17,6 @@ from cappedlda._threads import ordered_map
 # would cost as much as making them.
 SLAB_ELEMENTS = 1 << 21
 MIN_SLAB_ROWS = 2048
-
-# The packed panel that goes to BLAS is kept within half of a usual L2 cache.
-PANEL_BYTES = 1 << 18
-MIN_PANEL_ROWS = 64
 
 
 @dataclass(frozen=True)
@@ -51,6 +47,12 @@ class Query:
     scatter: bool = True
     sums: bool = True
 
+    @classmethod
+    def of_all_rows(cls, centres, scale, scatter=True):
+        """Return a query that keeps every row with weight 2 (q = 2) and projects nothing."""
+        c, n = centres.shape
+        return cls(np.zeros((n, 1)), centres, scale, np.full(c, np.inf), 2.0, 0.0, scatter)
+
 
 @dataclass
 class Record:
@@ -68,8 +70,8 @@ class Record:
         Sum of z_j z_j' over kept rows.
     kept : ndarray of shape (c, 2)
         Number and weight of the kept rows.
-    histogram : ndarray of shape (HISTOGRAM_BINS,)
-        Weight by distance; its sum is the weight of all rows.
+    histograms : ndarray of shape (c, HISTOGRAM_BINS)
+        Weight by distance in each class; their sum is the weight of all rows.
     objective : float
         Sum of the capped losses.
     not_finite : int
@@ -81,7 +83,7 @@ class Record:
     image_sums: np.ndarray
     image_scatter: np.ndarray
     kept: np.ndarray
-    histogram: np.ndarray
+    histograms: np.ndarray
     objective: float = 0.0
     not_finite: int = 0
 
@@ -96,13 +98,13 @@ class Record:
             image_sums=np.zeros((c, d)),
             image_scatter=np.zeros((d, d)),
             kept=np.zeros((c, 2)),
-            histogram=np.zeros(_kernels.HISTOGRAM_BINS),
+            histograms=np.zeros((c, kernels.HISTOGRAM_BINS)),
         )
 
     @property
     def weight(self):
         """Weight of all rows, kept or not."""
-        return self.histogram.sum()
+        return self.histograms.sum()
 
     def __iadd__(self, other):
         for item in fields(self):
@@ -112,9 +114,9 @@ class Record:
         return self
 
     def mirror(self):
-        """Fill the lower triangles, which the kernels leave alone."""
-        self.scatter += np.triu(self.scatter, 1).T
-        self.image_scatter += np.triu(self.image_scatter, 1).T
+        """Copy the upper triangles, which the kernels fill, to the lower ones."""
+        self.scatter = np.triu(self.scatter) + np.triu(self.scatter, 1).T
+        self.image_scatter = np.triu(self.image_scatter) + np.triu(self.image_scatter, 1).T
         return self
 
 
@@ -132,35 +134,37 @@ def run_block(X, codes, sample_weight, query, distances=None):
     """
     dtype = X.dtype
     n, d = query.W.shape
+    record = Record.empty(query)
     W = np.ascontiguousarray(query.W, dtype)
     centres = np.ascontiguousarray(query.centres, dtype)
-    record = Record.empty(query)
-    panel_rows = max(MIN_PANEL_ROWS, PANEL_BYTES // (dtype.itemsize * n)) if query.scatter else 1
-    gram_size = n if query.scatter and dtype == np.float32 else 1
-    record.objective, record.not_finite = _kernels.fused_pass(
+    # Images of the very values that the kernel multiplies, so that they cancel.
+    images = centres.astype(np.float64, copy=False) @ W.astype(np.float64, copy=False)
+    padded_scatter = np.zeros((kernels.padded(n, dtype.itemsize),) * 2 if query.scatter else (0, 0))
+    padded_images = np.zeros((kernels.padded(d, dtype.itemsize),) * 2)
+    record.objective, record.not_finite = kernels.fused_pass(
         X,
         codes,
         _NOTHING if sample_weight is None else sample_weight,
         W,
-        # Images of the very values that the kernel multiplies, so that they cancel.
-        centres.astype(np.float64, copy=False) @ W.astype(np.float64, copy=False),
+        images.astype(dtype, copy=False),
         centres,
-        (1.0 / query.scale).astype(dtype),
-        np.square(query.caps),
+        (1.0 / query.scale).astype(dtype, copy=False),
+        query.caps,
         _NOTHING if distances is None else distances,
-        record.scatter,
+        padded_scatter,
         record.sums,
         record.image_sums,
-        record.image_scatter,
+        padded_images,
         record.kept,
-        record.histogram,
-        np.empty((panel_rows, n), dtype),
-        np.empty((gram_size, gram_size), dtype),
-        np.empty((_kernels.BLOCK, d), dtype),
-        np.empty(_kernels.BLOCK),
+        record.histograms,
         query.q,
         query.floor,
     )
+    if query.scatter:
+        record.scatter = padded_scatter[:n, :n]
+    if query.sums:
+        record.image_sums = record.sums @ W.astype(np.float64, copy=False)
+    record.image_scatter = padded_images[:d, :d]
     return record
 
 
@@ -220,8 +224,34 @@ class ArrayRows:
             yield self.X[rows].astype(np.float64, copy=False), weight
 
     def class_means(self):
-        """Return the mean of each class, shape (c, n)."""
-        return np.stack([np.average(X, axis=0, weights=weight) for X, weight in self.classes()])
+        """Return the mean of each class, shape (c, n), in one pass."""
+        n = self.shape[1]
+        record = self.run(
+            Query.of_all_rows(np.zeros((self.n_classes, n)), np.ones(n), scatter=False)
+        )
+        return record.sums / record.kept[:, 1:]
+
+    def reweighted(self, keep):
+        """Return the rows with those outside the mask `keep` out of every sum."""
+        weight = keep.astype(np.float64)
+        if self.sample_weight is not None:
+            weight *= self.sample_weight
+        return ArrayRows(self.X, self.codes, self.n_classes, weight, self.n_jobs)
+
+    def scaled_norms(self, centres, scale):
+        """Return the root mean square of (x - centre) / scale of each row."""
+        norms = np.empty(self.shape[0])
+        dtype = self.X.dtype
+        centres = np.ascontiguousarray(centres, dtype)
+        inv_scale = (1.0 / scale).astype(dtype)
+
+        def run_slab(rows):
+            X = np.ascontiguousarray(self.X[rows])
+            kernels.scaled_norms(X, self.codes[rows], centres, inv_scale, norms[rows])
+
+        for _ in ordered_map(run_slab, self.slabs(), self.n_jobs):
+            pass
+        return norms
 
     def run(self, query, distances=None):
         """Return the record of one pass over all rows."""

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from cappedlda import _linalg
-from cappedlda._epsilon import fence
+from cappedlda._epsilon import grown_caps, truncated_variance
 from cappedlda._passes import Query
 
 # The frame is renewed while it is further off than this many times the tolerance, and
@@ -64,7 +64,7 @@ class Frame:
     epsilon : float
         The cap of the distances.
     caps : ndarray of shape (c,)
-        The cap of each class: epsilon, or inf for a class that is kept whole.
+        The cap of each class: at least epsilon, and inf for a class that is kept whole.
     floor : float
     gamma : float
         The ridge.
@@ -84,9 +84,7 @@ class Frame:
 
     def with_cap(self, epsilon, floor):
         """Return the frame with one cap for all classes."""
-        return replace(
-            self, epsilon=epsilon, caps=np.full(len(self.centres), epsilon), floor=floor
-        )
+        return replace(self, epsilon=epsilon, caps=np.full(len(self.centres), epsilon), floor=floor)
 
     @property
     def kept_whole(self):
@@ -112,7 +110,7 @@ class Trace:
 
 def iterate(rows, method, max_iter, report=None):
     """Run passes until the method says how it ended, at most `max_iter` of them."""
-    trace = Trace(objective_path=method.objective_path)
+    trace = Trace()
     while trace.n_iter < max_iter:
         record = rows.run(method.query())
         trace.n_iter += 1
@@ -122,12 +120,34 @@ def iterate(rows, method, max_iter, report=None):
         if status is not None:
             trace.status = status
             break
+    else:
+        method.interrupt()
     trace.n_passes = trace.n_iter
     trace.change = method.change
     return trace
 
 
-class Majorizer:
+class Iteration:
+    """What `iterate` runs: a query for each pass, and a step from each record.
+
+    `advance` moves to the next projection and returns a status once it is the last one.
+    """
+
+    change = np.inf
+
+    def query(self):
+        """Return what the next pass should evaluate."""
+        raise NotImplementedError
+
+    def advance(self, record):
+        """Move to the next projection; return a status once it is the last one."""
+        raise NotImplementedError
+
+    def interrupt(self):
+        """Come to an end after `max_iter` passes."""
+
+
+class Majorizer(Iteration):
     """Minimise the capped norm of W'H subject to W'B = K, one closed-form step per pass.
 
     A record renews the frame while that is further off than the projection: centres
@@ -170,6 +190,7 @@ class Majorizer:
         self._min_kept = min_kept
         self._tol = tol
         self._n_renewals = 0
+        self._polished = False
         self._before = None
         self._fallback = None
         self._accelerator = Anderson(MEMORY)
@@ -205,12 +226,32 @@ class Majorizer:
         return self._descend(record, settled)
 
     def covariance(self, record, unbiased=False):
-        """Return the covariance of the kept images, with the ridge of features of unit scale."""
-        return kept_covariance(record, unbiased) + self.rule.ridge * (self.W.T @ self.W)
+        """Return the covariance of the images, with the ridge of features of unit scale.
+
+        It comes from the kept rows, and makes up for what the cap has cut off; otherwise a
+        small epsilon would shrink its own unit, and the kept rows, again and again.
+        """
+        whole = self.frame.kept_whole.any()
+        cut = 1.0 if whole else truncated_variance(self.frame.epsilon, self.W.shape[1])
+        return kept_covariance(record, unbiased) / cut + self.rule.ridge * (self.W.T @ self.W)
+
+    def interrupt(self):
+        """Step back from a projection that no pass has confirmed."""
+        if self._fallback is not None:
+            self.W = self._fallback
+
+    def polish(self, record):
+        """Take the directions of plain LDA on the rows that a record with q = 2 kept."""
+        path = list(self.objective_path)
+        self._renew(record)
+        self._step(record.scatter / record.weight)
+        self.objective_path = path
+        self._polished = True
 
     def finish(self, record):
         """Note the objective of the last projection, from a pass that only projects."""
-        self.objective_path.append(self.objective(record))
+        if not self._polished:
+            self.objective_path.append(self.objective(record))
 
     def order(self, covariance, images):
         """Return a change of coordinates of the image that puts the best direction first."""
@@ -220,28 +261,31 @@ class Majorizer:
         """Return how far the frame is from the one that this record would make."""
         if np.any(record.kept[:, 1] < self._min_kept):
             return np.inf
-        epsilon, _ = self._cap(record)
-        cap = abs(epsilon / self.frame.epsilon - 1.0) if np.isfinite(epsilon) else 0.0
+        _, caps, _ = self._caps(record)
+        capped = np.isfinite(caps)
+        cap = np.max(np.abs(caps[capped] / self.frame.caps[capped] - 1.0), initial=0.0)
         gauge = np.linalg.norm(self.covariance(record) - np.eye(self.W.shape[1]))
         centres = 0.0
         if self.rule.renew_centres:
-            moves = record.image_sums / record.kept[:, 1:]
+            moves = record.image_sums / np.maximum(record.kept[:, 1:], np.finfo(float).tiny)
             centres = np.sqrt(np.max(np.sum(moves**2, axis=1)))
         return max(centres, SHAPE_DRIFT * cap, SHAPE_DRIFT * gauge)
 
-    def _cap(self, record):
-        """Return the cap and the median distance that follow from a record."""
-        epsilon, median = fence(record.histogram)
+    def _caps(self, record):
+        """Return epsilon, the cap of each class, and the median distance of kept rows."""
+        epsilon, caps, median = grown_caps(record.histograms, self.frame.caps)
         if self.rule.epsilon != "auto":
-            return self.rule.epsilon, median
-        # What the ridge blurs is not far: the cap stays above it when classes have no spread.
-        return max(epsilon, np.sqrt(self.rule.ridge * np.sum(self.W**2))), median
+            epsilon = self.rule.epsilon
+            whole = (record.kept[:, 1] < self._min_kept) | self.frame.kept_whole
+            return epsilon, np.where(whole, np.inf, epsilon), median
+        # What the ridge blurs is not far: caps stay above it when classes have no spread.
+        blur = np.sqrt(self.rule.ridge * np.sum(self.W**2))
+        return max(epsilon, blur), np.maximum(caps, blur), median
 
     def _renew(self, record):
         """Make the frame anew from what the last pass kept."""
         frame = self.frame
-        epsilon, median = self._cap(record)
-        whole = (record.kept[:, 1] < self._min_kept) | frame.kept_whole
+        epsilon, caps, median = self._caps(record)
         centres = frame.centres
         if self.rule.renew_centres:
             weight = record.kept[:, 1:]
@@ -249,12 +293,18 @@ class Majorizer:
             centres = centres + moves
         mean_variance = np.trace(record.scatter) / (record.weight * frame.n_features)
         if frame.K is not None:
-            self.W = self.W @ _linalg.whitener(self.covariance(record))
+            R = _linalg.whitener(self.covariance(record))
+            self.W = self.W @ R
+            # Distances were measured in the old gauge; what follows from them moves along.
+            growth = np.exp(np.mean(np.log(np.linalg.svd(R, compute_uv=False))))
+            median *= growth
+            if self.rule.epsilon == "auto":
+                epsilon, caps = epsilon * growth, caps * growth
         self.frame = replace(
             frame,
             centres=centres,
             epsilon=epsilon,
-            caps=np.where(whole, np.inf, epsilon),
+            caps=caps,
             floor=FLOOR * (median or 1.0),
             gamma=self.rule.ridge * (mean_variance or 1.0),
         )
@@ -342,4 +392,4 @@ def kept_covariance(record, unbiased=False):
     total = kept.sum()
     # One degree of freedom per class, but never more than half of them: weights may be small.
     freedom = max(total - len(kept), 0.5 * total) if unbiased else total
-    return (record.image_scatter - between) / freedom
+    return (record.image_scatter - between) / (freedom or 1.0)

@@ -45,8 +45,11 @@ class Span:
 
     def look(self, look):
         """Return a first look in coordinates, whose unit is 1 in every direction."""
-        centres = ((look.centres - self._origin) / self._scale) @ self._basis
-        return FirstLook(centres, np.ones(self._basis.shape[1]), look.kept)
+        return FirstLook(self.points(look.centres), np.ones(self._basis.shape[1]), look.kept)
+
+    def points(self, points):
+        """Return points of raw features (k, n) in coordinates (k, r)."""
+        return ((points - self._origin) / self._scale) @ self._basis
 
     def project(self, W):
         """Return a projection of raw features (n, d) as one of coordinates (r, d)."""
@@ -56,12 +59,21 @@ class Span:
         """Return a projection of coordinates (r, d) as one of raw features (n, d)."""
         return (self._basis @ W) / self._scale[:, None]
 
-    def lift_solution(self, solution):
-        """Return a solution found in coordinates as one of raw features."""
+    def lift_solution(self, solution, n_components):
+        """Return a solution found in coordinates as one of raw features.
+
+        Directions that are still missing are taken from outside the span, where no row
+        differs from another.
+        """
+        extra = self.lift(solution.extra)
+        missing = n_components - solution.W.shape[1] - extra.shape[1]
+        if missing > 0:
+            outside = linalg.qr(self._basis, check_finite=False)[0][:, self._basis.shape[1] :]
+            extra = np.hstack([extra, outside[:, :missing] / self._scale[:, None]])
         return replace(
             solution,
             W=_linalg.fix_signs(self.lift(solution.W)),
-            extra=_linalg.fix_signs(self.lift(solution.extra)),
+            extra=_linalg.fix_signs(extra),
             metric=self.lift(solution.metric),
             centres=self._origin + (solution.centres @ self._basis.T) * self._scale,
         )

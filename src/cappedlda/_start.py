@@ -1,10 +1,17 @@
-"""Where the solver starts: a first look at a sample of the rows that outliers cannot spoil."""
+"""Where the solver starts: a first look at a sample of the rows that outliers cannot spoil.
+
+The nearer half of every class, by distances that know the scale of each feature, is
+taken for good. Its covariance gives better distances, these a better half, a few times
+over; then the half grows until the next row is too far off.
+"""
 
 from typing import NamedTuple
 
 import numpy as np
+from scipy import linalg
 
-from cappedlda._epsilon import fence, histogram_of
+from cappedlda._epsilon import GATE_REACH, class_medians, grown_caps, histograms_of, settled_caps
+from cappedlda._passes import ArrayRows
 
 # The first look and the first convergence use a stratified sample of about this many
 # rows when there are several times as many; a few passes over all rows finish the fit.
@@ -13,18 +20,36 @@ SAMPLE_ROWS_PER_CLASS = 50
 SAMPLE_WORTHWHILE = 4
 
 MAD_TO_SIGMA = 1.4826
-MEAN_DEVIATION_TO_SIGMA = 1.2533
+CONCENTRATION_STEPS = 3
+MAX_GROWTH = 20
+# Covariances of all features need several rows per feature.
+ROWS_PER_FEATURE = 4
+# A half that hardly grows has closed in on a tight cluster: do not trust it.
+STUCK_SHARE = 0.55
+# Least variance, in robust units, of a feature, and of one that is mostly constant.
+VARIANCE_FLOOR = 0.1
+SPARSE_VARIANCE_FLOOR = 1.0
+MIN_SHRINKAGE = 1e-4
 
 
 class FirstLook(NamedTuple):
-    """What the start knows: class centres (c, n), feature scales (n,), rows to begin with (N,)."""
+    """What the start knows.
+
+    Attributes
+    ----------
+    centres : ndarray of shape (c, n)
+    scale : ndarray of shape (n,)
+        Unit of each feature.
+    kept : ndarray of shape (N,), bool
+        Rows to begin with.
+    """
 
     centres: np.ndarray
     scale: np.ndarray
     kept: np.ndarray
 
 
-def stratified_sample(codes, n_classes, seed):
+def stratified_sample(codes, n_classes, random_state):
     """Return sorted row indices of a stratified sample, or None if all rows should be used.
 
     Every class gives its share, and at least `SAMPLE_ROWS_PER_CLASS` rows where it has them.
@@ -37,9 +62,8 @@ def stratified_sample(codes, n_classes, seed):
     shares = np.minimum(
         counts, np.maximum(SAMPLE_ROWS_PER_CLASS, np.round(counts * (size / n_rows))).astype(int)
     )
-    rng = np.random.default_rng(seed)
     # A random order of all rows, stably grouped by class: the first rows of each group.
-    order = rng.permutation(n_rows)
+    order = random_state.permutation(n_rows)
     order = order[np.argsort(codes[order], kind="stable")]
     starts = np.cumsum(counts) - counts
     chosen = [order[start : start + share] for start, share in zip(starts, shares, strict=True)]
@@ -63,30 +87,104 @@ def weighted_median(values, weights):
     return 0.5 * (ordered[low, columns] + ordered[high, columns])
 
 
-def first_look(rows):
-    """Return class medians, pooled within-class scales, and the rows inside a first fence."""
-    centres = np.stack([weighted_median(X, weight) for X, weight in rows.classes()])
-    deviations = np.abs(rows.X - centres[rows.codes])
-    scale = pooled_scale(deviations, rows.sample_weight)
-    deviations /= scale
-    distances = np.sqrt(np.mean(np.square(deviations), axis=1))
-    cap, _ = fence(histogram_of(distances, rows.sample_weight))
-    return FirstLook(centres, scale, distances <= cap)
-
-
-def pooled_scale(deviations, sample_weight):
-    """Return a robust scale of each feature from absolute deviations about the class centres.
-
-    The median absolute deviation; where more than half of the deviations are zero,
-    their mean; and 1 for a constant feature.
-    """
-    scale = MAD_TO_SIGMA * weighted_median(deviations, sample_weight)
-    mean = MEAN_DEVIATION_TO_SIGMA * np.average(deviations, axis=0, weights=sample_weight)
-    scale = np.where(scale > 0.0, scale, mean)
-    return np.where(scale > 0.0, scale, 1.0)
-
-
 def plain_look(rows):
     """Return class means and pooled scales, with every row kept."""
-    scale = first_look(rows).scale
+    _, scale, _ = medians_and_scale(rows)
     return FirstLook(rows.class_means(), scale, np.ones(rows.shape[0], dtype=bool))
+
+
+def robust_look(rows):
+    """Return class medians, pooled scales and the rows that a robust start keeps."""
+    centres, scale, sparse = medians_and_scale(rows)
+    scaled = (rows.X - centres[rows.codes]) / scale
+    norms = np.sqrt(np.mean(np.square(scaled), axis=1))
+    histograms = histograms_of(norms, rows.codes, rows.n_classes, rows.sample_weight)
+    near = norms <= settled_caps(histograms, GATE_REACH)[rows.codes]
+    if rows.shape[0] < ROWS_PER_FEATURE * rows.shape[1]:
+        return FirstLook(centres, scale, near)
+    floor = np.where(sparse, SPARSE_VARIANCE_FLOOR, VARIANCE_FLOOR)
+    kept = concentrated(scaled, rows, norms, floor)
+    weight = np.ones(rows.shape[0]) if rows.sample_weight is None else rows.sample_weight
+    stuck = weight[kept].sum() < STUCK_SHARE * weight.sum()
+    return FirstLook(centres, scale, near if stuck else kept)
+
+
+def medians_and_scale(rows):
+    """Return class medians, a robust scale of each feature, and which features are sparse.
+
+    The scale is the pooled median absolute deviation; for sparse features, of which more
+    than half of the deviations are zero, the root mean square; 1 for constant ones.
+    """
+    centres = np.stack([weighted_median(X, weight) for X, weight in rows.classes()])
+    deviations = np.abs(rows.X - centres[rows.codes])
+    scale = MAD_TO_SIGMA * weighted_median(deviations, rows.sample_weight)
+    sparse = scale <= 0.0
+    if sparse.any():
+        scale[sparse] = root_mean_square(deviations[:, sparse], rows.sample_weight)
+    return centres, np.where(scale > 0.0, scale, 1.0), sparse
+
+
+def root_mean_square(values, weights):
+    """Return the root mean square of the columns, safe for huge and tiny numbers."""
+    largest = np.maximum(values.max(axis=0), np.finfo(float).tiny)
+    return largest * np.sqrt(np.average(np.square(values / largest), axis=0, weights=weights))
+
+
+def concentrated(scaled, rows, distances, variance_floor):
+    """Return the rows that grow from the most concentrated half of every class."""
+
+    def histograms(distances):
+        return histograms_of(distances, rows.codes, rows.n_classes, rows.sample_weight)
+
+    for _ in range(CONCENTRATION_STEPS):
+        caps = class_medians(histograms(distances)) * (1.0 + 1e-6)
+        kept = distances <= caps[rows.codes]
+        distances = shrunk_distances(scaled, rows, kept, variance_floor)
+    for _ in range(MAX_GROWTH):
+        _, caps, _ = grown_caps(histograms(distances), caps, GATE_REACH)
+        grown = distances <= caps[rows.codes]
+        if np.array_equal(grown, kept):
+            break
+        kept = grown
+        distances = shrunk_distances(scaled, rows, kept, variance_floor)
+    return kept
+
+
+def shrunk_distances(scaled, rows, kept, variance_floor):
+    """Return Mahalanobis distances of all rows from the kept rows of their class.
+
+    The covariance is that of the kept rows, shrunk as far as Ledoit and Wolf advise. A
+    kept row would look nearer than others because it has shaped the covariance: its
+    distance is what it would be had it been left out.
+    """
+    codes = rows.codes
+    weight = kept.astype(np.float64)
+    if rows.sample_weight is not None:
+        weight *= rows.sample_weight
+    total = weight.sum()
+    per_class = np.bincount(codes, weight, rows.n_classes)
+    centred = scaled - ArrayRows(scaled, codes, rows.n_classes, weight).class_means()[codes]
+    covariance = (centred * weight[:, None]).T @ centred / total
+    shrinkage = ledoit_wolf(centred, weight, covariance)
+    mean_variance = np.trace(covariance) / len(covariance)
+    diagonal = np.diag_indices_from(covariance)
+    covariance[diagonal] = np.maximum(covariance[diagonal], variance_floor)
+    covariance *= 1.0 - shrinkage
+    covariance[diagonal] += shrinkage * max(mean_variance, MIN_SHRINKAGE)
+    factor = linalg.cholesky(covariance, lower=True, check_finite=False)
+    whitened = linalg.solve_triangular(factor, centred.T, lower=True, check_finite=False)
+    squares = np.einsum("ij,ij->j", whitened, whitened)
+    leverage = np.minimum((1.0 - shrinkage) * squares / total, 0.99)
+    own = per_class / np.maximum(per_class - 1.0, 0.5 * per_class + 1e-300)
+    return np.sqrt(np.where(kept, squares / (1.0 - leverage) * own[codes] ** 2, squares))
+
+
+def ledoit_wolf(centred, weight, covariance):
+    """Return the shrinkage towards a multiple of the identity that Ledoit and Wolf advise."""
+    total = weight.sum()
+    n = len(covariance)
+    size = np.sum(covariance**2)
+    spread = size - np.trace(covariance) ** 2 / n
+    fourth = weight @ np.einsum("ij,ij->i", centred, centred) ** 2
+    error = fourth / total**2 - size / total
+    return float(np.clip(error / spread, MIN_SHRINKAGE, 1.0)) if spread > 0 else 1.0

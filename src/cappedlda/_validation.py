@@ -4,7 +4,7 @@ from numbers import Integral, Real
 
 import numpy as np
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import _check_sample_weight, validate_data
+from sklearn.utils.validation import _check_sample_weight, check_random_state, check_X_y
 
 FLOATS = (np.float64, np.float32)
 
@@ -73,8 +73,8 @@ def check_priors(priors, n_classes):
 
 
 def check_training_data(estimator, X, y):
-    """Return X, the class codes (int32) and the sorted classes."""
-    X, y = validate_data(estimator, X, y, dtype=FLOATS, ensure_min_samples=2)
+    """Return X, the class codes (int32) and the sorted classes; the estimator stays as it is."""
+    X, y = check_X_y(X, y, dtype=FLOATS, ensure_min_samples=2, estimator=estimator)
     check_classification_targets(y)
     classes, codes = np.unique(y, return_inverse=True)
     if len(classes) < 2:
@@ -82,6 +82,11 @@ def check_training_data(estimator, X, y):
             f"y has one class only ({classes[0]!r}); discriminant analysis needs two or more."
         )
     return X, codes.astype(np.int32), classes
+
+
+def check_seed(random_state):
+    """Return a RandomState; None is a fixed one, so that the same data give the same result."""
+    return check_random_state(0 if random_state is None else random_state)
 
 
 def check_weights(sample_weight, X, codes, classes):

@@ -18,6 +18,7 @@ from cappedlda._validation import (
     check_epsilon,
     check_priors,
     check_real,
+    check_seed,
     check_start,
     check_training_data,
     check_weights,
@@ -68,6 +69,9 @@ default="robust"
         array is given.
     ridge : float, default=1e-4
         Ridge relative to the mean within-class variance of the scaled features.
+    polish : bool, default=True
+        For q < 2, end with one step of plain discriminant analysis on the kept rows. It
+        is as robust, and more efficient. Not used when epsilon is inf.
     priors : array-like of shape (n_classes,), default=None
         Class probabilities; None takes the shares of the training data.
     max_iter : int, default=100
@@ -99,12 +103,14 @@ default="robust"
     intercept_ : ndarray of shape (n_classes,) or (1,)
     epsilon_ : float
         The cap.
+    caps_ : ndarray of shape (n_classes,)
+        The cap of each class: `epsilon_`, or more for a class that spreads more.
     weights_ : ndarray of shape (n_samples,)
         Weight of each training row in the within-class scatter, 0 beyond the cap.
     distances_ : ndarray of shape (n_samples,)
         Projected distance of each training row from the centre of its class.
     outliers_ : ndarray of shape (n_samples,), bool
-        Training rows beyond the cap.
+        Training rows beyond the cap of their class, or far off in all features together.
     objective_path_ : ndarray of shape (n_evaluations,)
         Objective since centres and cap were frozen; it never rises (``solver="mm"``).
     n_iter_ : int
@@ -147,6 +153,7 @@ default="robust"
         centers="kept",
         start="robust",
         ridge=1e-4,
+        polish=True,
         priors=None,
         max_iter=100,
         tol=1e-4,
@@ -161,6 +168,7 @@ default="robust"
         self.centers = centers
         self.start = start
         self.ridge = ridge
+        self.polish = polish
         self.priors = priors
         self.max_iter = max_iter
         self.tol = tol
@@ -184,18 +192,21 @@ default="robust"
         self : CappedLDA
         """
         self._check_parameters()
+        random_state = check_seed(self.random_state)
+        n_jobs = effective_n_jobs(self.n_jobs)
+        original = X
         X, codes, classes = check_training_data(self, X, y)
         weights = check_weights(sample_weight, X, codes, classes)
         n_directions = min(len(classes) - 1, X.shape[1])
         n_components = self._check_n_components(n_directions, X.shape[1])
-        n_start = n_components if self.solver == "paper" else n_directions
-        start = check_start(self.start, (X.shape[1], n_start))
+        n_wanted = n_components if self.solver == "paper" else n_directions
+        start = check_start(self.start, (X.shape[1], n_wanted))
         priors = check_priors(self.priors, len(classes))
+        rows = ArrayRows(X, codes, len(classes), weights, n_jobs)
         if priors is None:
-            priors = np.bincount(codes, weights) / (len(X) if weights is None else weights.sum())
-        rows = ArrayRows(X, codes, len(classes), weights, effective_n_jobs(self.n_jobs))
+            priors = rows.class_weights / rows.class_weights.sum()
         epsilon = self.epsilon if isinstance(self.epsilon, str) else float(self.epsilon)
-        report = _Report() if self.verbose else None
+        report = _Report(rows.class_weights.sum()) if self.verbose else None
         with single_threaded_blas():
             if self.solver == "mm":
                 solution = fit_majorized(
@@ -203,10 +214,11 @@ default="robust"
                     Rule(float(self.q), epsilon, self.ridge, self.centers == "kept"),
                     priors=priors,
                     start=start,
+                    polish=self.polish,
                     n_components=n_components,
                     tol=self.tol,
                     max_iter=self.max_iter,
-                    seed=self.random_state,
+                    random_state=random_state,
                     report=report,
                 )
             else:
@@ -219,9 +231,10 @@ default="robust"
                     max_iter=self.max_iter,
                     report=report,
                 )
+        self._remember_features(original)
         self.classes_ = classes
         self.priors_ = priors
-        self._store(solution, n_components, min(n_components, n_directions))
+        self._store(solution, n_components, min(n_components, n_wanted))
         return self
 
     def _check_parameters(self):
@@ -258,6 +271,9 @@ default="robust"
         self.n_passes_ = trace.n_passes
         self.status_ = trace.status
         self._metric = solution.metric
+        self.caps_ = solution.caps
+        gate = solution.gate
+        self._gate = None if gate is None else (gate.centres, gate.scale, gate.caps)
         self._set_rule(solution.W, solution.covariance)
         if self.status_ == "converged" and solution.W.shape[1] < n_supervised:
             self.status_ = "rank_deficient"
@@ -275,14 +291,14 @@ default="robust"
             )
             warnings.warn(f"{self.status_}: {message}", ConvergenceWarning, stacklevel=3)
         if solution.kept_whole.any():
-            names = list(self.classes_[solution.kept_whole])
+            names = self.classes_[solution.kept_whole].tolist()
             warnings.warn(
                 f"The cap would have removed the classes {names}; all their rows are kept.",
                 UserWarning,
                 stacklevel=3,
             )
 
-    def outlyingness(self, X, y=None):
+    def outlyingness(self, X, y=None, space="both"):
         """Measure how far rows lie from the classes.
 
         Parameters
@@ -290,50 +306,64 @@ default="robust"
         X : array-like of shape (n_samples, n_features)
         y : array-like of shape (n_samples,), default=None
             Class of each row, if known.
+        space : {"both", "projected", "full"}, default="both"
+            "projected" measures in the discriminant space, "full" in all features with
+            the robust scale of each, where rows are seen that hide outside the
+            discriminant space; "both" takes the larger ratio.
 
         Returns
         -------
         ratio : ndarray of shape (n_samples,)
-            Projected distance over `epsilon_` from the centre of the class in `y`, or
-            without `y` of the nearest class. Above 1 a row would be rejected.
+            Distance from the centre of the class in `y`, or without `y` from that of the
+            class where it is least, over the largest distance of a row that is kept.
+            Above 1 a row would be rejected.
         """
+        check_choice("space", space, ("both", "projected", "full"))
         X = self._check_new(X)
-        images = _project(X, self._metric)
-        centres = self.means_ @ self._metric
-        if y is not None:
-            codes = self._codes(y, len(X))
+        codes = None if y is None else self._codes(y, len(X))
+        ratios = (
+            [self._ratio(X, np.full(len(X), i, np.int32), space) for i in range(len(self.classes_))]
+            if codes is None
+            else [self._ratio(X, codes, space)]
+        )
+        return np.min(ratios, axis=0)
+
+    def _ratio(self, X, codes, space):
+        """Return the outlyingness of rows with respect to given classes."""
+        ratio = np.zeros(len(X))
+        if space != "full":
+            images = X @ self._metric.astype(X.dtype, copy=False)
+            centres = self.means_ @ self._metric
             distances = np.linalg.norm(images - centres[codes], axis=1)
-        else:
-            distances = np.min(
-                [np.linalg.norm(images - centre, axis=1) for centre in centres], axis=0
-            )
-        return distances / self.epsilon_
+            ratio = distances / self.caps_[codes]
+        if space != "projected" and self._gate is not None:
+            centres, scale, caps = self._gate
+            norms = ArrayRows(X, codes, len(caps)).scaled_norms(centres, scale)
+            ratio = np.maximum(ratio, norms / caps[codes])
+        return ratio
 
     def _codes(self, y, n_rows):
         y = column_or_1d(y)
         if len(y) != n_rows:
             raise ValueError(f"X has {n_rows} rows and y has {len(y)}; give one label per row.")
-        unknown = sorted(set(np.unique(y)) - set(self.classes_))
+        unknown = sorted(set(np.unique(y).tolist()) - set(self.classes_.tolist()))
         if unknown:
             raise ValueError(
                 f"y has labels {unknown} that were not in the training data; "
-                f"known are {list(self.classes_)}."
+                f"known are {self.classes_.tolist()}."
             )
-        return np.searchsorted(self.classes_, y)
-
-
-def _project(X, W):
-    return X @ W.astype(X.dtype, copy=False)
+        return np.searchsorted(self.classes_, y).astype(np.int32)
 
 
 class _Report:
     """Prints one line per pass."""
 
-    def __init__(self):
+    def __init__(self, weight):
+        self._weight = weight
         self._start = time.perf_counter()
 
     def __call__(self, n_iter, method, record):
-        kept = record.kept[:, 1].sum() / record.weight
+        kept = record.kept[:, 1].sum() / self._weight
         objective = f"{method.objective_path[-1]:.6e}" if method.objective_path else "settling"
         print(
             f"pass {n_iter:3d}  objective {objective:>12}  kept {kept:7.2%}  "

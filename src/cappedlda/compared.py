@@ -21,7 +21,7 @@ from cappedlda import _linalg
 from cappedlda._base import LinearDiscriminant
 from cappedlda._epsilon import fence
 from cappedlda._passes import ArrayRows, Query
-from cappedlda._solver import iterate, kept_covariance
+from cappedlda._solver import Iteration, iterate, kept_covariance
 from cappedlda._span import Span
 from cappedlda._start import FirstLook
 from cappedlda._threads import effective_n_jobs, single_threaded_blas
@@ -103,7 +103,8 @@ class _Problem:
         unit = np.sqrt(np.trace(record.image_scatter) / record.weight)
         if unit == 0.0:
             return 0.0
-        return unit * fence(self.rows.run(self.query(W / unit, 2.0, scatter=False)).histogram)[1]
+        histograms = self.rows.run(self.query(W / unit, 2.0, scatter=False)).histograms
+        return unit * fence(histograms.sum(axis=0))[1]
 
     def project(self, basis):
         """Return the problem in the coordinates basis'x."""
@@ -145,6 +146,7 @@ class _Compared(LinearDiscriminant):
         self : estimator
         """
         self._check_parameters()
+        original = X
         X, codes, classes = check_training_data(self, X, y)
         n_components = self._check_n_components(len(classes), X.shape[1])
         with single_threaded_blas():
@@ -152,6 +154,7 @@ class _Compared(LinearDiscriminant):
             problem = _Problem.of(rows)
             _check_means(problem)
             directions = self._solve_in_span(problem, n_components)
+            self._remember_features(original)
             self.classes_ = classes
             self._store(problem, directions)
         self._warn(n_components)
@@ -340,7 +343,7 @@ class RDA(_FisherMethod):
 
     def _solve(self, problem, n_components):
         A = problem.within_scatter() / problem.sizes.sum()
-        unit = np.trace(A) / self.n_features_in_ if self.relative else 1.0
+        unit = np.trace(A) / len(A) if self.relative else 1.0
         A[np.diag_indices_from(A)] += self.gamma * (unit or 1.0)
         try:
             W = _linalg.leading_directions(A, problem.between_factor)
@@ -819,7 +822,7 @@ def _floor(problem, W):
 
 
 @dataclass
-class _L1Ratio:
+class _L1Ratio(Iteration):
     """Minimise sum_j |w'h_j| / sum_i N_i |w'(m_i - m)| over unit vectors w; a base.
 
     A pass at w gives the smoothed numerator and A = sum_j h_j h_j' / |w'h_j|, so that
@@ -880,7 +883,7 @@ class _RatioMajorizer(_L1Ratio):
         return _sphere_minimiser(A, within * p)
 
 
-class _BoundMajorizer:
+class _BoundMajorizer(Iteration):
     """Minimise delta sum_j ||W'h_j||_1 - sum_{i<k} t_ik ||W'(m_i - m_k)||_1 over W'W = I.
 
     A pass looks at one column w and gives A = sum_j h_j h_j' / |w'h_j|. When all columns have
