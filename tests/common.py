@@ -1,0 +1,64 @@
+"""Data makers, comparisons and tolerances that several test files share."""
+
+from types import SimpleNamespace
+
+import numpy as np
+from scipy.linalg import subspace_angles
+
+from cappedlda._passes import ArrayRows
+
+# One pass adds some thousand products. In float64 the rounding of such a sum is a few
+# 1e-13 of its size. In float32 every product already has an error of 6e-8, multiplied
+# by about 10, the size of the rows over their distance to the centre.
+TOLERANCE = {
+    np.dtype(np.float64): SimpleNamespace(pass_rtol=1e-11, fit_angle=1e-9),
+    np.dtype(np.float32): SimpleNamespace(pass_rtol=2e-5, fit_angle=1e-3),
+}
+
+
+def make_classes(rng, sizes, n, spread=3.0, offset=2.0, dtype=np.float64):
+    """Gaussian classes with a common, correlated covariance; rows in random order."""
+    codes = rng.permutation(np.repeat(np.arange(len(sizes)), sizes))
+    mixing = np.eye(n) + 0.3 * rng.normal(size=(n, n)) / np.sqrt(n)
+    means = offset + spread * rng.normal(size=(len(sizes), n))
+    X = means[codes] + rng.normal(size=(len(codes), n)) @ mixing
+    return np.ascontiguousarray(X, dtype=dtype), codes
+
+
+def spoil(rng, X, spoilt, size=30.0):
+    """Throw the spoilt rows far away, each in a direction of its own."""
+    X = X.copy()
+    steps = rng.normal(size=(int(spoilt.sum()), X.shape[1]))
+    steps /= np.linalg.norm(steps, axis=1, keepdims=True)
+    X[spoilt] += (size * np.sqrt(X.shape[1]) * steps).astype(X.dtype)
+    return X
+
+
+def rows_of(X, codes, sample_weight=None, n_jobs=1, n_classes=None):
+    """Rows as the solver sees them."""
+    codes = np.asarray(codes, dtype=np.int32)
+    n_classes = int(codes.max()) + 1 if n_classes is None else n_classes
+    return ArrayRows(X, codes, n_classes, sample_weight, n_jobs)
+
+
+def angle(U, V):
+    """Largest principal angle between the column spaces of two matrices, in radians."""
+    assert U.shape == V.shape
+    U = U / np.linalg.norm(U, axis=0)
+    V = V / np.linalg.norm(V, axis=0)
+    return float(np.max(subspace_angles(U, V)))
+
+
+def assert_same_bits(record, other):
+    """Check that two records are equal to the last bit."""
+    for name, value in vars(record).items():
+        np.testing.assert_array_equal(value, getattr(other, name), err_msg=name)
+
+
+def assert_close_record(record, expected, rtol):
+    """Check two records for equality, relative to the largest entry of each sum."""
+    for name, value in vars(expected).items():
+        size = max(np.max(np.abs(value), initial=0.0), 1e-300)
+        np.testing.assert_allclose(
+            getattr(record, name), value, rtol=rtol, atol=rtol * size, err_msg=name
+        )

@@ -1,0 +1,42 @@
+"""Fixtures that every test may use, and the hypothesis profile of the suite."""
+
+import numpy as np
+import pytest
+from common import make_classes, spoil
+from hypothesis import HealthCheck, settings
+
+settings.register_profile(
+    "suite",
+    deadline=None,  # nothing here is timed: the machine may be busy
+    max_examples=25,
+    derandomize=True,
+    database=None,
+    # Fixtures only choose a build of the kernels, the same for all examples.
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
+)
+settings.load_profile("suite")
+
+
+@pytest.fixture
+def rng():
+    return np.random.default_rng(20260101)
+
+
+@pytest.fixture(params=[np.float32, np.float64], ids=["float32", "float64"])
+def dtype(request):
+    return np.dtype(request.param)
+
+
+@pytest.fixture
+def clean(rng):
+    """Three overlapping Gaussian classes in 6 dimensions: X (150, 6), y (150,)."""
+    return make_classes(rng, [50, 40, 60], 6)
+
+
+@pytest.fixture
+def dirty(rng, clean):
+    """Clean classes with every tenth row thrown far away: X, y, spoilt rows."""
+    X, y = clean
+    spoilt = np.zeros(len(y), dtype=bool)
+    spoilt[::10] = True
+    return spoil(rng, X, spoilt), y, spoilt

@@ -1,0 +1,200 @@
+"""The specification: slow and obvious NumPy versions of the kernels and both algorithms.
+
+Nothing here uses the package but the plain data class `Query`, which only holds what
+a pass is asked. Loops run over rows, formulas are written as METHODS.md prints them.
+"""
+
+from types import SimpleNamespace
+
+import numpy as np
+from scipy import linalg
+
+LOWEST, HIGHEST, PER_OCTAVE = -20, 20, 32
+
+
+def bin_positions():
+    """Distances at which the bins of the histogram sit: 32 equal steps per octave."""
+    positions = [
+        2.0**exponent * (1 + step / PER_OCTAVE)
+        for exponent in range(LOWEST, HIGHEST)
+        for step in range(PER_OCTAVE)
+    ]
+    return np.array([*positions, 2.0**HIGHEST, 2.0**HIGHEST * (1 + 1 / PER_OCTAVE)])
+
+
+POSITIONS = bin_positions()
+
+
+def deposit(histogram, distance, weight):
+    """Cloud in cell: the two bins around a distance share its weight linearly."""
+    if distance < POSITIONS[0]:
+        histogram[0] += weight
+    elif distance >= POSITIONS[-1]:
+        histogram[-1] += weight
+    else:
+        above = int(np.searchsorted(POSITIONS, distance, side="right"))
+        low, high = POSITIONS[above - 1], POSITIONS[above]
+        fraction = (distance - low) / (high - low)
+        histogram[above - 1] += weight * (1 - fraction)
+        histogram[above] += weight * fraction
+
+
+def projected_norms(X, codes, W, centres):
+    """a_j = ||W'(x_j - m_i)||."""
+    return np.array([np.linalg.norm(W.T @ (x - centres[i])) for x, i in zip(X, codes, strict=True)])
+
+
+def capped_weights(distances, caps, q, floor):
+    """F_j = q (a_j^2 + floor^2)^(q/2 - 1) up to the cap, 0 beyond it."""
+    return np.array(
+        [
+            q * (a**2 + floor**2) ** (q / 2 - 1) if a <= cap else 0.0
+            for a, cap in zip(distances, caps, strict=True)
+        ]
+    )
+
+
+def weighted_scatter(X, codes, centres, scale, weights):
+    """Sum of weight_j h_j h_j', h_j = (x_j - m_i) / scale."""
+    scatter = np.zeros((X.shape[1], X.shape[1]))
+    for x, i, weight in zip(X, codes, weights, strict=True):
+        h = (x - centres[i]) / scale
+        scatter += weight * np.outer(h, h)
+    return scatter
+
+
+def pass_record(X, codes, query, sample_weight=None):
+    """Everything a pass returns, row by row, in float64."""
+    # The kernels multiply in the precision of the rows, so the same values go in here.
+    W = query.W.astype(X.dtype).astype(float)
+    centres = query.centres.astype(X.dtype).astype(float)
+    X = X.astype(float)
+    (n, d), c = W.shape, len(centres)
+    weight = np.ones(len(X)) if sample_weight is None else sample_weight
+    distances = projected_norms(X, codes, W, centres)
+    caps = query.caps[codes]
+    F = capped_weights(distances, caps, query.q, query.floor)
+    record = SimpleNamespace(
+        scatter=np.zeros((0, 0)),
+        sums=np.zeros((c, n) if query.sums else (0, 0)),
+        image_sums=np.zeros((c, d)),
+        image_scatter=np.zeros((d, d)),
+        kept=np.zeros((c, 2)),
+        histograms=np.zeros((c, len(POSITIONS))),
+        objective=0.0,
+        not_finite=0,
+    )
+    if query.scatter:
+        record.scatter = weighted_scatter(X, codes, centres, query.scale, weight * F)
+    for j, i in enumerate(codes):
+        deposit(record.histograms[i], distances[j], weight[j])
+        reach = min(distances[j], caps[j])
+        record.objective += weight[j] * (reach**2 + query.floor**2) ** (query.q / 2)
+        if distances[j] > caps[j] or weight[j] == 0.0:
+            continue
+        h = X[j] - centres[i]
+        if query.sums:
+            record.sums[i] += weight[j] * h
+        record.image_sums[i] += weight[j] * (W.T @ h)
+        record.image_scatter += weight[j] * np.outer(W.T @ h, W.T @ h)
+        record.kept[i] += [1.0, weight[j]]
+    return record, distances
+
+
+def weighted_quantile(values, weights, level):
+    """Smallest value whose cumulative weight reaches the level."""
+    order = np.argsort(values)
+    reached = np.cumsum(weights[order]) >= level * weights.sum()
+    return values[order][np.argmax(reached)]
+
+
+def weighted_median(values, weights):
+    """Median of the columns of the rows repeated as often as their integer weight says."""
+    return np.median(np.repeat(values, weights, axis=0), axis=0)
+
+
+def capped_norm(M, epsilon, p, q):
+    """Equation (2) of the paper over the columns of M."""
+    total = 0.0
+    for column in M.T:
+        length = np.max(np.abs(column)) if p == np.inf else np.sum(np.abs(column) ** p) ** (1 / p)
+        total += min(length**q, epsilon)
+    return total ** (1 / q)
+
+
+def between_factor(centres, priors, scale):
+    """Columns sqrt(prior_i) (m_i - m) / scale."""
+    overall = sum(prior * centre for prior, centre in zip(priors, centres, strict=True))
+    columns = [
+        np.sqrt(prior) * (centre - overall) / scale
+        for prior, centre in zip(priors, centres, strict=True)
+    ]
+    return np.stack(columns, axis=1)
+
+
+def mm_objective(X, codes, W, frame, q, sample_weight=None):
+    """METHODS 4.1 in a fixed frame; W is in scaled features."""
+    weight = np.ones(len(X)) if sample_weight is None else sample_weight
+    total = 0.0
+    for x, i, w in zip(X, codes, weight, strict=True):
+        a = np.linalg.norm(W.T @ ((x - frame.centres[i]) / frame.scale))
+        total += w * min(a**2 + frame.floor**2, frame.caps[i] ** 2 + frame.floor**2) ** (q / 2)
+    return total / weight.sum() + 0.5 * frame.gamma * np.sum(W**2)
+
+
+def mm_step(X, codes, W, frame, q, sample_weight=None):
+    """METHODS 4.2: A^{-1} B (B'A^{-1}B)^+ K'."""
+    weight = np.ones(len(X)) if sample_weight is None else sample_weight
+    raw = W / frame.scale[:, None]
+    distances = projected_norms(X, codes, raw, frame.centres)
+    F = capped_weights(distances, frame.caps[codes], q, frame.floor)
+    A = weighted_scatter(X, codes, frame.centres, frame.scale, weight * F) / weight.sum()
+    A = A + frame.gamma * np.eye(len(A))
+    B = between_factor(frame.centres, frame.priors, frame.scale)
+    Y = np.linalg.inv(A) @ B
+    return Y @ np.linalg.pinv(B.T @ Y, rcond=1e-9, hermitian=True) @ frame.K.T
+
+
+def class_factors(X, codes):
+    """H_w (n, N) and H_b (n, c) of the paper."""
+    c = int(codes.max()) + 1
+    means = np.stack([X[codes == i].mean(axis=0) for i in range(c)])
+    sizes = np.array([np.sum(codes == i) for i in range(c)])
+    H_b = (np.sqrt(sizes)[:, None] * (means - X.mean(axis=0))).T
+    return (X - means[codes]).T, H_b
+
+
+def paper_ratio(W, H_w, H_b, epsilon, floor=0.0):
+    """J = f / g with norms smoothed by the floor, and the cap likewise."""
+
+    def capped_sum(H):
+        return sum(np.sqrt(min(np.sum((W.T @ h) ** 2), epsilon**2) + floor**2) for h in H.T)
+
+    return capped_sum(H_w) / capped_sum(H_b)
+
+
+def algorithm_1(X, codes, W, epsilon, floor, n_iter):
+    """Projections and ratios of the paper's Algorithm 1, with the rulings of METHODS 1.4."""
+    H_w, H_b = class_factors(X, codes)
+    d = W.shape[1]
+    iterates, ratios = [W], [paper_ratio(W, H_w, H_b, epsilon, floor)]
+    for _ in range(n_iter):
+        S = []
+        for H in (H_w, H_b):
+            total = np.zeros((len(W), len(W)))
+            for h in H.T:
+                a = np.linalg.norm(W.T @ h)
+                if a <= epsilon:
+                    total += np.outer(h, h) / np.sqrt(a**2 + floor**2)
+            S.append(total)
+        S1 = S[0] + 1e-10 * np.trace(S[0]) / len(W) * np.eye(len(W))
+        values, vectors = linalg.eigh(S[1], S1)
+        finite = np.flatnonzero(values > 1e-10 * values[-1])[::-1][:d]
+        W = vectors[:, finite]
+        W = W / np.sqrt(np.sum(W * (S[1] @ W), axis=0))
+        # The step changes the unit of all distances, and so that of the floor.
+        floor *= np.mean(np.linalg.norm(W.T @ H_b, axis=0))
+        floor /= np.mean(np.linalg.norm(iterates[-1].T @ H_b, axis=0))
+        iterates.append(W)
+        ratios.append(paper_ratio(W, H_w, H_b, epsilon, floor))
+    return iterates, ratios

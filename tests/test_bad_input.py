@@ -1,0 +1,229 @@
+"""Bad input: a clear error before any work, and nothing half-fitted."""
+
+import warnings
+
+import numpy as np
+import pytest
+import scipy.sparse
+from common import make_classes
+from sklearn.exceptions import NotFittedError
+
+from cappedlda import CappedLDA, capped
+
+N, n = 30, 4
+
+
+@pytest.fixture
+def data(rng):
+    return make_classes(rng, [10, 10, 10], n)
+
+
+def with_entry(value):
+    def change(X):
+        X = X.copy()
+        X[3, 1] = value
+        return X
+
+    return change
+
+
+# parameter, value, error, what the message must say: the argument, its value, the remedy
+PARAMETERS = [
+    ("n_components", 0, ValueError, "n_components=0 .*from 1 to n_features=4"),
+    ("n_components", -2, ValueError, "n_components=-2 .*from 1 to n_features=4"),
+    ("n_components", 5, ValueError, "n_components=5 .*from 1 to n_features=4"),
+    ("n_components", 1.5, TypeError, "n_components=1.5 .*integer"),
+    ("n_components", "2", TypeError, "n_components='2' .*integer"),
+    ("n_components", True, TypeError, "n_components=True .*integer"),
+    ("epsilon", 0, ValueError, "epsilon=0 .*positive number or inf"),
+    ("epsilon", -1.0, ValueError, "epsilon=-1.0 .*positive number or inf"),
+    ("epsilon", -np.inf, ValueError, "epsilon=-inf .*positive number or inf"),
+    ("epsilon", np.nan, ValueError, "epsilon=nan .*positive number or inf"),
+    ("epsilon", "large", ValueError, "epsilon='large' is unknown; use \"auto\""),
+    ("epsilon", None, TypeError, 'epsilon=None .*use "auto"'),
+    ("epsilon", True, TypeError, 'epsilon=True .*use "auto"'),
+    ("q", 0, ValueError, "q=0 .*0 < q <= 2"),
+    ("q", -1, ValueError, "q=-1 .*0 < q <= 2"),
+    ("q", 2.001, ValueError, "q=2.001 .*0 < q <= 2"),
+    ("q", np.nan, ValueError, "q=nan .*0 < q <= 2"),
+    ("q", "1", TypeError, "q='1' .*0 < q <= 2"),
+    ("solver", "svd", ValueError, "solver='svd' is unknown; use one of 'mm', 'paper'"),
+    ("solver", None, ValueError, "solver=None is unknown; use one of 'mm', 'paper'"),
+    ("centers", "median", ValueError, "centers='median' is unknown; use one of 'kept', 'mean'"),
+    ("start", "random", ValueError, "start='random' is unknown; use one of 'robust'"),
+    ("start", np.eye(4, 3), ValueError, r"start has shape \(4, 3\), .* needs .*\(4, 2\)"),
+    ("start", np.eye(5, 2), ValueError, r"start has shape \(5, 2\), .* needs .*\(4, 2\)"),
+    ("start", np.ones(4), ValueError, r"start has shape \(4,\), .* needs .*\(4, 2\)"),
+    ("start", np.full((4, 2), np.nan), ValueError, "start contains NaN or infinity"),
+    ("start", None, (TypeError, ValueError), "start"),
+    ("ridge", 0.0, ValueError, "ridge=0.0 .*small positive number"),
+    ("ridge", -1.0, ValueError, "ridge=-1.0 .*small positive number"),
+    ("ridge", np.nan, ValueError, "ridge=nan .*small positive number"),
+    ("ridge", np.inf, ValueError, "ridge=inf .*small positive number"),
+    ("tol", 0.0, ValueError, "tol=0.0 .*small positive number"),
+    ("tol", None, TypeError, "tol=None .*small positive number"),
+    ("max_iter", 0, ValueError, "max_iter=0 .*positive integer"),
+    ("max_iter", 1.5, TypeError, "max_iter=1.5 .*positive integer"),
+    ("priors", [0.5, 0.5], ValueError, r"priors has shape \(2,\), .*3 classes; give one each"),
+    ("priors", [0.5, 0.6, -0.1], ValueError, "priors=.*must be positive"),
+    ("priors", [0.5, 0.6, np.nan], ValueError, "priors=.*must be positive"),
+    ("n_jobs", 0, ValueError, "n_jobs=0 .*None, a positive or a negative int"),
+    ("n_jobs", 1.5, TypeError, "n_jobs=1.5 .*int"),
+    ("n_jobs", "all", TypeError, "n_jobs='all' .*int"),
+    ("random_state", "seed", (TypeError, ValueError), "random_state='seed'|'seed' cannot be used"),
+]
+
+# what is wrong, change of X, change of y, error, message
+DATA = [
+    ("nan", with_entry(np.nan), None, ValueError, "X contains NaN"),
+    ("inf", with_entry(np.inf), None, ValueError, "X contains infinity"),
+    ("-inf", with_entry(-np.inf), None, ValueError, "X contains infinity"),
+    ("no rows", lambda X: X[:0], lambda y: y[:0], ValueError, r"0 sample\(s\)"),
+    ("one row", lambda X: X[:1], lambda y: y[:1], ValueError, r"minimum of 2 is required"),
+    ("no features", lambda X: X[:, :0], None, ValueError, r"0 feature\(s\)"),
+    ("one class", None, np.zeros_like, ValueError, "y has one class only .*two or more"),
+    ("short y", None, lambda y: y[:-1], ValueError, "inconsistent numbers of samples"),
+    ("long y", None, lambda y: np.append(y, 0), ValueError, "inconsistent numbers of samples"),
+    ("no y", None, lambda y: None, ValueError, "requires y to be passed"),
+    ("continuous y", None, lambda y: y + 0.5, ValueError, "Unknown label type"),
+    ("nan in y", None, lambda y: np.where(y == 2, np.nan, y), ValueError, "y contains NaN"),
+    ("y of two columns", None, lambda y: np.eye(3)[y][:, :2], ValueError, "y should be a 1d array"),
+    ("words", lambda X: np.full(X.shape, "a", object), None, ValueError, "convert string to float"),
+    ("complex", lambda X: X + 1j, None, ValueError, "Complex data not supported"),
+    ("1 dimension", lambda X: X[:, 0], None, ValueError, "Expected 2D array, got 1D"),
+    ("3 dimensions", lambda X: X[:, :, None], None, ValueError, "dim 3.*2"),
+    ("sparse", scipy.sparse.csr_array, None, TypeError, "[Ss]parse.*dense"),
+]
+
+WEIGHTS = [
+    ("negative", -np.ones(N), ValueError, "[Nn]egative values .*sample_weight"),
+    ("one negative", np.append(np.ones(N - 1), -1), ValueError, "[Nn]egative .*sample_weight"),
+    ("nan", np.full(N, np.nan), ValueError, "sample_weight contains NaN"),
+    ("inf", np.full(N, np.inf), ValueError, "sample_weight contains infinity"),
+    ("all zero", np.zeros(N), ValueError, "[Ss]ample.weights? .*zero"),
+    ("short", np.ones(N - 1), ValueError, "sample_weight.shape == .*expected"),
+    ("two columns", np.ones((N, 2)), ValueError, "[Ss]ample.weight.* 1D"),
+    ("words", np.full(N, "a"), ValueError, "convert string to float"),
+]
+
+
+def check_refused(model, X, y, error, match, monkeypatch, **fit_options):
+    """Check for the error, before any work, and that nothing of a fit is left behind."""
+    for work in ("fit_majorized", "fit_as_published"):
+        monkeypatch.setattr(capped, work, lambda *a, **k: pytest.fail("work before the check"))
+    with pytest.raises(error, match=match):
+        model.fit(X, y, **fit_options)
+    left = [name for name in vars(model) if name.endswith("_") or name == "_metric"]
+    assert left == []
+    with pytest.raises(NotFittedError):
+        model.transform(np.zeros((2, n)))
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "error", "match"),
+    PARAMETERS,
+    ids=[f"{p[0]}-{i}" for i, p in enumerate(PARAMETERS)],
+)
+def test_bad_parameters(data, monkeypatch, name, value, error, match):
+    check_refused(CappedLDA(**{name: value}), *data, error, match, monkeypatch)
+
+
+@pytest.mark.parametrize(
+    ("change_X", "change_y", "error", "match"), [d[1:] for d in DATA], ids=[d[0] for d in DATA]
+)
+@pytest.mark.parametrize("solver", ["mm", "paper"])
+def test_bad_data(data, monkeypatch, solver, change_X, change_y, error, match):
+    X, y = data
+    X = X if change_X is None else change_X(X)
+    y = y if change_y is None else change_y(y)
+    check_refused(CappedLDA(solver=solver), X, y, error, match, monkeypatch)
+
+
+@pytest.mark.parametrize(
+    ("weight", "error", "match"), [w[1:] for w in WEIGHTS], ids=[w[0] for w in WEIGHTS]
+)
+def test_bad_weights(data, monkeypatch, weight, error, match):
+    check_refused(CappedLDA(), *data, error, match, monkeypatch, sample_weight=weight)
+
+
+def test_a_class_without_weight_is_named(data, monkeypatch):
+    X, y = data
+    match = r"sample_weight is zero for every row of the classes \[.*1.*\]; remove these rows"
+    weight = (y != 1).astype(float)
+    check_refused(CappedLDA(), X, y, ValueError, match, monkeypatch, sample_weight=weight)
+
+
+@pytest.mark.parametrize("bad", ["one class", "weights", "start", "n_jobs", "interrupt"])
+def test_a_failed_refit_leaves_the_old_fit_alone(data, monkeypatch, bad):
+    X, y = data
+    model = CappedLDA().fit(X, y)
+    expected, probabilities = model.transform(X), model.predict_proba(X)
+    narrow = X[:, :3]
+    labels, options = y, {}
+    if bad == "one class":
+        labels = np.zeros_like(y)
+    elif bad == "weights":
+        options = {"sample_weight": -np.ones(N)}
+    elif bad == "start":
+        model.set_params(start=np.ones((9, 9)))
+    elif bad == "n_jobs":
+        model.set_params(n_jobs=0)
+    else:
+
+        def interrupted(*arguments, **options):
+            raise KeyboardInterrupt
+
+        monkeypatch.setattr(capped, "fit_majorized", interrupted)
+    with pytest.raises((ValueError, KeyboardInterrupt)):
+        model.fit(narrow, labels, **options)
+    assert model.n_features_in_ == n
+    np.testing.assert_array_equal(model.transform(X), expected)
+    np.testing.assert_array_equal(model.predict_proba(X), probabilities)
+
+
+METHODS = [
+    "transform", "predict", "predict_proba", "predict_log_proba", "decision_function",
+    "outlyingness",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_methods_need_a_fit_and_its_features(data, method):
+    X, y = data
+    with pytest.raises(NotFittedError, match="not fitted"):
+        getattr(CappedLDA(), method)(X)
+    model = CappedLDA().fit(X, y)
+    for columns in (3, 5):
+        with pytest.raises(ValueError, match=f"X has {columns} features, .* expecting 4 features"):
+            getattr(model, method)(np.zeros((2, columns)))
+    with pytest.raises(ValueError, match="X contains NaN"):
+        getattr(model, method)(np.full((2, 4), np.nan))
+    with pytest.raises(ValueError, match="Expected 2D array"):
+        getattr(model, method)(X[0])
+    with pytest.raises(TypeError, match="[Ss]parse"):
+        getattr(model, method)(scipy.sparse.csr_array(X))
+
+
+def test_outlyingness_names_bad_labels(data):
+    X, y = data
+    model = CappedLDA().fit(X, y)
+    with pytest.raises(ValueError, match=r"y has labels \[.*7.*\] that were not .*known are"):
+        model.outlyingness(X, np.where(y == 2, 7, y))
+    with pytest.raises(ValueError, match="X has 30 rows and y has 29; give one label per row"):
+        model.outlyingness(X, y[:-1])
+
+
+def test_good_input_of_unusual_kind_is_accepted(data):
+    X, y = data
+    expected = CappedLDA(n_components=1, q=2).fit(X, y).scalings_
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for n_components, q in [(np.int64(1), np.float32(2)), (np.int32(1), np.int64(2))]:
+            model = CappedLDA(n_components=n_components, q=q).fit(X.tolist(), y.tolist())
+            np.testing.assert_array_equal(model.scalings_, expected)
+        np.testing.assert_array_equal(
+            CappedLDA(n_components=1, q=2)
+            .fit(X.astype(object), y.astype(bool)[:, None].ravel() * y)
+            .scalings_,
+            expected,
+        )

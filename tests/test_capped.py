@@ -1,0 +1,336 @@
+"""The estimator: scikit-learn's rules, real data, and what a user reads off a fit."""
+
+import pickle
+import re
+import tracemalloc
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from common import TOLERANCE, angle, make_classes
+from scipy.special import logsumexp
+from sklearn.base import clone
+from sklearn.datasets import load_breast_cancer, load_digits, load_iris, load_wine
+from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
+from sklearn.model_selection import GridSearchCV, train_test_split
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from cappedlda import CappedLDA, _passes, _start
+
+LOADERS = [load_iris, load_wine, load_breast_cancer, load_digits]
+
+
+# The checks fit random rows, ten or so, which may well deserve a warning.
+@pytest.mark.filterwarnings("ignore:The cap would have removed")
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@parametrize_with_checks([CappedLDA(), CappedLDA(q=2, epsilon=np.inf)])
+def test_scikit_learn_checks(estimator, check, monkeypatch):
+    # Without the variable the array-API check with NumPy arrays would not run.
+    monkeypatch.setenv("SCIPY_ARRAY_API", "1")
+    check(estimator)
+
+
+@pytest.mark.parametrize("load", LOADERS)
+def test_without_cap_and_with_squares_it_is_scikit_learns_lda(load):
+    X, y = load(return_X_y=True)
+    model = CappedLDA(q=2, epsilon=np.inf, ridge=1e-10).fit(X, y)
+    lda = LinearDiscriminantAnalysis().fit(X, y)
+    varies = X.std(axis=0) > 0  # a constant feature may have any coefficient
+    d = model.scalings_.shape[1]
+    assert d == len(lda.classes_) - 1
+    assert angle(model.scalings_[varies], lda.scalings_[varies, :d]) < 1e-5
+    for k in range(1, d):  # column by column, best first
+        assert angle(model.scalings_[varies, :k], lda.scalings_[varies, :k]) < 1e-4
+    np.testing.assert_allclose(model.means_, lda.means_, atol=1e-9)
+    np.testing.assert_allclose(model.priors_, lda.priors_)
+    np.testing.assert_array_equal(model.predict(X), lda.predict(X))
+    np.testing.assert_allclose(
+        model.explained_variance_ratio_, lda.explained_variance_ratio_, atol=1e-6
+    )
+    # The covariance has N - c degrees of freedom here and N there.
+    np.testing.assert_allclose(model.predict_proba(X), lda.predict_proba(X), atol=1e-2)
+    freedom = len(y) / (len(y) - len(lda.classes_))
+    np.testing.assert_allclose(
+        model.coef_[:, varies] * freedom,
+        lda.coef_[:, varies],
+        atol=1e-4 * np.abs(lda.coef_[:, varies]).max(),
+    )
+
+
+@pytest.mark.parametrize("load", LOADERS)
+@pytest.mark.parametrize("q", [1.0, 2.0])
+def test_planted_outliers_are_found_and_do_no_harm(rng, load, q):
+    X, y = load(return_X_y=True)
+    X, X_test, y, y_test = train_test_split(X, y, test_size=0.4, random_state=0, stratify=y)
+    spoilt = rng.uniform(size=len(y)) < 0.15
+    dirty = X.copy()
+    dirty[spoilt] += 5 * np.ptp(X, axis=0) * rng.normal(size=(spoilt.sum(), X.shape[1]))
+    model = CappedLDA(q=q, max_iter=300).fit(dirty, y)
+    oracle = LinearDiscriminantAnalysis().fit(X[~spoilt], y[~spoilt])
+    naive = LinearDiscriminantAnalysis().fit(dirty, y)
+    # In one direction of 30 (two classes) many far rows land near their class and do no harm.
+    assert model.outliers_[spoilt].mean() >= (0.5 if load is load_breast_cancer else 0.95)
+    assert model.outliers_[~spoilt].mean() <= 0.1
+    assert model.score(X_test, y_test) >= oracle.score(X_test, y_test) - 0.04
+    assert model.score(X_test, y_test) > naive.score(X_test, y_test)
+
+
+def test_clean_data_lose_few_rows(clean):
+    X, y = clean
+    model = CappedLDA().fit(X, y)
+    assert model.outliers_.mean() <= 0.03
+    assert model.score(X, y) >= LinearDiscriminantAnalysis().fit(X, y).score(X, y) - 0.02
+    assert model.status_ == "converged"
+    assert 0 < model.n_iter_ < model.n_passes_
+
+
+def test_flags_weights_and_distances_say_the_same(dirty):
+    X, y, spoilt = dirty
+    model = CappedLDA().fit(X, y)
+    assert np.all(model.caps_ >= model.epsilon_)
+    assert np.all(model.outliers_[model.distances_ > model.caps_[y]])
+    np.testing.assert_array_equal(model.outliers_, model.weights_ == 0.0)
+    assert model.outliers_[spoilt].mean() >= 0.9
+    # F = 1 / a but for a floor of 1 % of the median.
+    far = ~model.outliers_ & (model.distances_ > 0.5)
+    np.testing.assert_allclose(model.weights_[far], 1 / model.distances_[far], rtol=1e-3)
+    for i in range(3):
+        np.testing.assert_allclose(
+            model.means_[i], X[(y == i) & ~model.outliers_].mean(axis=0), atol=2e-3
+        )
+    np.testing.assert_allclose(model.xbar_, model.priors_ @ model.means_)
+
+
+def test_centers_mean_are_the_means_of_all_rows(dirty):
+    X, y, _ = dirty
+    model = CappedLDA(centers="mean").fit(X, y)
+    np.testing.assert_allclose(model.means_, [X[y == i].mean(axis=0) for i in range(3)])
+
+
+def test_outlyingness_of_training_rows_is_their_distance_over_epsilon(dirty, dtype):
+    X, y, _ = dirty
+    X = X.astype(dtype)
+    model = CappedLDA().fit(X, y)
+    ratio = model.outlyingness(X, y)
+    rtol = 1e-9 if dtype == np.float64 else 1e-3
+    projected = model.outlyingness(X, y, space="projected")
+    np.testing.assert_allclose(projected, model.distances_ / model.caps_[y], rtol=rtol)
+    full = model.outlyingness(X, y, space="full")
+    np.testing.assert_array_equal(ratio, np.maximum(projected, full))
+    np.testing.assert_array_equal(ratio > 1, model.outliers_)
+    every = [model.outlyingness(X, np.full(len(y), i)) for i in range(3)]
+    np.testing.assert_allclose(model.outlyingness(X), np.min(every, axis=0), rtol=rtol)
+    assert model.outlyingness(X[:1] + 1e4)[0] > 10
+    np.testing.assert_allclose(
+        model.outlyingness(model.means_.astype(dtype), space="projected"), 0, atol=1e-5
+    )
+
+
+def test_probabilities_are_those_of_the_scores(dirty):
+    X, y, _ = dirty
+    for labels in (y, np.minimum(y, 1)):
+        model = CappedLDA().fit(X, labels)
+        p, log_p = model.predict_proba(X), model.predict_log_proba(X)
+        np.testing.assert_allclose(p.sum(axis=1), 1.0)
+        np.testing.assert_allclose(np.exp(log_p), p, atol=1e-12)
+        np.testing.assert_array_equal(model.classes_[p.argmax(axis=1)], model.predict(X))
+        scores = model.decision_function(X)
+        if scores.ndim == 1:
+            scores = np.column_stack([np.zeros_like(scores), scores])
+        expected = scores - logsumexp(scores, axis=1, keepdims=True)
+        np.testing.assert_allclose(log_p, expected, atol=1e-12)
+        assert model.score(X, labels) == np.mean(model.predict(X) == labels)
+
+
+def test_the_rule_is_gaussian_in_the_projected_space(dirty):
+    # Log-odds are half the difference of squared distances of the whitened projection.
+    X, y, _ = dirty
+    model = CappedLDA(ridge=1e-10).fit(X, y)
+    Z, M = model.transform(X), model.transform(model.means_)
+    expected = -0.5 * np.sum((Z[:, None] - M) ** 2, axis=2) + np.log(model.priors_)
+    scores = model.decision_function(X)
+    np.testing.assert_allclose(
+        scores - scores[:, :1], expected - expected[:, :1], rtol=1e-6, atol=1e-6
+    )
+    np.testing.assert_allclose(Z, (X - model.xbar_) @ model.scalings_, atol=1e-9)
+
+
+def test_fit_transform_is_fit_and_transform(dirty):
+    X, y, _ = dirty
+    np.testing.assert_array_equal(
+        CappedLDA().fit_transform(X, y), CappedLDA().fit(X, y).transform(X)
+    )
+
+
+@pytest.mark.parametrize(("kind", "frame"), [("pandas", pd.DataFrame), ("polars", pl.DataFrame)])
+def test_frames_in_and_out(dirty, kind, frame):
+    X, y, _ = dirty
+    names = [f"feature_{k}" for k in range(6)]
+    data = pd.DataFrame(X, columns=names) if kind == "pandas" else pl.DataFrame(X, schema=names)
+    labels = np.array(["a", "b", "c"])[y]
+    column = pd.Series(labels) if kind == "pandas" else pl.Series(labels)
+    plain = CappedLDA().fit(X, labels)
+    model = CappedLDA().set_output(transform=kind).fit(data, column)
+    assert list(model.feature_names_in_) == names
+    assert list(model.get_feature_names_out()) == ["cappedlda0", "cappedlda1"]
+    Z = model.transform(data)
+    assert isinstance(Z, frame)
+    assert list(Z.columns) == ["cappedlda0", "cappedlda1"]
+    np.testing.assert_allclose(np.asarray(Z), plain.transform(X), atol=1e-9)
+    np.testing.assert_array_equal(model.predict(data), plain.predict(X))
+    np.testing.assert_array_equal(model.outliers_, plain.outliers_)
+    np.testing.assert_allclose(model.outlyingness(data, column), plain.outlyingness(X, labels))
+    with pytest.raises(ValueError, match="feature names"):
+        model.transform(data[names[::-1]])
+
+
+def test_pipeline_grid_search_and_clone(dirty):
+    X, y, _ = dirty
+    pipeline = make_pipeline(StandardScaler(), CappedLDA())
+    search = GridSearchCV(pipeline, {"cappedlda__q": [1.0, 2.0], "cappedlda__epsilon": [3.0, 6.0]})
+    search.fit(X, y)
+    assert search.best_score_ > 0.7
+    assert search.best_estimator_[-1].q == search.best_params_["cappedlda__q"]
+    copy = clone(CappedLDA(2, q=1.5, start=np.eye(6, 2), n_jobs=2))
+    assert copy.get_params()["q"] == 1.5
+    np.testing.assert_array_equal(copy.start, np.eye(6, 2))
+    assert not hasattr(copy, "scalings_")
+
+
+def test_a_pickled_model_is_the_same_model(dirty):
+    X, y, _ = dirty
+    model = CappedLDA().fit(X, y)
+    other = pickle.loads(pickle.dumps(model))
+    np.testing.assert_array_equal(other.predict_proba(X), model.predict_proba(X))
+    np.testing.assert_array_equal(other.outlyingness(X, y), model.outlyingness(X, y))
+    np.testing.assert_array_equal(other.outliers_, model.outliers_)
+
+
+def test_any_layout_gives_the_same_answer(dirty, dtype, tmp_path):
+    X, y, _ = dirty
+    X = X.astype(dtype)
+    model = CappedLDA().fit(X, y)
+    np.save(tmp_path / "X.npy", X)
+    frozen = X.copy()
+    frozen.setflags(write=False)
+    layouts = [
+        np.asfortranarray(X),
+        np.repeat(np.repeat(X, 2, axis=0), 3, axis=1)[::2, ::3],
+        np.ascontiguousarray(X[::-1])[::-1],
+        frozen,
+        np.load(tmp_path / "X.npy", mmap_mode="r"),
+    ]
+    for other_X in layouts:
+        other = CappedLDA().fit(other_X, y)
+        assert angle(other.scalings_, model.scalings_) < 1e-6
+        np.testing.assert_allclose(other.distances_, model.distances_, rtol=1e-4)
+        np.testing.assert_array_equal(other.predict(other_X), model.predict(X))
+        np.testing.assert_allclose(other.transform(other_X), model.transform(X), atol=1e-3)
+
+
+def test_float32_data_give_nearly_the_answer_of_float64(dirty):
+    X, y, _ = dirty
+    model = CappedLDA().fit(X, y)
+    other = CappedLDA().fit(X.astype(np.float32), y)
+    assert angle(other.scalings_, model.scalings_) < TOLERANCE[np.dtype(np.float32)].fit_angle
+    np.testing.assert_array_equal(other.outliers_, model.outliers_)
+    assert other.transform(X.astype(np.float32)).dtype == np.float32
+    assert model.transform(X).dtype == np.float64
+    integers = np.round(100 * X).astype(np.int64)
+    np.testing.assert_array_equal(
+        CappedLDA().fit(integers, y).scalings_, CappedLDA().fit(integers.astype(float), y).scalings_
+    )
+
+
+@pytest.mark.parametrize("solver", ["mm", "paper"])
+def test_the_fit_does_not_depend_on_the_number_of_threads(dirty, dtype, monkeypatch, solver):
+    monkeypatch.setattr(_passes, "SLAB_ELEMENTS", 1)
+    monkeypatch.setattr(_passes, "MIN_SLAB_ROWS", 16)
+    X, y, _ = dirty
+    options = {"solver": solver, "epsilon": np.inf if solver == "paper" else "auto"}
+    fits = [CappedLDA(n_jobs=n, **options).fit(X.astype(dtype), y) for n in (1, 2, 4)]
+    for other in fits[1:]:
+        for name in ("scalings_", "distances_", "weights_", "coef_", "means_", "objective_path_"):
+            np.testing.assert_array_equal(getattr(other, name), getattr(fits[0], name))
+        assert other.epsilon_ == fits[0].epsilon_
+
+
+@pytest.mark.parametrize("solver", ["mm", "paper"])
+def test_verbose_prints_one_line_per_pass(dirty, capsys, solver):
+    X, y, _ = dirty
+    CappedLDA(solver=solver, epsilon=30.0).fit(X, y)
+    assert capsys.readouterr().out == ""
+    model = CappedLDA(solver=solver, epsilon=30.0, verbose=1).fit(X, y)
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) == model.n_iter_
+    form = re.compile(
+        r"pass +(\d+) +objective +(settling|[\d.e+-]+) +kept +([\d.]+)% +"
+        r"change +([\d.e+-]+|inf) +time +[\d.]+ s"
+    )
+    found = [form.fullmatch(line) for line in lines]
+    assert all(found)
+    assert [int(match[1]) for match in found] == list(range(1, model.n_iter_ + 1))
+    kept = 100 * np.mean(~model.outliers_)
+    assert float(found[-1][3]) == pytest.approx(kept, abs=1.0)
+    assert float(found[-1][4]) < 1e-3
+
+
+def large_problem(rng):
+    """Every tenth row is far off in the plane of the class means, where it must be seen."""
+    X, y = make_classes(rng, [4000, 5000, 3000], 8, spread=1.0)
+    means = np.stack([X[y == i].mean(axis=0) for i in range(3)])
+    plane = np.linalg.qr((means[1:] - means[0]).T)[0]
+    turn = rng.uniform(0, 2 * np.pi, size=1200)
+    spoilt = np.arange(len(y)) % 10 == 0
+    X[spoilt] += 40.0 * np.column_stack([np.cos(turn), np.sin(turn)]) @ plane.T
+    return X, y, spoilt
+
+
+def test_a_sample_first_ends_where_all_rows_end(rng, monkeypatch):
+    X, y, spoilt = large_problem(rng)
+    plain = CappedLDA(tol=1e-6).fit(X, y)
+    monkeypatch.setattr(_start, "SAMPLE_ROWS", 1000)
+    sampled = CappedLDA(tol=1e-6).fit(X, y)
+    assert _start.stratified_sample(y, 3, np.random.RandomState(0)) is not None
+    assert angle(sampled.scalings_, plain.scalings_) < 1e-3
+    differ = sampled.outliers_ != plain.outliers_
+    assert np.all(np.abs(plain.distances_[differ] / plain.caps_[y[differ]] - 1) < 0.02)
+    assert sampled.outliers_[spoilt].all()
+
+
+@pytest.mark.parametrize("random_state", [None, 3])
+def test_the_sample_is_a_fixed_choice(rng, monkeypatch, random_state):
+    monkeypatch.setattr(_start, "SAMPLE_ROWS", 500)
+    X, y, _ = large_problem(rng)
+    fits = [CappedLDA(random_state=random_state, tol=1e-2).fit(X, y) for _ in range(2)]
+    np.testing.assert_array_equal(fits[0].scalings_, fits[1].scalings_)
+    np.testing.assert_array_equal(fits[0].distances_, fits[1].distances_)
+
+
+def test_the_sample_is_stratified(rng, monkeypatch):
+    monkeypatch.setattr(_start, "SAMPLE_ROWS", 1000)
+    codes = rng.permutation(np.repeat([0, 1, 2], [9000, 2980, 20])).astype(np.int32)
+    seed = np.random.RandomState(0)
+    rows = _start.stratified_sample(codes, 3, seed)
+    assert np.all(np.diff(rows) > 0)
+    np.testing.assert_array_equal(np.bincount(codes[rows]), [750, 248, 20])
+    assert _start.stratified_sample(codes[:3999], 3, seed) is None
+
+
+@pytest.mark.parametrize("solver", ["mm", "paper"])
+def test_data_are_not_copied_whole(rng, dtype, monkeypatch, solver):
+    monkeypatch.setattr(_start, "SAMPLE_ROWS", 500)
+    X, y = make_classes(rng, [8000, 8000], 100, spread=0.3, dtype=dtype)
+    options = {"solver": solver, "epsilon": np.inf} if solver == "paper" else {}
+    CappedLDA(**options).fit(X[:1000], y[:1000])  # imports and caches
+    tracemalloc.start()
+    try:
+        CappedLDA(n_jobs=2, tol=1e-2, **options).fit(X, y)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    # Some vectors of N, some n x n matrices, a packed panel per thread, the sample.
+    assert peak < 0.4 * X.nbytes

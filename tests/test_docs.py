@@ -1,0 +1,103 @@
+"""Docstrings: their examples run, and each public name says what it takes and gives."""
+
+import doctest
+import importlib
+import inspect
+import pkgutil
+
+import pytest
+
+import cappedlda
+
+MODULES = ["cappedlda"] + [
+    f"cappedlda.{module.name}"
+    for module in pkgutil.iter_modules(cappedlda.__path__)
+    if not module.name.startswith("_")
+]
+
+
+def public_objects():
+    """Every function and class in the `__all__` of a public module, where it is defined."""
+    for module_name in MODULES:
+        module = importlib.import_module(module_name)
+        for name in getattr(module, "__all__", []):
+            value = getattr(module, name)
+            if inspect.isclass(value) or inspect.isfunction(value):
+                yield pytest.param(value, id=f"{module_name}.{name}")
+
+
+def is_record(value):
+    """Tell whether a class only holds results; such a class needs no example."""
+    return inspect.isclass(value) and not hasattr(value, "fit")
+
+
+OBJECTS = list(public_objects())
+WITH_EXAMPLES = [item for item in OBJECTS if not is_record(item.values[0])]
+
+
+def sections(docstring):
+    lines = inspect.cleandoc(docstring or "").splitlines()
+    return {
+        title.strip()
+        for title, line in zip(lines, lines[1:], strict=False)
+        if title.strip() and line.strip() == "-" * len(title.strip())
+    }
+
+
+def test_the_public_names_are_there():
+    assert {"CappedLDA", "capped_norm", "__version__"} <= set(cappedlda.__all__)
+    assert "cappedlda.capped" in MODULES
+
+
+@pytest.mark.parametrize("value", OBJECTS)
+def test_docstrings_have_the_sections_of_numpydoc(value):
+    found = sections(value.__doc__)
+    if is_record(value):
+        assert found & {"Attributes", "Parameters"}
+        return
+    assert "Examples" in found
+    if inspect.isclass(value):
+        assert {"Parameters", "Attributes"} <= found
+        for name, method in inspect.getmembers(value, inspect.isfunction):
+            if not name.startswith("_") and method.__module__.startswith("cappedlda"):
+                assert {"Parameters", "Returns"} <= sections(method.__doc__), name
+    else:
+        expected = {"Parameters", "Returns"} if inspect.signature(value).parameters else {"Returns"}
+        assert expected <= found
+
+
+@pytest.mark.parametrize("value", OBJECTS)
+def test_every_parameter_is_documented(value):
+    lines = inspect.cleandoc(value.__doc__).splitlines()
+    documented = {
+        name.strip(" *")
+        for line in lines
+        if " : " in line and not line.startswith(" ")
+        for name in line.split(" : ")[0].split(",")
+    }
+    expected = set(inspect.signature(value).parameters)
+    assert expected <= documented
+
+
+@pytest.mark.parametrize("value", WITH_EXAMPLES)
+def test_examples_in_docstrings_run(value):
+    tests = doctest.DocTestFinder(recurse=True).find(
+        value, value.__name__, module=inspect.getmodule(value)
+    )
+    examples = [test for test in tests if test.examples]
+    assert examples
+    runner = doctest.DocTestRunner(optionflags=doctest.NORMALIZE_WHITESPACE)
+    for test in examples:
+        result = runner.run(test)
+        assert result.failed == 0
+        assert result.attempted > 0
+
+
+def test_fitted_attributes_are_the_documented_ones(dirty):
+    X, y, _ = dirty
+    model = cappedlda.CappedLDA().fit(X, y)
+    documentation = inspect.cleandoc(cappedlda.CappedLDA.__doc__)
+    attributes = documentation.split("Attributes\n")[1].split("See Also\n")[0]
+    documented = {line.split(" : ")[0] for line in attributes.splitlines() if " : " in line}
+    fitted = {name for name in vars(model) if name.endswith("_")}
+    assert fitted == documented - {"feature_names_in_"}

@@ -1,0 +1,267 @@
+"""The compiled kernels against the obvious NumPy versions."""
+
+import numpy as np
+import pytest
+import reference
+from common import TOLERANCE, assert_close_record, make_classes
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cappedlda import _core, _passes
+from cappedlda._core import _kernels
+from cappedlda._passes import Query, Record, run_block
+
+BINS = _kernels.HISTOGRAM_BINS
+QS = [0.5, 1.0, 1.5, 2.0]
+
+
+@pytest.fixture(params=["baseline", "fastest"], autouse=True)
+def kernels(request, monkeypatch):
+    """Both builds: for any machine, and the one chosen on this machine."""
+    module = _kernels if request.param == "baseline" else _core.kernels
+    monkeypatch.setattr(_passes, "kernels", module)
+    return module
+
+
+def make_query(rng, X, codes, d=2, q=1.0, cap=None, floor=0.05, **wanted):
+    n = X.shape[1]
+    c = int(codes.max(initial=0)) + 1
+    W = rng.normal(size=(n, d)) / np.sqrt(n)
+    centres = 2.0 + rng.normal(size=(c, n))
+    if cap is None:  # about half of the rows, so that both branches run
+        norms = reference.projected_norms(X, codes, W, centres)
+        cap = np.median(norms) * 1.01 if len(norms) else 1.0
+    scale = rng.uniform(0.5, 2.0, size=n)
+    return Query(W, centres, scale, np.full(c, cap), q, floor, **wanted)
+
+
+def run(X, codes, query, sample_weight=None):
+    distances = np.full(len(X), np.nan)
+    record = run_block(X, codes.astype(np.int32), sample_weight, query, distances)
+    return record.mirror(), distances
+
+
+def check_against_reference(X, codes, query, sample_weight=None):
+    record, distances = run(X, codes, query, sample_weight)
+    expected, expected_distances = reference.pass_record(X, codes, query, sample_weight)
+    rtol = TOLERANCE[X.dtype].pass_rtol
+    # Weight slides between neighbouring bins when a distance is rounded: 32 bins an octave.
+    histograms, expected.histograms = expected.histograms, record.histograms
+    assert_close_record(record, expected, rtol)
+    np.testing.assert_allclose(record.histograms, histograms, atol=256 * rtol * len(X))
+    np.testing.assert_allclose(distances, expected_distances, rtol=10 * rtol)
+    return record
+
+
+@pytest.mark.parametrize("n_rows", [0, 1, 2, 127, 128, 129, 300])
+def test_pass_matches_reference_for_any_remainder(rng, dtype, n_rows):
+    X, codes = make_classes(rng, [100, 100, 100], 5, dtype=dtype)
+    query = make_query(rng, X, codes)
+    record = check_against_reference(X[:n_rows], codes[:n_rows], query)
+    assert record.weight == pytest.approx(n_rows)
+    assert record.kept[:, 0].sum() <= n_rows
+
+
+@pytest.mark.parametrize("q", QS)
+@pytest.mark.parametrize("d", [1, 2, 3, 4, 5, 8, 9])
+def test_pass_matches_reference_for_any_exponent_and_width(rng, dtype, q, d):
+    X, codes = make_classes(rng, [70, 90], 9, dtype=dtype)
+    record = check_against_reference(X, codes, make_query(rng, X, codes, d=d, q=q))
+    assert 0 < record.kept[:, 0].sum() < len(X)
+
+
+def test_pass_matches_reference_over_several_panels(rng, dtype):
+    # 2 MB of packed rows: several panels of a cache's size, and a remainder.
+    X, codes = make_classes(rng, [900, 1100], 130, dtype=dtype)
+    check_against_reference(X, codes, make_query(rng, X, codes, d=3, cap=np.inf))
+
+
+def test_pass_matches_reference_for_huge_n(rng, dtype):
+    X, codes = make_classes(rng, [4, 3], 1500, dtype=dtype)
+    check_against_reference(X, codes, make_query(rng, X, codes, d=4))
+
+
+def test_pass_matches_reference_for_one_feature(rng, dtype):
+    X, codes = make_classes(rng, [40, 30], 1, dtype=dtype)
+    check_against_reference(X, codes, make_query(rng, X, codes, d=1))
+
+
+@pytest.mark.parametrize("n_classes", [1, 60])
+def test_pass_matches_reference_for_one_and_many_classes(rng, dtype, n_classes):
+    X, codes = make_classes(rng, [4] * n_classes, 6, dtype=dtype)
+    check_against_reference(X, codes, make_query(rng, X, codes))
+
+
+@pytest.mark.parametrize("q", QS)
+def test_all_rows_capped_leave_only_the_objective(rng, dtype, q):
+    X, codes = make_classes(rng, [80, 60], 4, dtype=dtype)
+    record = check_against_reference(X, codes, make_query(rng, X, codes, q=q, cap=1e-4, floor=0.3))
+    assert not record.scatter.any()
+    assert not record.sums.any()
+    assert not record.image_scatter.any()
+    assert not record.kept.any()
+    assert record.objective == pytest.approx(140 * (1e-8 + 0.09) ** (q / 2))
+
+
+@pytest.mark.parametrize("q", QS)
+def test_no_row_is_capped_by_infinity(rng, dtype, q):
+    X, codes = make_classes(rng, [80, 60], 4, dtype=dtype)
+    record = check_against_reference(X, codes, make_query(rng, X, codes, q=q, cap=np.inf))
+    np.testing.assert_array_equal(record.kept, [[80, 80], [60, 60]])
+
+
+def test_each_class_has_its_own_cap(rng, dtype):
+    X, codes = make_classes(rng, [50, 50, 50], 4, dtype=dtype)
+    query = make_query(rng, X, codes)
+    query.caps[:] = [1e-6, query.caps[1], np.inf]
+    record = check_against_reference(X, codes, query)
+    assert record.kept[0, 0] == 0
+    assert 0 < record.kept[1, 0] < 50
+    assert record.kept[2, 0] == 50
+
+
+def test_a_row_on_the_cap_is_kept():
+    X = np.array([[3.0], [3.0000001]])
+    query = Query(np.eye(1), np.zeros((1, 1)), np.ones(1), np.array([3.0]), 2.0, 0.0)
+    record, _ = run(X, np.zeros(2, int), query)
+    np.testing.assert_array_equal(record.kept, [[1, 1]])
+    assert record.objective == 18.0
+
+
+@pytest.mark.parametrize("wanted", [{"scatter": False}, {"sums": False}, {}])
+def test_only_the_wanted_sums_are_made(rng, dtype, wanted):
+    X, codes = make_classes(rng, [80, 60], 4, dtype=dtype)
+    record = check_against_reference(X, codes, make_query(rng, X, codes, **wanted))
+    assert record.scatter.shape == ((4, 4) if wanted.get("scatter", True) else (0, 0))
+    assert record.sums.shape == ((2, 4) if wanted.get("sums", True) else (0, 0))
+
+
+def test_sample_weights_of_any_size(rng, dtype):
+    X, codes = make_classes(rng, [80, 60], 4, dtype=dtype)
+    weight = rng.choice([0.0, 1e-3, 1.0, 7.5], size=140)
+    query = make_query(rng, X, codes)
+    record = check_against_reference(X, codes, query, weight)
+    assert record.weight == pytest.approx(weight.sum())
+    without, _ = run(X[weight > 0], codes[weight > 0], query, weight[weight > 0])
+    assert_close_record(record, without, 1e-5 if dtype == np.float32 else 1e-12)
+
+
+def test_read_only_and_memory_mapped_rows_give_the_same_bits(rng, dtype, tmp_path):
+    X, codes = make_classes(rng, [80, 60], 4, dtype=dtype)
+    query = make_query(rng, X, codes)
+    expected, distances = run(X, codes, query)
+    path = tmp_path / "rows.npy"
+    np.save(path, X)
+    frozen = X.copy()
+    frozen.setflags(write=False)
+    codes.setflags(write=False)
+    for same in (frozen, np.load(path, mmap_mode="r")):
+        record, others = run(same, codes, query)
+        np.testing.assert_array_equal(others, distances)
+        np.testing.assert_array_equal(record.scatter, expected.scatter)
+        assert record.objective == expected.objective
+
+
+def test_rows_that_overflow_are_counted_and_capped(rng, dtype):
+    X, codes = make_classes(rng, [30, 30], 3, dtype=dtype)
+    X[7] = np.finfo(dtype).max
+    query = make_query(rng, X, codes, d=2, cap=5.0)
+    query.W[:] = np.sign(query.W[:, :1]) * 3.0  # every product overflows, with one sign or two
+    record, _ = run(X, codes, query)
+    others = np.arange(60) != 7
+    without, _ = run(X[others], codes[others], query)
+    assert record.not_finite == 1
+    assert without.not_finite == 0
+    np.testing.assert_allclose(record.scatter, without.scatter, rtol=1e-6, atol=1e-12)
+    np.testing.assert_array_equal(record.kept, without.kept)
+    assert record.histograms[:, -1].sum() == 1.0
+
+
+@given(
+    seed=st.integers(0, 10**6),
+    cut=st.integers(0, 200),
+    q=st.sampled_from(QS),
+    width=st.sampled_from([np.float32, np.float64]),
+)
+def test_records_add_up_over_any_cut(seed, cut, q, width):
+    rng = np.random.default_rng(seed)
+    X, codes = make_classes(rng, [120, 80], 5, dtype=width)
+    weight = rng.uniform(0.0, 2.0, size=200)
+    query = make_query(rng, X, codes, q=q)
+    whole, _ = run(X, codes, query, weight)
+    total = Record.empty(query)
+    for part in (slice(cut), slice(cut, None)):
+        total += run(X[part], codes[part], query, weight[part])[0]
+    # float32 panels are cut elsewhere, so their sums round differently.
+    assert_close_record(total, whole, 1e-5 if width == np.float32 else 1e-12)
+
+
+@pytest.mark.parametrize("q", QS)
+@pytest.mark.parametrize("floor", [0.0, 0.1])
+def test_capped_weights_match_reference(rng, kernels, q, floor):
+    distances = np.append(rng.exponential(size=200), [2.0, 1e-9, 1e9])
+    caps = np.append(rng.exponential(size=200), [2.0, np.inf, np.inf])
+    weights = np.full(203, np.nan)
+    kernels.capped_weights(distances, caps, weights, q, floor)
+    np.testing.assert_allclose(
+        weights, reference.capped_weights(distances, caps, q, floor), rtol=1e-13
+    )
+    assert weights[200] > 0.0
+    assert np.any(weights == 0.0)
+
+
+def test_capped_weights_of_no_rows(kernels):
+    weights = np.empty(0)
+    kernels.capped_weights(np.empty(0), np.empty(0), weights, 1.0, 0.1)
+    assert weights.size == 0
+
+
+@pytest.mark.parametrize("n_rows", [0, 1, 8, 50, 700])
+@pytest.mark.parametrize("n", [1, 6, 37])
+def test_weighted_scatter_matches_reference(rng, kernels, dtype, n_rows, n):
+    X, codes = make_classes(rng, [400, 300], n, dtype=dtype)
+    X, codes = X[:n_rows], codes[:n_rows]
+    centres = (2.0 + rng.normal(size=(2, n))).astype(dtype)
+    scale = rng.choice([0.5, 1.0, 2.0], size=n).astype(dtype)
+    weights = np.maximum(rng.normal(size=n_rows), 0.0)
+    scatter = np.zeros((kernels.padded(n, dtype.itemsize),) * 2)
+    scatter[:n, :n] = np.eye(n)  # added to, not overwritten
+    kernels.weighted_scatter(X, codes.astype(np.int32), centres, 1 / scale, weights, scatter)
+    expected = np.eye(n) + reference.weighted_scatter(
+        X.astype(float), codes, centres.astype(float), scale.astype(float), weights
+    )
+    rtol = TOLERANCE[dtype].pass_rtol
+    np.testing.assert_allclose(
+        np.triu(scatter[:n, :n]), np.triu(expected), rtol=rtol, atol=rtol * np.max(expected)
+    )
+
+
+def test_histogram_matches_reference(rng, kernels):
+    distances = np.concatenate(
+        [
+            np.exp(rng.uniform(-16, 16, size=500)),
+            [0.0, 1e-300, 2.0**-20, 1.0, 1.0 + 1 / 64, 2.0**20, 2.0**20 * (1 + 1 / 64)],
+            [2.0**20 * (1 + 1 / 32), 1e300, np.inf],
+        ]
+    )
+    weights = rng.uniform(size=len(distances))
+    codes = rng.integers(2, size=len(distances)).astype(np.int32)
+    for given_weights in (weights, np.ones_like(weights)):
+        histograms, expected = np.zeros((2, BINS)), np.zeros((2, BINS))
+        kernels.add_to_histograms(distances, codes, given_weights, histograms)
+        for distance, code, weight in zip(distances, codes, given_weights, strict=True):
+            reference.deposit(expected[code], distance, weight)
+        np.testing.assert_allclose(histograms, expected, rtol=1e-12, atol=1e-12)
+    unweighted = np.zeros((2, BINS))
+    kernels.add_to_histograms(distances, codes, np.empty(0), unweighted)
+    np.testing.assert_array_equal(unweighted, histograms)
+
+
+def test_scaled_norms_match_their_definition(rng, dtype, kernels):
+    X, codes = make_classes(rng, [30, 20], 7, dtype=dtype)
+    centres = rng.normal(size=(2, 7)).astype(dtype)
+    scale = rng.uniform(0.5, 2.0, size=7).astype(dtype)
+    norms = np.empty(50)
+    kernels.scaled_norms(X, codes.astype(np.int32), centres, 1 / scale, norms)
+    expected = np.sqrt(np.mean(((X - centres[codes]) / scale).astype(float) ** 2, axis=1))
+    np.testing.assert_allclose(norms, expected, rtol=TOLERANCE[X.dtype].pass_rtol)

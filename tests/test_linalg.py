@@ -1,0 +1,124 @@
+"""The small linear algebra of the solvers."""
+
+import numpy as np
+import pytest
+import reference
+from common import angle
+from scipy import linalg
+
+from cappedlda import _linalg
+
+
+@pytest.fixture
+def spd(rng):
+    """Well-conditioned SPD matrix A (8, 8)."""
+    root = rng.normal(size=(8, 30))
+    return root @ root.T / 30
+
+
+@pytest.fixture
+def between(rng):
+    """B (8, 4) of rank 3, as the deviations of 4 class means are."""
+    priors = np.array([0.1, 0.2, 0.3, 0.4])
+    return _linalg.between_factor(rng.normal(size=(4, 8)), priors, np.ones(8))
+
+
+def test_between_factor_matches_reference(rng):
+    centres, scale = rng.normal(size=(5, 3)), rng.uniform(0.5, 2, size=3)
+    priors = rng.dirichlet(np.ones(5))
+    B = _linalg.between_factor(centres, priors, scale)
+    np.testing.assert_allclose(B, reference.between_factor(centres, priors, scale), rtol=1e-13)
+    np.testing.assert_allclose(B @ np.sqrt(priors), 0.0, atol=1e-14)
+
+
+def test_rank(between):
+    assert _linalg.rank_of(between) == 3
+    assert _linalg.rank_of(np.zeros((4, 3))) == 0
+    assert _linalg.rank_of(1e-200 * between) == 3
+
+
+def test_solve_spd_solves_and_names_the_remedy(spd, between):
+    np.testing.assert_allclose(spd @ _linalg.solve_spd(spd, between), between, atol=1e-12)
+    with pytest.raises(linalg.LinAlgError, match="increase `ridge`"):
+        _linalg.solve_spd(-spd, between)
+
+
+def test_pinv_psd_matches_numpy(rng):
+    root = rng.normal(size=(6, 3))
+    C = root @ root.T
+    np.testing.assert_allclose(_linalg.pinv_psd(C), np.linalg.pinv(C, rcond=1e-9), atol=1e-10)
+    np.testing.assert_array_equal(_linalg.pinv_psd(np.zeros((3, 3))), np.zeros((3, 3)))
+
+
+def test_constrained_minimiser_is_feasible_and_best(rng, spd, between):
+    W0 = rng.normal(size=(8, 3))
+    K = W0.T @ between
+    W = _linalg.constrained_minimiser(spd, between, K)
+    np.testing.assert_allclose(W.T @ between, K, atol=1e-12)
+    least = np.trace(W.T @ spd @ W)
+    # Every feasible point is W plus columns that B does not see.
+    free = linalg.null_space(between.T, rcond=1e-10)
+    assert free.shape == (8, 5)
+    for size in (1e-3, 1e-1, 10.0):
+        for _ in range(20):
+            other = W + size * free @ rng.normal(size=(5, 3))
+            np.testing.assert_allclose(other.T @ between, K, atol=1e-11)
+            assert np.trace(other.T @ spd @ other) > least
+    np.testing.assert_allclose(free.T @ spd @ W, 0.0, atol=1e-12)
+
+
+def test_leading_directions_solve_the_generalised_eigenproblem(spd, between):
+    W = _linalg.leading_directions(spd, between)
+    values, vectors = linalg.eigh(between @ between.T, spd)
+    assert W.shape == (8, 3)
+    np.testing.assert_allclose(W.T @ spd @ W, np.eye(3), atol=1e-12)
+    found = np.diag(W.T @ between @ between.T @ W)
+    np.testing.assert_allclose(found, values[::-1][:3], rtol=1e-10)
+    for k in range(3):
+        assert angle(W[:, : k + 1], vectors[:, ::-1][:, : k + 1]) < 1e-7
+
+
+def test_whitener_whitens(spd):
+    R = _linalg.whitener(spd)
+    np.testing.assert_allclose(R.T @ spd @ R, np.eye(8), atol=1e-12)
+
+
+def test_whitener_stays_finite_without_variance():
+    R = _linalg.whitener(np.diag([4.0, 0.0]))
+    assert np.isfinite(R).all()
+    np.testing.assert_allclose(R.T @ np.diag([4.0, 0.0]) @ R, np.diag([0.0, 1.0]), atol=1e-12)
+    R = _linalg.whitener(np.zeros((3, 3)))
+    np.testing.assert_allclose(R @ R.T, np.eye(3), atol=1e-12)
+
+
+def test_order_puts_the_best_direction_first(rng, spd):
+    images = rng.normal(size=(8, 3))
+    V, values = _linalg.order_by_discrimination(spd, images)
+    np.testing.assert_allclose(V.T @ spd @ V, np.eye(8), atol=1e-11)
+    spread = V.T @ images @ images.T @ V
+    np.testing.assert_allclose(spread, np.diag(values), atol=1e-10)
+    expected = linalg.eigh(images @ images.T, spd, eigvals_only=True)[::-1]
+    np.testing.assert_allclose(values, expected, atol=1e-10)
+    assert np.all(np.diff(values) <= 1e-12)
+
+
+@pytest.mark.parametrize("count", [1, 2, 5])
+def test_quietest_directions_do_not_see_the_means(rng, spd, between, count):
+    V = _linalg.quietest_directions(spd, between, count)
+    assert V.shape == (8, count)
+    np.testing.assert_allclose(between.T @ V, 0.0, atol=1e-12)
+    np.testing.assert_allclose(V.T @ spd @ V, np.eye(count), atol=1e-11)
+    # Of least scatter per length among all directions that do not see the means.
+    free = linalg.null_space(between.T, rcond=1e-10)
+    least = linalg.eigh(free.T @ spd @ free, eigvals_only=True)[:count]
+    np.testing.assert_allclose(1 / np.sum(V**2, axis=0), least, rtol=1e-10)
+
+
+def test_signs_make_the_largest_entry_positive(rng):
+    W = rng.normal(size=(6, 4))
+    fixed = _linalg.fix_signs(W)
+    largest = np.argmax(np.abs(W), axis=0)
+    assert np.all(fixed[largest, np.arange(4)] > 0)
+    np.testing.assert_array_equal(np.abs(fixed), np.abs(W))
+    np.testing.assert_array_equal(_linalg.fix_signs(-W), fixed)
+    np.testing.assert_array_equal(_linalg.fix_signs(np.zeros((2, 2))), np.zeros((2, 2)))

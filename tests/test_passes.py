@@ -1,0 +1,289 @@
+"""The data side: slabs, strides, threads, and BLAS kept to one of them."""
+
+import _thread
+import threading
+
+import numpy as np
+import pytest
+import reference
+from common import TOLERANCE, assert_close_record, assert_same_bits, make_classes, rows_of
+from threadpoolctl import OpenBLASController, ThreadpoolController, threadpool_info
+
+from cappedlda import _passes
+from cappedlda._passes import Query
+from cappedlda._start import weighted_median
+from cappedlda._threads import effective_n_jobs, ordered_map, single_threaded_blas
+
+
+@pytest.fixture
+def small_slabs(monkeypatch):
+    """Slabs of 16 rows, so that small data have many."""
+    monkeypatch.setattr(_passes, "SLAB_ELEMENTS", 1)
+    monkeypatch.setattr(_passes, "MIN_SLAB_ROWS", 16)
+
+
+@pytest.fixture
+def problem(rng, dtype):
+    """Rows X (205, 6), codes, weights, and a query that caps about half of them."""
+    X, codes = make_classes(rng, [100, 60, 45], 6, dtype=dtype)
+    W = rng.normal(size=(6, 2))
+    centres = np.stack([X[codes == i].mean(axis=0) for i in range(3)]).astype(float)
+    cap = np.median(reference.projected_norms(X, codes, W, centres)) * 1.01
+    query = Query(W, centres, rng.uniform(0.5, 2, size=6), np.full(3, cap), 1.0, 0.05)
+    return X, codes.astype(np.int32), rng.uniform(0, 2, size=205), query
+
+
+@pytest.fixture
+def two_blas_threads():
+    """BLAS at two threads, whatever the machine has and earlier tests did."""
+
+    def reset(n_threads):
+        clear = getattr(OpenBLASController, "clear_controlling_thread", None)
+        if clear is not None:
+            clear(force=True)
+        for library, n in zip(libraries, n_threads, strict=True):
+            library.set_num_threads(n)
+        if clear is not None:
+            clear(force=True)
+
+    libraries = ThreadpoolController().select(user_api="blas").lib_controllers
+    before = [library.num_threads for library in libraries]
+    reset([2] * len(libraries))
+    yield
+    reset(before)
+
+
+def join_new_threads(before):
+    """Check that every thread begun since then comes to its end."""
+    for thread in set(threading.enumerate()) - before:
+        thread.join(30)
+        assert not thread.is_alive()
+
+
+def blas_threads():
+    return {i["num_threads"] for i in threadpool_info() if i["user_api"] == "blas"}
+
+
+@pytest.mark.parametrize("n_rows", [1, 15, 16, 17, 32, 205])
+def test_slabs_cover_each_row_once(small_slabs, n_rows):
+    rows = rows_of(np.zeros((n_rows, 3)), np.zeros(n_rows))
+    covered = np.concatenate([np.arange(n_rows)[slab] for slab in rows.slabs()])
+    np.testing.assert_array_equal(covered, np.arange(n_rows))
+    assert all(slab.stop - slab.start <= 16 for slab in rows.slabs())
+
+
+def test_slabs_of_real_size_bound_the_elements():
+    rows = rows_of(np.zeros((1, 1)), np.zeros(1))
+    rows.X = np.broadcast_to(np.zeros(1), (10**7, 100))  # no memory behind it
+    slabs = rows.slabs()
+    assert slabs[0].start == 0
+    assert slabs[-1].stop == 10**7
+    assert all(a.stop == b.start for a, b in zip(slabs, slabs[1:], strict=False))
+    assert max(slab.stop - slab.start for slab in slabs) * 100 <= _passes.SLAB_ELEMENTS
+
+
+def test_run_matches_reference_with_many_slabs(small_slabs, problem):
+    X, codes, weight, query = problem
+    distances = np.full(len(X), np.nan)
+    record = rows_of(X, codes, weight).run(query, distances)
+    expected, expected_distances = reference.pass_record(X, codes, query, weight)
+    rtol = TOLERANCE[X.dtype].pass_rtol
+    expected.histograms = record.histograms  # its own test: see test_kernels
+    assert_close_record(record, expected, rtol)
+    np.testing.assert_allclose(distances, expected_distances, rtol=10 * rtol)
+    assert record.weight == pytest.approx(weight.sum())
+
+
+def test_any_strides_give_the_record_of_a_c_ordered_copy(small_slabs, problem):
+    X, codes, weight, query = problem
+    expected = rows_of(X, codes, weight).run(query)
+    wide = np.zeros((2 * len(X), 3 * 6), X.dtype)
+    wide[::2, 1::3] = X
+    views = {
+        "F order": np.asfortranarray(X),
+        "reversed": np.ascontiguousarray(X[::-1, ::-1])[::-1, ::-1],
+        "slices": wide[::2, 1::3],
+        "columns": np.hstack([X, X])[:, 6:],
+    }
+    for name, view in views.items():
+        np.testing.assert_array_equal(view, X, err_msg=name)
+        assert not view.flags.c_contiguous
+        assert_same_bits(rows_of(view, codes, weight).run(query), expected)
+
+
+@pytest.mark.parametrize("n_jobs", [2, 4])
+def test_records_do_not_depend_on_the_number_of_threads(small_slabs, problem, n_jobs):
+    X, codes, weight, query = problem
+    alone, together = np.empty(len(X)), np.empty(len(X))
+    expected = rows_of(X, codes, weight, n_jobs=1).run(query, alone)
+    assert len(rows_of(X, codes).slabs()) == 13
+    assert_same_bits(rows_of(X, codes, weight, n_jobs=n_jobs).run(query, together), expected)
+    np.testing.assert_array_equal(together, alone)
+
+
+def test_rows_are_taken_and_grouped_with_their_weights(problem):
+    X, codes, weight, _ = problem
+    rows = rows_of(X, codes, weight)
+    np.testing.assert_allclose(rows.class_weights, [weight[codes == i].sum() for i in range(3)])
+    means = [np.average(X[codes == i].astype(float), axis=0, weights=weight[codes == i])
+             for i in range(3)]  # fmt: skip
+    np.testing.assert_allclose(rows.class_means(), means, rtol=1e-12)
+    some = rows.take(np.array([3, 1, 100]))
+    np.testing.assert_array_equal(some.X, X[[3, 1, 100]])
+    np.testing.assert_array_equal(some.codes, codes[[3, 1, 100]])
+    np.testing.assert_array_equal(some.sample_weight, weight[[3, 1, 100]])
+    np.testing.assert_array_equal(rows_of(X, codes).class_weights, [100, 60, 45])
+
+
+def test_weighted_median_is_the_median_of_repeated_rows(rng):
+    values = rng.normal(size=(31, 5))
+    for _ in range(20):
+        weights = rng.integers(0, 4, size=31)
+        expected = reference.weighted_median(values, weights)
+        np.testing.assert_allclose(weighted_median(values, weights.astype(float)), expected)
+    np.testing.assert_array_equal(weighted_median(values, None), np.median(values, axis=0))
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2, 4])
+@pytest.mark.parametrize("n_items", [0, 1, 2, 50])
+def test_ordered_map_keeps_the_order(n_jobs, n_items):
+    late_first = threading.Event()
+
+    def work(item):
+        if n_jobs > 1 and n_items > 1:
+            # Item 0 ends after item 1: the order is not that of completion.
+            if item == 1:
+                late_first.set()
+            assert item != 0 or late_first.wait(30)
+        return item**2
+
+    assert list(ordered_map(work, iter(range(n_items)), n_jobs)) == [i**2 for i in range(n_items)]
+
+
+@pytest.mark.parametrize("n_jobs", [1, 3])
+def test_ordered_map_does_not_run_ahead(n_jobs):
+    begun = []
+    results = ordered_map(begun.append, range(1000), n_jobs)
+    next(results)
+    results.close()
+    assert len(begun) <= 2 * (n_jobs + 1)
+
+
+@pytest.mark.parametrize("n_jobs", [1, 4])
+def test_an_error_in_a_worker_is_raised_and_leaves_no_thread(n_jobs):
+    before = set(threading.enumerate())
+
+    def work(item):
+        if item == 5:
+            raise ZeroDivisionError("item 5")
+        return item
+
+    with pytest.raises(ZeroDivisionError, match="item 5"):
+        list(ordered_map(work, range(100), n_jobs))
+    join_new_threads(before)
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_an_interrupt_stops_within_a_slab(small_slabs, problem, monkeypatch, n_jobs):
+    X, codes, weight, query = problem
+    X, codes, weight = np.tile(X, (8, 1)), np.tile(codes, 8), np.tile(weight, 8)
+    run_block, done, before = _passes.run_block, [], set(threading.enumerate())
+
+    def interrupted(*arguments):
+        done.append(1)
+        if len(done) == 20:
+            _thread.interrupt_main()
+        return run_block(*arguments)
+
+    monkeypatch.setattr(_passes, "run_block", interrupted)
+    rows = rows_of(X, codes, weight, n_jobs=n_jobs)
+    assert len(rows.slabs()) > 100
+    with pytest.raises(KeyboardInterrupt):
+        rows.run(query)
+    # The slab of each thread, and what was handed out before the interrupt arrived.
+    assert len(done) <= 20 + 2 * (n_jobs + 1)
+    join_new_threads(before)
+
+
+def test_an_interrupt_between_slabs_leaves_no_thread(small_slabs, problem, monkeypatch):
+    X, codes, weight, query = problem
+    before = set(threading.enumerate())
+
+    def interrupted(self, other):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(_passes.Record, "__iadd__", interrupted)
+    with pytest.raises(KeyboardInterrupt) as caught:
+        rows_of(X, codes, weight, n_jobs=2).run(query)
+    # A traceback may live long, as in an interactive session; the threads must not.
+    assert caught.tb is not None
+    join_new_threads(before)
+
+
+def test_blas_is_single_threaded_inside_and_restored_after_nesting(two_blas_threads):
+    with single_threaded_blas():
+        with single_threaded_blas():
+            assert blas_threads() == {1}
+        assert blas_threads() == {1}
+    assert blas_threads() == {2}
+
+
+def test_blas_is_restored_after_an_error(two_blas_threads):
+    with pytest.raises(ZeroDivisionError), single_threaded_blas():
+        raise ZeroDivisionError
+    assert blas_threads() == {2}
+
+
+@pytest.mark.parametrize("setter_is_main", [True, False])
+def test_blas_is_restored_by_the_last_of_several_threads(two_blas_threads, setter_is_main):
+    setter_in, other_in, setter_out = (threading.Event() for _ in range(3))
+    seen = []
+
+    def setter():
+        with single_threaded_blas():
+            seen.append(blas_threads())
+            setter_in.set()
+            assert other_in.wait(30)
+        setter_out.set()
+
+    def other():
+        assert setter_in.wait(30)
+        with single_threaded_blas():
+            other_in.set()
+            assert setter_out.wait(30)
+            seen.append(blas_threads())
+
+    here, there = (setter, other) if setter_is_main else (other, setter)
+    thread = threading.Thread(target=there)
+    thread.start()
+    here()
+    thread.join(30)
+    assert seen == [{1}, {1}]
+    assert blas_threads() == {2}
+
+
+def test_blas_is_limited_by_one_thread_after_another(two_blas_threads):
+    seen = []
+
+    def use():
+        with single_threaded_blas():
+            seen.append(blas_threads())
+
+    use()
+    for _ in range(2):
+        thread = threading.Thread(target=use)
+        thread.start()
+        thread.join(30)
+    use()
+    assert seen == [{1}] * 4
+    assert blas_threads() == {2}
+
+
+def test_number_of_threads():
+    every = effective_n_jobs(None)
+    assert every >= 1
+    assert effective_n_jobs(3) == 3
+    assert effective_n_jobs(-1) == every
+    assert effective_n_jobs(-10_000) == 1
+    with pytest.raises(ValueError, match="n_jobs=0 .*None, a positive or a negative int"):
+        effective_n_jobs(0)

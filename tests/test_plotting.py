@@ -1,0 +1,342 @@
+"""The displays draw what they should: artists and their data, not pixels."""
+
+import doctest
+import subprocess
+import sys
+
+import matplotlib as mpl
+import numpy as np
+import pytest
+from matplotlib import colors as mpl_colors
+from matplotlib import pyplot as plt
+from matplotlib.colorbar import Colorbar
+from matplotlib.legend import Legend
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.datasets import load_wine, make_blobs
+from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
+from sklearn.exceptions import NotFittedError
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from cappedlda import CappedLDA, plotting
+from cappedlda.plotting import (
+    OKABE_ITO,
+    ComponentsDisplay,
+    ConvergenceDisplay,
+    DistanceDisplay,
+    LoadingsDisplay,
+    ProjectionDisplay,
+    class_colors,
+)
+
+mpl.use("Agg")
+
+
+@pytest.fixture(autouse=True)
+def _close_figures():
+    yield
+    plt.close("all")
+
+
+@pytest.fixture(scope="module")
+def dirty():
+    X, y = load_wine(return_X_y=True)
+    X[::20] *= -5.0
+    return X, y
+
+
+@pytest.fixture(scope="module")
+def fitted(dirty):
+    return CappedLDA().fit(*dirty)
+
+
+@pytest.fixture(scope="module")
+def wine():
+    X, y = load_wine(return_X_y=True, as_frame=True)
+    return X, CappedLDA().fit(X, y)
+
+
+def blobs(n_classes, n_features=6):
+    return make_blobs(30 * n_classes, n_features, centers=n_classes, random_state=0)
+
+
+def texts(legend):
+    return [text.get_text() for text in legend.get_texts()]
+
+
+def test_import_does_not_load_matplotlib():
+    code = "import cappedlda, cappedlda.plotting, sys; sys.exit('matplotlib' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_examples():
+    result = doctest.testmod(plotting)
+    assert result.attempted >= 30
+    assert result.failed == 0
+
+
+@pytest.mark.parametrize("n_classes", [1, 2, 8, 9, 20, 300])
+def test_colors_differ(n_classes):
+    colors = class_colors(n_classes)
+    assert colors.shape == (n_classes, 4)
+    assert len(np.unique(colors, axis=0)) == min(n_classes, 256)
+    if n_classes <= 8:
+        assert_allclose(colors, mpl_colors.to_rgba_array(OKABE_ITO[:n_classes]))
+
+
+class TestProjection:
+    def test_draws_every_row_once(self, fitted, dirty):
+        X, y = dirty
+        display = ProjectionDisplay.from_estimator(fitted, X, y)
+        Z = fitted.transform(X)
+        inside = display.scatter_.get_offsets()
+        beyond = display.beyond_.get_offsets()
+        assert len(inside) + len(beyond) == len(X)
+        assert len(beyond) > 0
+        # Rows in view are drawn where they are, the others on the frame.
+        (x0, x1), (y0, y1) = display.ax_.get_xlim(), display.ax_.get_ylim()
+        seen = (Z[:, 0] >= x0) & (Z[:, 0] <= x1) & (Z[:, 1] >= y0) & (Z[:, 1] <= y1)
+        assert_allclose(inside, Z[seen])
+        on_frame = np.isclose(beyond[:, :1], [x0, x1]) | np.isclose(beyond[:, 1:], [y0, y1])
+        assert on_frame.any(axis=1).all()
+
+    def test_colors_are_those_of_the_classes(self, dirty):
+        X, y = dirty
+        model = CappedLDA(epsilon=np.inf).fit(X, y)
+        display = ProjectionDisplay.from_estimator(model, X, y, flagged=None)
+        assert_allclose(display.scatter_.get_facecolors(), class_colors(3)[y])
+
+    def test_rings_flagged_rows(self, fitted, dirty):
+        X, y = dirty
+        display = ProjectionDisplay.from_estimator(fitted, X, y)
+        assert_array_equal(display.flagged, fitted.outliers_)
+        marked = len(display.flagged_.get_offsets()) + len(display.beyond_.get_offsets())
+        assert marked == fitted.outliers_.sum()
+        mask = np.zeros(len(y), dtype=bool)
+        mask[[5, 7]] = True
+        display = ProjectionDisplay.from_estimator(fitted, X[1:20], y[1:20], flagged=mask[1:20])
+        assert_allclose(display.flagged_.get_offsets(), fitted.transform(X[[5, 7]]))
+
+    @pytest.mark.parametrize("make", [CappedLDA, LinearDiscriminantAnalysis])
+    @pytest.mark.parametrize("n_classes", [2, 3])
+    def test_regions_are_the_predictions(self, make, n_classes):
+        X, y = blobs(n_classes)
+        model = make().fit(X, y)
+        display = ProjectionDisplay.from_estimator(model, X, y)
+        codes = display.predict(model.transform(X)[:, :2])
+        assert_array_equal(model.classes_[codes], model.predict(X))
+
+    def test_shades_match_the_rule(self):
+        X, y = blobs(3)
+        display = ProjectionDisplay.from_estimator(CappedLDA().fit(X, y), X, y)
+        image = display.regions_.get_array()
+        left, right, bottom, top = display.regions_.get_extent()
+        corners = np.array([[left, bottom], [right, bottom], [left, top], [right, top]])
+        shades = image[[0, 0, -1, -1], [0, -1, 0, -1], :3]
+        assert_allclose(shades, class_colors(3)[display.predict(corners), :3])
+
+    def test_regions_of_many_classes_hold_their_rows(self):
+        X, y = blobs(5, n_features=2)
+        model = CappedLDA().fit(X, y)
+        display = ProjectionDisplay.from_estimator(model, X, y)
+        codes = display.predict(model.transform(X))
+        assert np.mean(model.classes_[codes] == y) > 0.8
+
+    def test_no_regions(self, fitted, dirty):
+        display = ProjectionDisplay.from_estimator(fitted, *dirty, regions=False)
+        assert display.regions_ is None
+
+    def test_legend_names_classes_beside_the_data(self, fitted, dirty):
+        X, y = dirty
+        names = np.array(["a", "b", "c"])
+        display = ProjectionDisplay.from_estimator(CappedLDA().fit(X, names[y]), X, names[y])
+        assert isinstance(display.legend_, Legend)
+        assert texts(display.legend_)[:3] == ["a", "b", "c"]
+        assert "flagged, out of view" in texts(display.legend_)
+        display.figure_.draw_without_rendering()
+        assert display.legend_.get_window_extent().x0 >= display.ax_.get_window_extent().x1
+
+    def test_twenty_classes_get_a_bar_and_names(self):
+        X, y = blobs(20)
+        display = ProjectionDisplay.from_estimator(CappedLDA().fit(X, y), X, y)
+        assert isinstance(display.legend_, Colorbar)
+        labels = [label.get_text() for label in display.legend_.ax.get_yticklabels()]
+        assert labels == [str(name) for name in range(20)]
+        names = [text.get_text() for text in display.ax_.texts]
+        assert names == labels
+
+    @pytest.mark.parametrize("n_classes", [2, 20])
+    def test_one_direction_is_drawn_as_strips(self, n_classes):
+        X, y = blobs(n_classes)
+        model = CappedLDA(n_components=1).fit(X, y)
+        display = ProjectionDisplay.from_estimator(model, X, y, flagged=None)
+        points = display.scatter_.get_offsets()
+        assert_allclose(points[:, 0], model.transform(X)[:, 0])
+        assert_array_equal(np.round(points[:, 1]), y)
+        ticks = [label.get_text() for label in display.ax_.get_yticklabels()]
+        assert ticks == [str(name) for name in range(n_classes)]
+
+    def test_given_axes_are_used(self, fitted, dirty):
+        figure, ax = plt.subplots()
+        open_figures = plt.get_fignums()
+        display = ProjectionDisplay.from_estimator(fitted, *dirty, ax=ax, legend=False)
+        assert display.ax_ is ax
+        assert display.figure_ is figure
+        assert display.legend_ is None
+        assert plt.get_fignums() == open_figures
+
+    def test_plots_again(self, fitted, dirty):
+        display = ProjectionDisplay.from_estimator(fitted, *dirty)
+        first = display.ax_
+        assert display.plot() is display
+        assert display.ax_ is not first
+
+    def test_pipeline_and_frame(self):
+        X, y = load_wine(return_X_y=True, as_frame=True)
+        X.iloc[::20] *= -5.0
+        model = make_pipeline(StandardScaler(), CappedLDA()).fit(X, y)
+        display = ProjectionDisplay.from_estimator(model, X, y)
+        assert_array_equal(display.flagged, model[-1].outliers_)
+
+    def test_all_rows_flagged(self, fitted, dirty):
+        X, y = dirty
+        mask = np.ones(len(y), dtype=bool)
+        display = ProjectionDisplay.from_estimator(fitted, X, y, flagged=mask)
+        assert len(display.flagged_.get_offsets()) == len(X)
+
+    @pytest.mark.parametrize("flagged", ["some", [True], np.zeros(178)])
+    def test_bad_flags(self, fitted, dirty, flagged):
+        with pytest.raises(ValueError, match="flagged"):
+            ProjectionDisplay.from_estimator(fitted, *dirty, flagged=flagged)
+
+    def test_needs_a_fitted_estimator(self, dirty):
+        with pytest.raises(NotFittedError):
+            ProjectionDisplay.from_estimator(CappedLDA(), *dirty)
+
+
+class TestDistance:
+    def test_training_rows(self, fitted):
+        display = DistanceDisplay.from_estimator(fitted)
+        marked = fitted.outliers_
+        rows = np.arange(len(marked))
+        outliers = np.column_stack([rows, fitted.distances_])[marked]
+        assert_allclose(display.outliers_.get_offsets(), outliers)
+        assert_array_equal(display.kept_.get_offsets()[:, 0], rows[~marked])
+        assert_allclose(display.line_.get_ydata(), fitted.epsilon_)
+        assert display.ax_.get_yscale() == "log"
+        assert texts(display.legend_) == [
+            f"kept: {np.sum(~marked)}",
+            f"outliers: {marked.sum()}",
+            f"epsilon = {fitted.epsilon_:.3g}",
+        ]
+
+    def test_new_rows(self, fitted, dirty):
+        X, y = dirty
+        display = DistanceDisplay.from_estimator(fitted, X[:41], y[:41])
+        assert_allclose(display.distances, fitted.outlyingness(X[:41], y[:41]) * fitted.epsilon_)
+        assert_array_equal(display.outliers, fitted.outliers_[:41])
+
+    def test_log_only_where_useful(self):
+        display = DistanceDisplay(np.arange(1.0, 9.0), epsilon=7.5, outliers=np.arange(8) == 7)
+        assert display.plot().ax_.get_yscale() == "linear"
+        assert display.plot(log=True).ax_.get_yscale() == "log"
+
+    def test_zero_distance_stays_visible_on_log_scale(self):
+        distances = np.array([0.0, 1.0, 1.0, 100.0])
+        display = DistanceDisplay(distances, epsilon=5.0, outliers=distances > 5.0).plot(log=True)
+        drawn = display.kept_.get_offsets()
+        assert_allclose(drawn[:, 1], [0.01, 1.0, 1.0])
+
+    def test_no_cap(self, dirty):
+        model = CappedLDA(epsilon=np.inf).fit(*dirty)
+        assert DistanceDisplay.from_estimator(model).line_ is None
+        with pytest.raises(ValueError, match="epsilon_ is inf"):
+            DistanceDisplay.from_estimator(model, *dirty)
+
+
+class TestConvergence:
+    def test_objective(self, fitted):
+        display = ConvergenceDisplay.from_estimator(fitted)
+        assert_array_equal(display.line_.get_ydata(), fitted.objective_path_)
+        assert_array_equal(display.line_.get_xdata(), np.arange(1, len(fitted.objective_path_) + 1))
+        assert len(display.rises_.get_offsets()) == 0
+        assert display.ax_.get_title(loc="right") == "converged"
+
+    def test_rises_are_marked(self):
+        display = ConvergenceDisplay([3.0, 1.0, 2.0, 2.0]).plot()
+        assert_allclose(display.rises_.get_offsets(), [[3.0, 2.0]])
+
+
+class TestLoadings:
+    def test_largest_first_with_names(self, wine):
+        X, model = wine
+        display = LoadingsDisplay.from_estimator(model, component=1, n_features=5)
+        loadings = model.scalings_[:, 1]
+        order = np.argsort(-np.abs(loadings))[:5]
+        assert_allclose([bar.get_width() for bar in display.bars_], loadings[order])
+        names = [label.get_text() for label in display.ax_.get_yticklabels()]
+        assert names == list(X.columns[order])
+        assert "direction 2" in display.ax_.get_xlabel()
+
+    def test_spread_makes_units_comparable(self, wine):
+        X, model = wine
+        y = load_wine().target
+        display = LoadingsDisplay.from_estimator(model, X)
+        other_units = CappedLDA().fit(X * 1000.0, y)
+        again = LoadingsDisplay.from_estimator(other_units, X * 1000.0)
+        assert_allclose(display.loadings, again.loadings, rtol=1e-6)
+
+    def test_feature_that_is_mostly_one_value(self):
+        X = np.zeros((20, 2))
+        X[0] = [1.0, 4.0]
+        X[:, 1] += np.arange(20)
+        y = np.repeat([0, 1], 10)
+        model = LinearDiscriminantAnalysis().fit(X, y)
+        display = LoadingsDisplay.from_estimator(model, X)
+        assert_allclose(display.loadings[0], model.scalings_[0, 0] * X[:, 0].std())
+
+    def test_default_and_given_names(self, fitted):
+        display = LoadingsDisplay.from_estimator(fitted)
+        assert {label.get_text() for label in display.ax_.get_yticklabels()} == {
+            f"x{i}" for i in range(13)
+        }
+        given = LoadingsDisplay.from_estimator(fitted, feature_names=list("abcdefghijklm"))
+        assert given.ax_.get_yticklabels()[0].get_text() in "abcdefghijklm"
+
+    @pytest.mark.parametrize("component", [-1, 2])
+    def test_bad_component(self, fitted, component):
+        with pytest.raises(ValueError, match=f"component={component}"):
+            LoadingsDisplay.from_estimator(fitted, component=component)
+
+
+class TestComponents:
+    @pytest.mark.parametrize("make", [CappedLDA, LinearDiscriminantAnalysis])
+    def test_scores_are_drawn(self, make):
+        X, y = blobs(4)
+        display = ComponentsDisplay.from_estimator(make(), X, y, cv=3)
+        assert display.scores.shape == (3, 3)
+        assert_allclose(display.line_.get_ydata(), display.scores.mean(axis=1))
+        assert_array_equal(display.line_.get_xdata(), [1, 2, 3])
+        assert display.scores[-1].mean() > 0.95
+
+    def test_scores_are_those_of_fewer_components(self):
+        X, y = load_wine(return_X_y=True)
+        folds = [(np.arange(0, 178, 2), np.arange(1, 178, 2))]
+        knn_scores = []
+        for k in (1, 2):
+            one = ComponentsDisplay.from_estimator(CappedLDA(n_components=k), X, y, cv=folds)
+            knn_scores.append(one.scores[-1, 0])
+        both = ComponentsDisplay.from_estimator(CappedLDA(), X, y, cv=folds)
+        assert_allclose(both.scores[:, 0], knn_scores)
+
+    def test_frame_pipeline_and_classifier(self):
+        X, y = load_wine(return_X_y=True, as_frame=True)
+        display = ComponentsDisplay.from_estimator(
+            make_pipeline(StandardScaler(), CappedLDA()),
+            X,
+            y,
+            cv=3,
+            classifier=LinearDiscriminantAnalysis(),
+        )
+        assert display.scores.shape == (2, 3)
+        assert display.scores[1].mean() > 0.9

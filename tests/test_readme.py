@@ -1,0 +1,54 @@
+"""The README's examples and its table are true."""
+
+import doctest
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from cappedlda._cli import main, table
+
+README = Path(__file__).parents[1] / "README.md"
+
+
+@pytest.fixture(scope="module")
+def readme():
+    return README.read_text(encoding="utf-8")
+
+
+def code_blocks(text, language):
+    return re.findall(rf"^```{language}\n(.*?)^```$", text, flags=re.MULTILINE | re.DOTALL)
+
+
+def test_examples(readme):
+    blocks = code_blocks(readme, "python")
+    assert len(blocks) == 2
+    test = doctest.DocTestParser().get_doctest("".join(blocks), {}, "README", str(README), 0)
+    assert len(test.examples) >= 8
+    runner = doctest.DocTestRunner(optionflags=doctest.REPORT_NDIFF)
+    report = []
+    runner.run(test, out=report.append)
+    assert runner.summarize(verbose=False).failed == 0, "".join(report)
+
+
+def test_first_example_has_five_lines(readme):
+    assert code_blocks(readme, "python")[0].count(">>>") == 5
+
+
+def test_table(readme, capsys, tmp_path):
+    main(["demo", "--json", "--out", str(tmp_path / "demo.png")])
+    results = json.loads(capsys.readouterr().out)["results"]
+    for result in results:
+        del result["ms"]
+    assert code_blocks(readme, "text") == [table(results) + "\n"]
+
+
+def test_linked_files_exist(readme):
+    links = re.findall(r"\]\(([^):]+)\)", readme)
+    assert "docs/_static/demo.png" in links
+    assert [link for link in links if not (README.parent / link).exists()] == []
+
+
+def test_picture_is_small():
+    assert (README.parent / "docs/_static/demo.png").stat().st_size < 150_000
