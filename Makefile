@@ -1,0 +1,68 @@
+# `make demo` and `make test` do all set-up themselves, in .venv. Needed beside make: Python 3.11
+# or newer with venv and headers, and a C compiler. Choose a Python with `make PYTHON=... demo`.
+
+VENV := .venv
+BIN := $(VENV)/bin
+PIP_FLAGS ?= --quiet
+PIP := $(BIN)/python -m pip --disable-pip-version-check
+
+SOURCES := pyproject.toml meson.build meson.options README.md LICENSE \
+	$(shell find src -type f ! -name '*.pyc' ! -name '*.so')
+LINT_PACKAGES = $(shell $(BIN)/python -c "import tomllib; \
+	p = tomllib.load(open('pyproject.toml', 'rb'))['project']; \
+	print(*(repr(r) for r in p['optional-dependencies']['lint']))")
+
+USABLE = import ensurepip, os, sys, sysconfig, venv; \
+	sys.exit(sys.version_info < (3, 11) \
+	or not os.path.exists(os.path.join(sysconfig.get_path("include"), "Python.h")))
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test lint install clean
+
+help:
+	@echo "make demo   fit plain and capped LDA to dirty data, print a table, write demo.png"
+	@echo "make test   run the tests on the installed package"
+	@echo "make lint   check style"
+	@echo "make clean  remove $(VENV) and everything built"
+
+demo: $(VENV)/installed
+	@$(BIN)/cappedlda demo --out demo.png
+
+test: $(VENV)/installed
+	@$(BIN)/python -m pytest -q $(PYTEST_FLAGS)
+
+lint: $(VENV)/lint-tools
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
+	@PATH="$(BIN):$$PATH" $(BIN)/cython-lint src
+
+install: $(VENV)/installed
+
+clean:
+	@rm -rf $(VENV) build dist demo.png .pytest_cache .ruff_cache .hypothesis
+	@find src tests benchmarks -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true
+
+$(VENV)/pyvenv.cfg:
+	@python=; \
+	for candidate in $(or $(PYTHON),python3.13 python3.12 python3.11 python3); do \
+		if "$$candidate" -c '$(USABLE)' >/dev/null 2>&1; then python=$$candidate; break; fi; \
+	done; \
+	if [ -z "$$python" ]; then \
+		echo "No usable Python found. cappedlda needs Python 3.11 or newer with venv and headers" >&2; \
+		echo "(Debian, Ubuntu: apt install python3-venv python3-dev). Tried:" \
+			"$(or $(PYTHON),python3.13 python3.12 python3.11 python3)." >&2; \
+		exit 1; \
+	fi; \
+	echo "Making $(VENV) with $$("$$python" --version)"; \
+	"$$python" -m venv --clear $(VENV)
+
+$(VENV)/installed: $(VENV)/pyvenv.cfg $(SOURCES)
+	@command -v $${CC:-cc} >/dev/null || command -v gcc >/dev/null || command -v clang >/dev/null || \
+		{ echo "No C compiler found (Debian, Ubuntu: apt install gcc)." >&2; exit 1; }
+	@echo "Building and installing cappedlda in $(VENV) (a minute or two)"
+	@$(PIP) install $(PIP_FLAGS) ".[test,plot]"
+	@touch $@
+
+$(VENV)/lint-tools: $(VENV)/pyvenv.cfg pyproject.toml
+	@$(PIP) install $(PIP_FLAGS) $(LINT_PACKAGES)
+	@touch $@
