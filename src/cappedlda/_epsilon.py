@@ -14,6 +14,7 @@ MIN_GAP = 0.05
 # A class of less weight is too small for a fence of its own.
 MIN_CLASS_WEIGHT = 20.0
 MAX_GROWTH = 50
+LARGE = 1e3
 
 
 def bin_positions():
@@ -35,8 +36,8 @@ def histograms_of(distances, codes, n_classes, sample_weight=None):
     return histograms
 
 
-def quantiles(histograms, levels):
-    """Return quantiles of the distances behind histograms.
+def quantiles(histograms, levels, caps=None):
+    """Return quantiles of the distances in each class, and of all classes together.
 
     The weight of a row is split between the two bins around it, so the quantiles
     move continuously with the data. They are within one bin, 1/32 of their value,
@@ -44,42 +45,35 @@ def quantiles(histograms, levels):
 
     Parameters
     ----------
-    histograms : ndarray of shape (..., HISTOGRAM_BINS)
+    histograms : ndarray of shape (c, HISTOGRAM_BINS)
     levels : sequence of float
+        Ascending.
+    caps : ndarray of shape (c,), optional
+        Distances beyond the cap of their class do not count.
 
     Returns
     -------
-    quantiles : ndarray of shape (len(levels), ...)
+    quantiles : ndarray of shape (c + 1, len(levels))
+    weights : ndarray of shape (c + 1,)
+        Weight of the distances that count.
     """
-    # Half of a bin's weight lies below its position; between filled bins it rises evenly.
-    below = np.cumsum(histograms, axis=-1)
-    total = below[..., -1:].copy()
-    below -= 0.5 * histograms
-    filled = histograms > 0.0
-    bins = np.arange(len(_POSITIONS))
-    found = []
-    for level in levels:
-        target = level * total
-        left = np.where(filled & (below < target), bins, -1).max(axis=-1)
-        right = np.where(filled & (below >= target), bins, len(bins)).min(axis=-1)
-        left, right = np.where(left < 0, right, left), np.where(right == len(bins), left, right)
-        ends = np.clip(np.stack([left, right], axis=-1), 0, len(bins) - 1)
-        low, high = np.moveaxis(np.take_along_axis(below, ends, axis=-1), -1, 0)
-        gap = high - low
-        share = np.divide(target[..., 0] - low, gap, out=np.zeros_like(gap), where=gap > 0)
-        found.append(_POSITIONS[ends[..., 0]] * (1.0 - share) + _POSITIONS[ends[..., 1]] * share)
-    return np.stack(found)
+    c = len(histograms)
+    caps = np.full(c, np.inf) if caps is None else caps
+    found, weights = np.empty((c + 1, len(levels))), np.empty(c + 1)
+    kernels.histogram_quantiles(
+        histograms, _POSITIONS, caps, np.array(levels, dtype=float), found, weights
+    )
+    return found, weights
 
 
-def fence(histograms, reach=REACH):
-    """Return the fence Q2 + reach (Q2 - Q1) of the distances, and their median Q2."""
-    q1, q2 = quantiles(histograms, (0.25, 0.5))
-    return q2 + np.maximum(reach * (q2 - q1), MIN_GAP * q2), q2
+def fence(q1, q2, reach=REACH):
+    """Return Q2 + reach (Q2 - Q1), given the lower quartile and the median of distances."""
+    return q2 + np.maximum(reach * (q2 - q1), MIN_GAP * q2)
 
 
-def class_medians(histograms):
-    """Return the median distance in each class."""
-    return quantiles(histograms, (0.5,))[0]
+def nearer_half(histograms):
+    """Return caps that keep at least half of every class."""
+    return quantiles(histograms, (0.5,))[0][:-1, 0] * (1.0 + MIN_GAP)
 
 
 def grown_caps(histograms, caps, reach=REACH):
@@ -104,29 +98,30 @@ def grown_caps(histograms, caps, reach=REACH):
     median : float
         Of the distances inside.
     """
-    inside = np.where(caps[:, None] >= _POSITIONS, histograms, 0.0)
-    epsilon, median = fence(inside.sum(axis=0), reach)
-    own, _ = fence(inside, reach)
-    own[inside.sum(axis=1) < MIN_CLASS_WEIGHT] = 0.0
-    half = class_medians(histograms) * (1.0 + MIN_GAP)
-    return epsilon, np.maximum(np.maximum(own, half), epsilon), median
+    inside, weights = quantiles(histograms, (0.25, 0.5), caps)
+    fences = fence(inside[:, 0], inside[:, 1], reach)
+    epsilon, own = fences[-1], fences[:-1]
+    own[weights[:-1] < MIN_CLASS_WEIGHT] = 0.0
+    return epsilon, np.maximum(np.maximum(own, nearer_half(histograms)), epsilon), inside[-1, 1]
 
 
 def truncated_variance(epsilon, d):
     """Return the variance of d standard normal coordinates given that their norm is <= epsilon."""
-    if not np.isfinite(epsilon):
+    if epsilon > LARGE:
         return 1.0
     half = 0.5 * epsilon**2
     inside = gammainc(0.5 * d, half)
-    return gammainc(0.5 * d + 1.0, half) / inside if inside > 0.0 else half / (0.5 * d + 1.0)
+    cut = gammainc(0.5 * d + 1.0, half) / inside if inside > 0.0 else half / (0.5 * d + 1.0)
+    return max(cut, np.finfo(float).tiny)
 
 
-def settled_caps(histograms, reach):
-    """Return the caps that grow from the nearer half of every class until they stand still."""
-    caps = class_medians(histograms) * (1.0 + MIN_GAP)
+def settled_caps(histograms, reach=REACH):
+    """Return epsilon and caps, grown from the nearer half of every class until they stand still."""
+    caps = nearer_half(histograms)
     for _ in range(MAX_GROWTH):
-        _, grown, _ = grown_caps(histograms, caps, reach)
-        if np.allclose(grown, caps, rtol=1e-6):
-            break
+        epsilon, grown, _ = grown_caps(histograms, caps, reach)
+        still = np.allclose(grown, caps, rtol=1e-6, atol=0.0)
         caps = grown
-    return caps
+        if still:
+            break
+    return epsilon, caps

@@ -115,9 +115,15 @@ class Record:
 
     def mirror(self):
         """Copy the upper triangles, which the kernels fill, to the lower ones."""
-        self.scatter = np.triu(self.scatter) + np.triu(self.scatter, 1).T
-        self.image_scatter = np.triu(self.image_scatter) + np.triu(self.image_scatter, 1).T
+        self.scatter = _mirrored(self.scatter)
+        self.image_scatter = _mirrored(self.image_scatter)
         return self
+
+
+def _mirrored(upper):
+    full = np.empty(upper.shape)
+    kernels.mirror(upper, full)
+    return full
 
 
 def run_block(X, codes, sample_weight, query, distances=None):

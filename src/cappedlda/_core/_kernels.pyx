@@ -45,6 +45,7 @@ cdef enum:
     SHORT_PANEL = 128
     LONG_PANEL = 512
     SHORT_PANEL_COLUMNS = 400
+    MIRROR_TILE = 32
 
 
 # ------------------------------------------------------- distances and weights
@@ -117,7 +118,7 @@ cdef Py_ssize_t keep(
         inside = squares[j] <= caps[i] and weight > 0.0
         chosen[count] = <int32_t> j
         count += inside
-        not_finite[0] += not (squares[j] <= DBL_MAX)
+        not_finite[0] += weight > 0.0 and not (squares[j] <= DBL_MAX)
         if inside:
             total += weight * loss[j]
             kept[2 * i] += 1.0
@@ -147,12 +148,12 @@ cdef void deposit(
         if k < 0:
             k = 0
             fraction = 0.0
-        elif k > N_BINS - 2:
+        if k > N_BINS - 2 or not distances[j] <= DBL_MAX:  # NaN may have any bits
             k = N_BINS - 2
             fraction = 1.0
         if sample_weight != NULL:
             weight = sample_weight[j]
-        k += codes[j] * N_BINS
+        k += <int64_t> codes[j] * N_BINS
         histograms[k] += weight - weight * fraction
         histograms[k + 1] += weight * fraction
 
@@ -435,6 +436,106 @@ def add_to_histograms(
                     distances.shape[0], &histograms[0, 0])
 
 
+cdef double scaled_square(
+    const floating *x, const floating *centre, const floating *inv_scale, Py_ssize_t n,
+) noexcept nogil:
+    """Squared length of (x - centre) / scale, by four independent sums."""
+    cdef Py_ssize_t k = 0
+    cdef double h0, h1, h2, h3, s0 = 0.0, s1 = 0.0, s2 = 0.0, s3 = 0.0
+    while k + 4 <= n:
+        h0 = (x[k] - centre[k]) * inv_scale[k]
+        h1 = (x[k + 1] - centre[k + 1]) * inv_scale[k + 1]
+        h2 = (x[k + 2] - centre[k + 2]) * inv_scale[k + 2]
+        h3 = (x[k + 3] - centre[k + 3]) * inv_scale[k + 3]
+        s0 += h0 * h0
+        s1 += h1 * h1
+        s2 += h2 * h2
+        s3 += h3 * h3
+        k += 4
+    for k in range(k, n):
+        h0 = (x[k] - centre[k]) * inv_scale[k]
+        s0 += h0 * h0
+    return (s0 + s1) + (s2 + s3)
+
+
+cdef double bin_weight(
+    const double[:, ::1] histograms, const double[::1] caps, double position,
+    Py_ssize_t i, Py_ssize_t k,
+) noexcept nogil:
+    """Weight of bin k within the cap of class i, or for i = c of all classes together."""
+    cdef Py_ssize_t each
+    cdef double total = 0.0
+    if i < histograms.shape[0]:
+        return histograms[i, k] if position <= caps[i] else 0.0
+    for each in range(histograms.shape[0]):
+        if position <= caps[each]:
+            total += histograms[each, k]
+    return total
+
+
+def histogram_quantiles(
+    const double[:, ::1] histograms,  # IN (c, b)
+    const double[::1] positions,      # IN (b,) distance at which each bin sits
+    const double[::1] caps,           # IN (c,) bins beyond the cap of their class do not count
+    const double[::1] levels,         # IN (l,) ascending
+    double[:, ::1] quantiles,         # OUT (c + 1, l); the last row is of all classes together
+    double[::1] totals,               # OUT (c + 1,) weight that counts
+):
+    """Quantiles of binned distances.
+
+    Half of the weight of a bin lies below its position, and the weight rises evenly
+    between bins that hold any.
+    """
+    cdef Py_ssize_t i, k, l, c = histograms.shape[0], b = histograms.shape[1]
+    cdef double weight, below, middle, target, last_middle, last_position
+    with nogil:
+        for i in range(c + 1):
+            totals[i] = 0.0
+            for k in range(b):
+                totals[i] += bin_weight(histograms, caps, positions[k], i, k)
+            l = 0
+            below = last_middle = last_position = 0.0
+            for k in range(b):
+                weight = bin_weight(histograms, caps, positions[k], i, k)
+                if weight <= 0.0:
+                    continue
+                middle = below + 0.5 * weight
+                while l < levels.shape[0] and levels[l] * totals[i] <= middle:
+                    target = levels[l] * totals[i]
+                    quantiles[i, l] = positions[k]
+                    if below > 0.0:
+                        quantiles[i, l] -= (
+                            (positions[k] - last_position) * (middle - target)
+                            / (middle - last_middle)
+                        )
+                    l += 1
+                below += weight
+                last_middle = middle
+                last_position = positions[k]
+            while l < levels.shape[0]:
+                quantiles[i, l] = last_position
+                l += 1
+
+
+def mirror(
+    const double[:, :] upper,  # IN (n, n), upper triangle
+    double[:, ::1] full,       # OUT (n, n)
+):
+    """Copy the upper triangle of a matrix to both triangles of another, tile by tile."""
+    cdef Py_ssize_t n = full.shape[0], i, k, first, second
+    with nogil:
+        first = 0
+        while first < n:
+            second = first
+            while second < n:
+                for i in range(first, min(first + MIRROR_TILE, n)):
+                    for k in range(max(i, second), min(second + MIRROR_TILE, n)):
+                        full[i, k] = upper[i, k]
+                        full[k, i] = upper[i, k]
+                second += MIRROR_TILE
+            first += MIRROR_TILE
+
+
 def scaled_norms(
     const floating[:, ::1] X,        # IN (N, n)
     const int32_t[::1] codes,        # IN (N,)
@@ -443,20 +544,10 @@ def scaled_norms(
     double[::1] norms,               # OUT (N,)
 ):
     """Root mean square of (x - centre) / scale over the features of each row."""
-    cdef Py_ssize_t j, k, n = X.shape[1]
-    cdef const floating *x
-    cdef const floating *centre
-    cdef floating h
-    cdef double total
+    cdef Py_ssize_t j, n = X.shape[1]
     with nogil:
         for j in range(X.shape[0]):
-            x = &X[j, 0]
-            centre = &centres[codes[j], 0]
-            total = 0.0
-            for k in range(n):
-                h = (x[k] - centre[k]) * inv_scale[k]
-                total += <double> h * h
-            norms[j] = sqrt(total / n)
+            norms[j] = sqrt(scaled_square(&X[j, 0], &centres[codes[j], 0], &inv_scale[0], n) / n)
 
 
 def capped_weights(
