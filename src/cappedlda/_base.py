@@ -18,19 +18,6 @@ class LinearDiscriminant(
 ):
     """Base of fitted discriminants: `scalings_`, `xbar_`, `coef_`, `intercept_`, `classes_`."""
 
-    def _set_rule(self, W, covariance):
-        """Set the linear rule of LDA in the image of W, whose kept rows have `covariance`."""
-        images = (self.means_ - self.xbar_) @ W
-        directions = np.linalg.solve(covariance, images.T)
-        coef = (W @ directions).T
-        intercept = -0.5 * np.sum(images * directions.T, axis=1) + np.log(self.priors_)
-        intercept = intercept - coef @ self.xbar_
-        if len(self.classes_) == 2:
-            coef = coef[1:] - coef[:1]
-            intercept = intercept[1:] - intercept[:1]
-        self.coef_ = coef
-        self.intercept_ = intercept
-
     @property
     def _n_features_out(self):
         return self.scalings_.shape[1]
@@ -125,3 +112,29 @@ def _affine(X, W, offset):
     result = X @ W.astype(X.dtype, copy=False)
     result += offset.astype(X.dtype, copy=False)
     return result
+
+
+def linear_rule(W, covariance, means, priors):
+    """Return coefficients and intercepts of LDA in the image of W.
+
+    Parameters
+    ----------
+    W : ndarray of shape (n_features, d)
+    covariance : ndarray of shape (d, d)
+        Within-class covariance of the image.
+    means : ndarray of shape (n_classes, n_features)
+    priors : ndarray of shape (n_classes,)
+
+    Returns
+    -------
+    coef : ndarray of shape (n_classes, n_features), or (1, n_features) for two classes
+    intercept : ndarray of shape (n_classes,) or (1,)
+    """
+    centre = priors @ means
+    images = (means - centre) @ W
+    directions = np.linalg.solve(covariance, images.T)
+    coef = (W @ directions).T
+    intercept = -0.5 * np.sum(images * directions.T, axis=1) + np.log(priors) - coef @ centre
+    if len(means) == 2:
+        return coef[1:] - coef[:1], intercept[1:] - intercept[:1]
+    return coef, intercept

@@ -8,26 +8,36 @@ from cappedlda import _linalg
 from cappedlda._core import kernels
 from cappedlda._epsilon import (
     GATE_REACH,
-    MIN_GAP,
-    REACH,
-    class_medians,
     histograms_of,
+    nearer_half,
     settled_caps,
 )
 from cappedlda._paper import RIDGE, RIDGE_FLOAT32, PaperIteration
 from cappedlda._passes import Query
-from cappedlda._solver import Frame, Majorizer, Trace, iterate, kept_covariance
+from cappedlda._solver import (
+    Frame,
+    Majorizer,
+    Trace,
+    check_overflow,
+    iterate,
+    kept_covariance,
+)
 from cappedlda._span import Span
 from cappedlda._start import plain_look, robust_look, stratified_sample
 
 # The start only has to be near enough to see the outliers.
-START_TOLERANCE = 1e-2
+START_TOLERANCE = 1e-3
 START_PASSES = 20
 START_RIDGE = 1e-6  # of the unit variance of the scaled features
 # With fewer rows than this per feature the directions of a half would fit it alone.
 HALVING_ROWS_PER_FEATURE = 10
 # With fewer rows than this per feature, q = 2 decides which rows are kept.
 Q_ROWS_PER_FEATURE = 2
+# Before a last step on the kept rows the directions only have to tell which these are.
+POLISH_TOLERANCE = 30.0
+# It is repeated, so often at most, while more than this share of the rows changes sides.
+MAX_POLISH = 5
+POLISHED = 0.005
 # A class that would keep less than this share of its weight is kept whole.
 MIN_KEPT = 0.1
 
@@ -87,10 +97,11 @@ def fit_majorized(
     rows are left to do.
     """
     n_rows, n_features = rows.shape
-    if rule.epsilon == "auto" and polish and n_rows < Q_ROWS_PER_FEATURE * n_features:
+    weight = rows.class_weights.sum()
+    if rule.epsilon == "auto" and weight < Q_ROWS_PER_FEATURE * n_features:
         # The directions can follow every row: lower norms would only choose which to fit.
         rule = replace(rule, q=2.0)
-    chosen = stratified_sample(rows.codes, rows.n_classes, random_state)
+    chosen = None if n_rows < n_features else stratified_sample(rows, random_state)
     sample = rows if chosen is None else rows.take(chosen)
     means = None if rule.renew_centres else rows.class_means()
     robust = rule.epsilon != np.inf and isinstance(start, str) and start == "robust"
@@ -113,16 +124,22 @@ def fit_majorized(
         frame = replace(frame, K=W.T @ frame.B)
     if robust:
         frame, W = grown_start(sample, frame, W, rule)
+        rule = replace(rule, renew_shape=rule.q == 2.0)
     elif not isinstance(start, str) or start == "identity":
         W = start_projection(start, sample, frame, W.shape[1], span)
         frame = replace(frame, K=None)
+    polish = polish and rule.q < 2.0 and rule.epsilon != np.inf
+    if polish:
+        tol = POLISH_TOLERANCE * tol
     if sample is not rows:
         frame, W = majorize(sample, frame, W, rule, tol, max_iter)
-    method = Majorizer(frame, W, MIN_KEPT * rows.class_weights, rule, tol)
+    min_kept = MIN_KEPT * rows.class_weights
+    method = Majorizer(frame, W, min_kept, rule, tol, other_rows=sample is not rows)
     trace = iterate(rows, method, max_iter, report)
-    if polish and rule.q < 2.0 and rule.epsilon != np.inf:
-        polish_off(rows, method, trace)
-    solution = last_look(rows, method, trace, n_components, rule.q)
+    if polish:
+        solution = polished_look(rows, method, trace, n_components, rule.q)
+    else:
+        solution = last_look(rows, method, trace, n_components, rule.q)
     if span is not None:
         solution = span.lift_solution(solution, n_components)
     return solution if gate is None else gate.close(solution)
@@ -153,7 +170,7 @@ class Gate:
         """Set the fence by all rows."""
         norms = rows.scaled_norms(look.centres, look.scale)
         histograms = histograms_of(norms, rows.codes, rows.n_classes, rows.sample_weight)
-        caps = settled_caps(histograms, GATE_REACH)
+        _, caps = settled_caps(histograms, GATE_REACH)
         return cls(look.centres, look.scale, caps, norms <= caps[rows.codes])
 
     def close(self, solution):
@@ -168,13 +185,12 @@ class Gate:
 
 def grown_start(rows, frame, W, rule):
     """Return a frame and directions grown from the nearer half of every class."""
-    n_rows, n = rows.shape
     histograms = rows.run(project_only(frame, W)).histograms
-    if n_rows >= HALVING_ROWS_PER_FEATURE * n:
-        caps = class_medians(histograms) * (1.0 + MIN_GAP)
+    if rows.class_weights.sum() >= HALVING_ROWS_PER_FEATURE * len(W):
+        caps = nearer_half(histograms)
     else:
-        caps = settled_caps(histograms, REACH)
-    frame = replace(frame, caps=caps)
+        _, caps = settled_caps(histograms)
+    frame = replace(frame, epsilon=float(frame.priors @ caps), caps=caps)
     return majorize(rows, frame, W, replace(rule, q=2.0), START_TOLERANCE, START_PASSES)
 
 
@@ -184,11 +200,22 @@ def project_only(frame, W):
     return replace(query, W=W / frame.scale[:, None], sums=False)
 
 
-def polish_off(rows, method, trace):
-    """Replace the directions by those of plain LDA on the kept rows, which is efficient."""
-    method.rule = replace(method.rule, q=2.0)
-    method.polish(rows.run(method.query()))
-    trace.n_passes += 1
+def polished_look(rows, method, trace, n_components, q):
+    """Take the directions of plain LDA on the kept rows, which is efficient, and look again.
+
+    Once is enough unless these directions keep other rows than those they came from.
+    """
+    method.rule = replace(method.rule, q=2.0, renew_shape=True)
+    weight = np.ones(rows.shape[0]) if rows.sample_weight is None else rows.sample_weight
+    for _ in range(MAX_POLISH):
+        record = rows.run(method.query())
+        trace.n_passes += 1
+        method.polish(record)
+        solution = last_look(rows, method, trace, n_components, q)
+        change = record.kept[:, 1].sum() - weight[~solution.outliers].sum()
+        if abs(change) <= POLISHED * weight.sum():
+            break
+    return solution
 
 
 def majorize(rows, frame, W, rule, tol, max_iter):
@@ -200,13 +227,17 @@ def majorize(rows, frame, W, rule, tol, max_iter):
 
 def trimmed_lda(rows, look, priors, n_features):
     """Return the frame and the directions of plain LDA on the rows that a first look kept."""
-    kept = rows.take(look.kept | ~np.isin(rows.codes, rows.codes[look.kept]))
+    present = np.bincount(rows.codes[look.kept], minlength=rows.n_classes) > 0
+    kept = rows.take(look.kept | ~present[rows.codes])
     centres = kept.class_means()
     frame = Frame(centres, look.scale, priors, n_features).with_cap(np.inf, 0.0)
     record = kept.run(Query.of_all_rows(frame.centres, frame.scale))
+    check_overflow(record)
     A = record.scatter / (2.0 * record.weight)
     A[np.diag_indices_from(A)] += START_RIDGE
     W = _linalg.leading_directions(A, frame.B)
+    if W.shape[1] == 0:
+        raise ValueError("The centres of all classes coincide in X: no direction separates them.")
     return replace(frame, K=W.T @ frame.B), W
 
 
@@ -226,7 +257,7 @@ def fit_as_published(rows, *, epsilon, start, n_components, tol, max_iter, repor
     method = PaperIteration(rows.class_means(), rows.class_weights, W, epsilon, tol, ridge)
     distances = np.empty(rows.shape[0])
     rows.run(method.query(scatter=False), distances)
-    method.begin(distances)
+    method.begin(distances, rows.sample_weight)
     trace = iterate(rows, method, max_iter, report)
     trace.n_passes += 1
     return last_look(rows, method, trace, n_components, q=1.0)
@@ -234,15 +265,20 @@ def fit_as_published(rows, *, epsilon, start, n_components, tol, max_iter, repor
 
 def last_look(rows, method, trace, n_components, q):
     """Measure all rows with the final projection and put its columns in order."""
-    frame, query = method.frame, method.query(scatter=False)
     distances = np.empty(rows.shape[0])
-    record = rows.run(query, distances)
-    trace.n_passes += 1
+    record = rows.run(method.query(scatter=False), distances)
     method.finish(record)
+    trace.n_passes += 1
     trace.objective_path = method.objective_path
+    frame, query = method.frame, method.query(scatter=False)
+    caps = frame.caps[rows.codes]
+    outliers = ~(distances <= caps)
+    n_kept = record.kept[:, 0].sum()
+    if abs(n_kept - np.sum(~outliers)) > POLISHED * len(outliers):
+        record = rows.run(query)  # the last cap keeps other rows: measure these
+        trace.n_passes += 1
     covariance = method.covariance(record, unbiased=True)
     V, strengths = method.order(covariance, method.W.T @ frame.B)
-    caps = frame.caps[rows.codes]
     weights = np.empty_like(distances)
     kernels.capped_weights(distances, caps, weights, q, query.floor)
     return Solution(
@@ -256,7 +292,7 @@ def last_look(rows, method, trace, n_components, q):
         epsilon=frame.epsilon,
         distances=distances,
         weights=weights,
-        outliers=distances > caps,
+        outliers=outliers,
         caps=frame.caps,
         kept_whole=frame.kept_whole,
         trace=trace,

@@ -93,7 +93,7 @@ def fix_signs(W):
 def quietest_directions(A, B, count):
     """Return `count` directions of least scatter A that do not see the class means (B'v = 0)."""
     basis = linalg.qr(B, pivoting=True, check_finite=False)[0][:, rank_of(B) :]
-    values, vectors = linalg.eigh(
-        basis.T @ A @ basis, subset_by_index=[0, count - 1], check_finite=False
-    )
-    return basis @ (vectors / np.sqrt(np.maximum(values, RANK_CUTOFF * values[-1])))
+    # All of them, whatever the count: fewer must be the first ones of more.
+    values, vectors = np.linalg.eigh(basis.T @ A @ basis)
+    lengths = np.sqrt(np.maximum(values, RANK_CUTOFF * values[-1]))
+    return basis @ (vectors[:, :count] / lengths[:count])

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 
 from cappedlda import _linalg
-from cappedlda._epsilon import REACH
+from cappedlda._epsilon import fence, histograms_of, quantiles
 from cappedlda._passes import Query
 from cappedlda._solver import Frame, Iteration, kept_covariance
 
@@ -59,10 +59,16 @@ class PaperIteration(Iteration):
         self._H_b = np.sqrt(total) * self.frame.B
         self.frame = self.frame.with_cap(np.inf, 0.0)
 
-    def begin(self, distances):
+    def begin(self, distances, sample_weight=None):
         """Set the floor, and an automatic cap, from the distances of the start, shape (N,)."""
-        q1, q2 = np.quantile(distances, [0.25, 0.5])
-        epsilon = q2 + REACH * (q2 - q1) if self._epsilon == "auto" else self._epsilon
+        unit = np.average(distances, weights=sample_weight)
+        if not unit > 0.0:
+            self.frame = self.frame.with_cap(np.inf, FLOOR)
+            return
+        codes = np.zeros(len(distances), np.int32)
+        histograms = histograms_of(distances / unit, codes, 1, sample_weight)
+        q1, q2 = unit * quantiles(histograms, (0.25, 0.5))[0][-1]
+        epsilon = fence(q1, q2) if self._epsilon == "auto" else self._epsilon
         self.frame = self.frame.with_cap(epsilon, FLOOR * q2)
 
     def query(self, scatter=True):
@@ -100,6 +106,11 @@ class PaperIteration(Iteration):
 
     def _step(self, S1, root_S2):
         self.A = S1
+        if not np.trace(S1) > 0.0:
+            raise ValueError(
+                "X has no scatter within the classes, on which solver='paper' depends; use "
+                "solver='mm'."
+            )
         S1[np.diag_indices_from(S1)] += self._ridge * np.trace(S1) / len(S1)
         W = _linalg.leading_directions(S1, root_S2)[:, : self._n_columns]
         if self._scale == "s2":

@@ -14,18 +14,21 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from cappedlda import _linalg
-from cappedlda._epsilon import grown_caps, truncated_variance
+from cappedlda._epsilon import grown_caps, settled_caps, truncated_variance
 from cappedlda._passes import Query
 
 # The frame is renewed while it is further off than this many times the tolerance, and
 # further off than the projection itself; at most so many times.
 DRIFT_TOLERANCE = 10.0
 MAX_RENEWALS = 20
+SMALL_DRIFT = 1e-2
 # Cap and gauge matter less than centres: they only move rows across a nearly empty fence
 # and reshape the metric.
-SHAPE_DRIFT = 0.1
+SHAPE_DRIFT = 0.05
 # Floor of the capped norm, relative to the median distance.
 FLOOR = 1e-2
+# A mean variance of the scaled features that is only rounding.
+NO_SPREAD = 1e-10
 # Iterates that the acceleration combines.
 MEMORY = 4
 
@@ -41,12 +44,16 @@ class Rule:
     ridge : float
         Relative to the mean weighted within-class variance of the features.
     renew_centres : bool
+    renew_shape : bool
+        Cap, floor and gauge. Norms with q < 2 draw many distances to zero, and a cap that
+        followed them would leave out good rows.
     """
 
     q: float = 1.0
     epsilon: float | str = "auto"
     ridge: float = 1e-4
     renew_centres: bool = True
+    renew_shape: bool = True
 
 
 @dataclass(frozen=True)
@@ -113,6 +120,7 @@ def iterate(rows, method, max_iter, report=None):
     trace = Trace()
     while trace.n_iter < max_iter:
         record = rows.run(method.query())
+        check_overflow(record)
         trace.n_iter += 1
         status = method.advance(record)
         if report is not None:
@@ -125,6 +133,15 @@ def iterate(rows, method, max_iter, report=None):
     trace.n_passes = trace.n_iter
     trace.change = method.change
     return trace
+
+
+def check_overflow(record):
+    """Raise an error if rows that count are too far off for floating-point numbers."""
+    if record.not_finite or not np.isfinite(np.trace(record.scatter)):
+        raise ValueError(
+            "The squares of some distances in X overflow; remove or scale the rows that are so "
+            "far off, or use start='robust', which leaves them out."
+        )
 
 
 class Iteration:
@@ -169,6 +186,8 @@ class Majorizer(Iteration):
     rule : Rule
     tol : float
         On the change of the projected rows, relative to their spread.
+    other_rows : bool
+        Whether the frame was made from other rows: then its shape is renewed once anyhow.
 
     Attributes
     ----------
@@ -180,7 +199,7 @@ class Majorizer(Iteration):
         Objective in the present frame.
     """
 
-    def __init__(self, frame, W, min_kept, rule, tol):
+    def __init__(self, frame, W, min_kept, rule, tol, other_rows=False):
         self.frame = frame
         self.W = W
         self.A = None
@@ -189,6 +208,7 @@ class Majorizer(Iteration):
         self.objective_path = []
         self._min_kept = min_kept
         self._tol = tol
+        self._other_rows = other_rows
         self._n_renewals = 0
         self._polished = False
         self._before = None
@@ -221,8 +241,9 @@ class Majorizer(Iteration):
         settled = drift <= DRIFT_TOLERANCE * self._tol
         if not settled and drift > self.change or not self._n_renewals:
             self._renew(record)
-            self._step(record.scatter / record.weight)
-            return None
+            remaining = self._step(record.scatter / record.weight)
+            # A frame that hardly changes, and a projection that does not: nothing is left.
+            return "converged" if remaining <= self._tol and drift <= SMALL_DRIFT else None
         return self._descend(record, settled)
 
     def covariance(self, record, unbiased=False):
@@ -249,9 +270,15 @@ class Majorizer(Iteration):
         self._polished = True
 
     def finish(self, record):
-        """Note the objective of the last projection, from a pass that only projects."""
+        """Note the objective of the last projection, and set the cap by its distances.
+
+        The record comes from a pass over all rows that only projects.
+        """
         if not self._polished:
             self.objective_path.append(self.objective(record))
+        if self.rule.epsilon == "auto":
+            epsilon, caps = settled_caps(record.histograms)
+            self.frame = self._blurred(replace(self.frame, epsilon=epsilon, caps=caps))
 
     def order(self, covariance, images):
         """Return a change of coordinates of the image that puts the best direction first."""
@@ -261,55 +288,61 @@ class Majorizer(Iteration):
         """Return how far the frame is from the one that this record would make."""
         if np.any(record.kept[:, 1] < self._min_kept):
             return np.inf
-        _, caps, _ = self._caps(record)
-        capped = np.isfinite(caps)
-        cap = np.max(np.abs(caps[capped] / self.frame.caps[capped] - 1.0), initial=0.0)
-        gauge = np.linalg.norm(self.covariance(record) - np.eye(self.W.shape[1]))
-        centres = 0.0
+        drift = 0.0
         if self.rule.renew_centres:
-            moves = record.image_sums / np.maximum(record.kept[:, 1:], np.finfo(float).tiny)
-            centres = np.sqrt(np.max(np.sum(moves**2, axis=1)))
-        return max(centres, SHAPE_DRIFT * cap, SHAPE_DRIFT * gauge)
+            moves = record.image_sums / record.kept[:, 1:]
+            drift = np.sqrt(np.max(np.sum(moves**2, axis=1)))
+        if self.rule.renew_shape:
+            caps = self._shape(record).caps
+            capped = np.isfinite(caps)
+            cap = np.max(np.abs(caps[capped] / self.frame.caps[capped] - 1.0), initial=0.0)
+            gauge = np.max(np.abs(np.linalg.eigvalsh(self.covariance(record)) - 1.0))
+            drift = max(drift, SHAPE_DRIFT * cap, SHAPE_DRIFT * gauge)
+        return drift
 
-    def _caps(self, record):
-        """Return epsilon, the cap of each class, and the median distance of kept rows."""
-        epsilon, caps, median = grown_caps(record.histograms, self.frame.caps)
-        if self.rule.epsilon != "auto":
-            epsilon = self.rule.epsilon
-            whole = (record.kept[:, 1] < self._min_kept) | self.frame.kept_whole
-            return epsilon, np.where(whole, np.inf, epsilon), median
-        # What the ridge blurs is not far: caps stay above it when classes have no spread.
+    def _shape(self, record):
+        """Return the frame with the caps and the floor that follow from a record."""
+        frame, rule = self.frame, self.rule
+        epsilon, caps, median = grown_caps(record.histograms, frame.caps)
+        frame = replace(frame, floor=FLOOR * (median or 1.0))
+        if rule.epsilon == "auto":
+            return self._blurred(replace(frame, epsilon=epsilon, caps=caps))
+        return replace(frame, epsilon=rule.epsilon, caps=np.full(len(caps), rule.epsilon))
+
+    def _blurred(self, frame):
+        """Return the frame with caps above what the ridge blurs, for classes of no spread."""
         blur = np.sqrt(self.rule.ridge * np.sum(self.W**2))
-        return max(epsilon, blur), np.maximum(caps, blur), median
+        return replace(frame, epsilon=max(frame.epsilon, blur), caps=np.maximum(frame.caps, blur))
 
     def _renew(self, record):
         """Make the frame anew from what the last pass kept."""
-        frame = self.frame
-        epsilon, caps, median = self._caps(record)
-        centres = frame.centres
-        if self.rule.renew_centres:
-            weight = record.kept[:, 1:]
-            moves = np.divide(record.sums, weight, out=np.zeros_like(record.sums), where=weight > 0)
-            centres = centres + moves
-        mean_variance = np.trace(record.scatter) / (record.weight * frame.n_features)
-        if frame.K is not None:
+        vanishing = (record.kept[:, 1] < self._min_kept) | self.frame.kept_whole
+        renew_shape = self.rule.renew_shape or (self._other_rows and not self._n_renewals)
+        frame = self._shape(record) if renew_shape else self.frame
+        if renew_shape and frame.K is not None:
             R = _linalg.whitener(self.covariance(record))
             self.W = self.W @ R
             # Distances were measured in the old gauge; what follows from them moves along.
             growth = np.exp(np.mean(np.log(np.linalg.svd(R, compute_uv=False))))
-            median *= growth
+            frame = replace(frame, floor=growth * frame.floor)
             if self.rule.epsilon == "auto":
-                epsilon, caps = epsilon * growth, caps * growth
+                frame = replace(frame, epsilon=growth * frame.epsilon, caps=growth * frame.caps)
+        if self.rule.renew_centres:
+            weight = record.kept[:, 1:]
+            moves = np.divide(record.sums, weight, out=np.zeros_like(record.sums), where=weight > 0)
+            frame = replace(frame, centres=frame.centres + moves)
+            if self.rule.q == 2.0:
+                # With equal weights the scatter about the new centres is known exactly.
+                moves *= np.sqrt(2.0 * weight) / frame.scale
+                record.scatter -= moves.T @ moves
+        mean_variance = np.trace(record.scatter) / (record.weight * frame.n_features)
         self.frame = replace(
             frame,
-            centres=centres,
-            epsilon=epsilon,
-            caps=caps,
-            floor=FLOOR * (median or 1.0),
-            gamma=self.rule.ridge * (mean_variance or 1.0),
+            caps=np.where(vanishing, np.inf, frame.caps),
+            # Without any spread within classes the robust unit of the features serves.
+            gamma=self.rule.ridge * (mean_variance if mean_variance > NO_SPREAD else 1.0),
+            K=None if frame.K is None else self.W.T @ frame.B,
         )
-        if frame.K is not None:
-            self.frame = replace(self.frame, K=self.W.T @ self.frame.B)
         self.objective_path.clear()
         self._accelerator.forget()
         self._fallback = None

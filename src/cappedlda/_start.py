@@ -9,8 +9,9 @@ from typing import NamedTuple
 
 import numpy as np
 from scipy import linalg
+from sklearn.utils.random import sample_without_replacement
 
-from cappedlda._epsilon import GATE_REACH, class_medians, grown_caps, histograms_of, settled_caps
+from cappedlda._epsilon import GATE_REACH, grown_caps, histograms_of, nearer_half, settled_caps
 from cappedlda._passes import ArrayRows
 
 # The first look and the first convergence use a stratified sample of about this many
@@ -30,6 +31,8 @@ STUCK_SHARE = 0.55
 VARIANCE_FLOOR = 0.1
 SPARSE_VARIANCE_FLOOR = 1.0
 MIN_SHRINKAGE = 1e-4
+# Deviations are cut off here, in robust units: far enough, and their powers stay finite.
+FARTHEST = 1e6
 
 
 class FirstLook(NamedTuple):
@@ -49,11 +52,16 @@ class FirstLook(NamedTuple):
     kept: np.ndarray
 
 
-def stratified_sample(codes, n_classes, random_state):
+def stratified_sample(rows, random_state):
     """Return sorted row indices of a stratified sample, or None if all rows should be used.
 
     Every class gives its share, and at least `SAMPLE_ROWS_PER_CLASS` rows where it has them.
+    Rows of no weight are not drawn.
     """
+    codes, n_classes = rows.codes, rows.n_classes
+    if rows.sample_weight is not None:
+        drawable = np.flatnonzero(rows.sample_weight > 0.0)
+        codes = codes[drawable]
     n_rows = len(codes)
     size = max(SAMPLE_ROWS, SAMPLE_ROWS_PER_CLASS * n_classes)
     if n_rows < SAMPLE_WORTHWHILE * size:
@@ -62,12 +70,15 @@ def stratified_sample(codes, n_classes, random_state):
     shares = np.minimum(
         counts, np.maximum(SAMPLE_ROWS_PER_CLASS, np.round(counts * (size / n_rows))).astype(int)
     )
-    # A random order of all rows, stably grouped by class: the first rows of each group.
-    order = random_state.permutation(n_rows)
-    order = order[np.argsort(codes[order], kind="stable")]
+    # Rows grouped by class; small integers are sorted in linear time.
+    order = np.argsort(codes.astype(np.min_scalar_type(n_classes)), kind="stable")
     starts = np.cumsum(counts) - counts
-    chosen = [order[start : start + share] for start, share in zip(starts, shares, strict=True)]
-    return np.sort(np.concatenate(chosen))
+    chosen = [
+        order[start + sample_without_replacement(count, share, random_state=random_state)]
+        for start, count, share in zip(starts, counts, shares, strict=True)
+    ]
+    chosen = np.sort(np.concatenate(chosen))
+    return chosen if rows.sample_weight is None else drawable[chosen]
 
 
 def weighted_median(values, weights):
@@ -97,10 +108,12 @@ def robust_look(rows):
     """Return class medians, pooled scales and the rows that a robust start keeps."""
     centres, scale, sparse = medians_and_scale(rows)
     scaled = (rows.X - centres[rows.codes]) / scale
+    np.clip(scaled, -FARTHEST, FARTHEST, out=scaled)
     norms = np.sqrt(np.mean(np.square(scaled), axis=1))
     histograms = histograms_of(norms, rows.codes, rows.n_classes, rows.sample_weight)
-    near = norms <= settled_caps(histograms, GATE_REACH)[rows.codes]
-    if rows.shape[0] < ROWS_PER_FEATURE * rows.shape[1]:
+    _, caps = settled_caps(histograms, GATE_REACH)
+    near = norms <= caps[rows.codes]
+    if rows.class_weights.sum() < ROWS_PER_FEATURE * rows.shape[1]:
         return FirstLook(centres, scale, near)
     floor = np.where(sparse, SPARSE_VARIANCE_FLOOR, VARIANCE_FLOOR)
     kept = concentrated(scaled, rows, norms, floor)
@@ -137,7 +150,7 @@ def concentrated(scaled, rows, distances, variance_floor):
         return histograms_of(distances, rows.codes, rows.n_classes, rows.sample_weight)
 
     for _ in range(CONCENTRATION_STEPS):
-        caps = class_medians(histograms(distances)) * (1.0 + 1e-6)
+        caps = nearer_half(histograms(distances))
         kept = distances <= caps[rows.codes]
         distances = shrunk_distances(scaled, rows, kept, variance_floor)
     for _ in range(MAX_GROWTH):

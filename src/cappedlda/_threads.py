@@ -77,8 +77,8 @@ _guard = _BlasGuard()
 @contextmanager
 def single_threaded_blas():
     """Keep BLAS at one thread in this process; nests, and is safe from several threads."""
-    _guard.enter()
     try:
+        _guard.enter()
         yield
     finally:
         _guard.leave()

@@ -7,6 +7,8 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_random_state, check_X_y
 
 FLOATS = (np.float64, np.float32)
+# Squares of larger numbers, or of smaller ones than its inverse, are not numbers any more.
+LARGEST = 1e150
 
 
 def check_choice(name, value, choices):
@@ -20,7 +22,9 @@ def check_real(name, value, low, high, advice):
     """Check that a parameter is a number with low < value <= high."""
     if not isinstance(value, Real) or isinstance(value, bool):
         raise TypeError(f"{name}={value!r} must be a number; {advice}.")
-    if not low < value <= high:
+    # Python's floats and integers compare without overflow, NumPy's do not.
+    number = value.item() if isinstance(value, np.generic) else value
+    if not low < number <= high or LARGEST < number < np.inf:
         raise ValueError(f"{name}={value!r} is out of range; {advice}.")
 
 
@@ -32,6 +36,12 @@ def check_count(name, value, low, high, advice):
         raise ValueError(f"{name}={value!r} is out of range; {advice}.")
 
 
+def check_flag(name, value):
+    """Check that a parameter is True or False."""
+    if not isinstance(value, (bool, np.bool_)):
+        raise TypeError(f"{name}={value!r} must be True or False.")
+
+
 def check_epsilon(epsilon):
     """Check the parameter epsilon."""
     advice = 'use "auto", a positive number or inf'
@@ -39,7 +49,7 @@ def check_epsilon(epsilon):
         if epsilon != "auto":
             raise ValueError(f"epsilon={epsilon!r} is unknown; {advice}.")
         return
-    check_real("epsilon", epsilon, 0.0, np.inf, advice)
+    check_real("epsilon", epsilon, 1.0 / LARGEST, np.inf, advice)
 
 
 def check_start(start, shape):
@@ -47,6 +57,8 @@ def check_start(start, shape):
     if isinstance(start, str):
         check_choice("start", start, ("robust", "lda", "identity"))
         return start
+    if np.asarray(start).dtype.kind not in "fiu":
+        raise TypeError(f"start={start!r} must be a word or an array of real numbers.")
     start = np.asarray(start, dtype=np.float64)
     if start.shape != shape:
         raise ValueError(
@@ -55,6 +67,8 @@ def check_start(start, shape):
         )
     if not np.isfinite(start).all():
         raise ValueError("start contains NaN or infinity; give finite numbers.")
+    if np.linalg.matrix_rank(start) < start.shape[1]:
+        raise ValueError("start has linearly dependent columns; give independent ones.")
     return start
 
 
@@ -62,6 +76,8 @@ def check_priors(priors, n_classes):
     """Return the priors as an array that sums to one, or None."""
     if priors is None:
         return None
+    if np.asarray(priors).dtype.kind not in "fiu":
+        raise TypeError(f"priors={priors!r} must be None or an array of positive numbers.")
     priors = np.asarray(priors, dtype=np.float64)
     if priors.shape != (n_classes,):
         raise ValueError(
@@ -69,19 +85,33 @@ def check_priors(priors, n_classes):
         )
     if not (np.all(priors > 0) and np.isfinite(priors).all()):
         raise ValueError(f"priors={priors!r} must be positive; leave out classes of no weight.")
+    priors = priors / priors.max()
     return priors / priors.sum()
+
+
+def encode(y):
+    """Return the sorted classes and the class code (int32) of each row."""
+    if y.dtype.kind in "iu":
+        lowest = y.min()
+        width = int(y.max()) - int(lowest) + 1
+        if width <= len(y):  # by counting, which needs no sort
+            offsets = (y - lowest).astype(np.intp)
+            present = np.bincount(offsets, minlength=width) > 0
+            codes = np.cumsum(present, dtype=np.int32) - 1
+            return (np.flatnonzero(present) + lowest).astype(y.dtype), codes[offsets]
+    classes, codes = np.unique(y, return_inverse=True)
+    return classes, codes.astype(np.int32)
 
 
 def check_training_data(estimator, X, y):
     """Return X, the class codes (int32) and the sorted classes; the estimator stays as it is."""
     X, y = check_X_y(X, y, dtype=FLOATS, ensure_min_samples=2, estimator=estimator)
     check_classification_targets(y)
-    classes, codes = np.unique(y, return_inverse=True)
+    classes, codes = encode(y)
     if len(classes) < 2:
-        raise ValueError(
-            f"y has one class only ({classes[0]!r}); discriminant analysis needs two or more."
-        )
-    return X, codes.astype(np.int32), classes
+        only = classes.tolist()[0]
+        raise ValueError(f"y has one class only ({only!r}); give rows of two or more classes.")
+    return X, codes, classes
 
 
 def check_seed(random_state):
@@ -95,10 +125,12 @@ def check_weights(sample_weight, X, codes, classes):
         return None
     weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
     per_class = np.bincount(codes, weights, minlength=len(classes))
+    if not np.isfinite(per_class.sum()):
+        raise ValueError("sample_weight adds up to infinity; divide it by a large number.")
     if not per_class.any():
         raise ValueError("sample_weight is zero for every row; give some rows a positive weight.")
     if not per_class.all():
-        names = list(classes[per_class == 0])
+        names = classes[per_class == 0].tolist()
         raise ValueError(
             f"sample_weight is zero for every row of the classes {names}; remove these rows."
         )

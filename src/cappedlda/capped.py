@@ -7,7 +7,7 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import column_or_1d
 
-from cappedlda._base import LinearDiscriminant
+from cappedlda._base import LinearDiscriminant, linear_rule
 from cappedlda._fit import fit_as_published, fit_majorized
 from cappedlda._passes import ArrayRows
 from cappedlda._solver import Rule
@@ -16,6 +16,7 @@ from cappedlda._validation import (
     check_choice,
     check_count,
     check_epsilon,
+    check_flag,
     check_priors,
     check_real,
     check_seed,
@@ -57,7 +58,9 @@ class CappedLDA(LinearDiscriminant):
         own units and caps the class means too.
     q : float, default=1.0
         Exponent of the capped l_{2,q} norm, 0 < q <= 2. 1 is the paper's norm, 2 is
-        trimmed linear discriminant analysis. Not used by ``solver="paper"``.
+        trimmed linear discriminant analysis. Not used by ``solver="paper"``. With fewer
+        than two rows per feature and epsilon "auto", 2 is used: the directions can follow
+        every row there, and lower norms would only choose which.
     solver : {"mm", "paper"}, default="mm"
         "mm" never increases its objective. "paper" is Algorithm 1 as published, for
         comparison; it may fail, and `status_` says how.
@@ -65,7 +68,8 @@ class CappedLDA(LinearDiscriminant):
         Class centres: the means of the kept rows, or of all rows.
     start : {"robust", "lda", "identity"} or array of shape (n_features, directions), \
 default="robust"
-        Where the iteration starts. ``solver="paper"`` starts from the identity unless an
+        Where the iteration starts. Only "robust" withstands rows that are far off: the
+        others begin with all rows. ``solver="paper"`` starts from the identity unless an
         array is given.
     ridge : float, default=1e-4
         Ridge relative to the mean within-class variance of the scaled features.
@@ -85,7 +89,7 @@ default="robust"
         Chooses the sample of rows that large data are first fitted on. None is a fixed
         choice: the same data give the same result.
     verbose : int, default=0
-        1 prints one line per pass.
+        1 prints one line per iteration on all rows.
 
     Attributes
     ----------
@@ -112,10 +116,12 @@ default="robust"
     outliers_ : ndarray of shape (n_samples,), bool
         Training rows beyond the cap of their class, or far off in all features together.
     objective_path_ : ndarray of shape (n_evaluations,)
-        Objective since centres and cap were frozen; it never rises (``solver="mm"``).
+        Objective since centres and cap were frozen, before the last step of `polish`. Up to
+        rounding it never rises (``solver="mm"``).
     n_iter_ : int
+        Iterations on all rows.
     n_passes_ : int
-        Passes over all rows.
+        Passes over all rows that the iterations, `polish` and the last look took.
     status_ : {"converged", "max_iter", "saturated", "all_capped", "rank_deficient"}
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (n_features,)
@@ -231,10 +237,13 @@ default="robust"
                     max_iter=self.max_iter,
                     report=report,
                 )
+        rule = linear_rule(solution.W, solution.covariance, solution.centres, priors)
         self._remember_features(original)
         self.classes_ = classes
         self.priors_ = priors
-        self._store(solution, n_components, min(n_components, n_wanted))
+        self.coef_, self.intercept_ = rule
+        self._store(solution, n_components)
+        self._warn(solution, min(n_components, n_wanted))
         return self
 
     def _check_parameters(self):
@@ -242,8 +251,10 @@ default="robust"
         check_choice("centers", self.centers, ("kept", "mean"))
         check_epsilon(self.epsilon)
         check_real("q", self.q, 0.0, 2.0, "use 0 < q <= 2")
-        check_real("ridge", self.ridge, 0.0, np.finfo(float).max, "use a small positive number")
-        check_real("tol", self.tol, 0.0, np.finfo(float).max, "use a small positive number")
+        check_real("ridge", self.ridge, 0.0, 1e3, "use a small positive number")
+        check_real("tol", self.tol, 0.0, 1.0, "use a small positive number")
+        check_flag("polish", self.polish)
+        check_count("verbose", int(self.verbose), 0, np.inf, "use 0 or 1")
         check_count("max_iter", self.max_iter, 1, np.inf, "use a positive integer")
 
     def _check_n_components(self, n_directions, n_features):
@@ -253,16 +264,16 @@ default="robust"
         check_count("n_components", self.n_components, 1, n_features, advice)
         return self.n_components
 
-    def _store(self, solution, n_components, n_supervised):
-        trace = solution.trace
+    def _store(self, solution, n_components):
+        trace, gate = solution.trace, solution.gate
         self.means_ = solution.centres
         self.xbar_ = self.priors_ @ solution.centres
-        scalings = np.hstack([solution.W, solution.extra])
-        self.scalings_ = scalings[:, :n_components]
+        self.scalings_ = np.hstack([solution.W, solution.extra])[:, :n_components]
         strengths = np.append(solution.strengths, np.zeros(solution.extra.shape[1]))
         total = max(strengths.sum(), np.finfo(float).tiny)
         self.explained_variance_ratio_ = strengths[:n_components] / total
         self.epsilon_ = float(solution.epsilon)
+        self.caps_ = solution.caps
         self.weights_ = solution.weights
         self.distances_ = solution.distances
         self.outliers_ = solution.outliers
@@ -271,15 +282,11 @@ default="robust"
         self.n_passes_ = trace.n_passes
         self.status_ = trace.status
         self._metric = solution.metric
-        self.caps_ = solution.caps
-        gate = solution.gate
         self._gate = None if gate is None else (gate.centres, gate.scale, gate.caps)
-        self._set_rule(solution.W, solution.covariance)
-        if self.status_ == "converged" and solution.W.shape[1] < n_supervised:
-            self.status_ = "rank_deficient"
-        self._warn(solution, n_supervised)
 
     def _warn(self, solution, n_supervised):
+        if self.status_ == "converged" and solution.W.shape[1] < n_supervised:
+            self.status_ = "rank_deficient"
         if self.status_ != "converged":
             message = _REMEDIES[self.status_].format(
                 change=solution.trace.change,
@@ -320,22 +327,21 @@ default="robust"
         """
         check_choice("space", space, ("both", "projected", "full"))
         X = self._check_new(X)
-        codes = None if y is None else self._codes(y, len(X))
-        ratios = (
-            [self._ratio(X, np.full(len(X), i, np.int32), space) for i in range(len(self.classes_))]
-            if codes is None
-            else [self._ratio(X, codes, space)]
-        )
-        return np.min(ratios, axis=0)
+        images = X @ self._metric.astype(X.dtype, copy=False)
+        if y is not None:
+            return self._ratio(X, images, self._codes(y, len(X)), space)
+        least = np.full(len(X), np.inf)
+        for i in range(len(self.classes_)):
+            codes = np.full(len(X), i, np.int32)
+            np.minimum(least, self._ratio(X, images, codes, space), out=least)
+        return least
 
-    def _ratio(self, X, codes, space):
+    def _ratio(self, X, images, codes, space):
         """Return the outlyingness of rows with respect to given classes."""
         ratio = np.zeros(len(X))
         if space != "full":
-            images = X @ self._metric.astype(X.dtype, copy=False)
             centres = self.means_ @ self._metric
-            distances = np.linalg.norm(images - centres[codes], axis=1)
-            ratio = distances / self.caps_[codes]
+            ratio = np.linalg.norm(images - centres[codes], axis=1) / self.caps_[codes]
         if space != "projected" and self._gate is not None:
             centres, scale, caps = self._gate
             norms = ArrayRows(X, codes, len(caps)).scaled_norms(centres, scale)

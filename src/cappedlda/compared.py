@@ -18,8 +18,8 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
 from cappedlda import _linalg
-from cappedlda._base import LinearDiscriminant
-from cappedlda._epsilon import fence
+from cappedlda._base import LinearDiscriminant, linear_rule
+from cappedlda._epsilon import quantiles
 from cappedlda._passes import ArrayRows, Query
 from cappedlda._solver import Iteration, iterate, kept_covariance
 from cappedlda._span import Span
@@ -104,7 +104,7 @@ class _Problem:
         if unit == 0.0:
             return 0.0
         histograms = self.rows.run(self.query(W / unit, 2.0, scatter=False)).histograms
-        return unit * fence(histograms.sum(axis=0))[1]
+        return unit * quantiles(histograms, (0.5,))[0][-1, 0]
 
     def project(self, basis):
         """Return the problem in the coordinates basis'x."""
@@ -154,9 +154,7 @@ class _Compared(LinearDiscriminant):
             problem = _Problem.of(rows)
             _check_means(problem)
             directions = self._solve_in_span(problem, n_components)
-            self._remember_features(original)
-            self.classes_ = classes
-            self._store(problem, directions)
+            self._store(original, classes, problem, directions)
         self._warn(n_components)
         return self
 
@@ -185,21 +183,25 @@ class _Compared(LinearDiscriminant):
         directions.W = span.lift(directions.W)
         return directions
 
-    def _store(self, problem, directions):
+    def _store(self, X, classes, problem, directions):
         W = _linalg.fix_signs(directions.W)
-        self.priors_ = problem.priors
-        self.means_ = problem.means
-        self.xbar_ = self.priors_ @ self.means_
-        self.scalings_ = W
-        self.n_iter_ = directions.n_iter
-        self.status_ = directions.status
-        if directions.objective_path is not None:
-            self.objective_path_ = directions.objective_path
         record = problem.rows.run(problem.query(W, q=2.0, scatter=False))
         covariance = kept_covariance(record, unbiased=True)
         between = W.T @ problem.between_factor
         ridge = RULE_RIDGE * (np.trace(covariance) + np.sum(between**2))
-        self._set_rule(W, covariance + ridge * np.eye(len(covariance)))
+        covariance[np.diag_indices_from(covariance)] += ridge
+        rule = linear_rule(W, covariance, problem.means, problem.priors)
+        self._remember_features(X)
+        self.classes_ = classes
+        self.priors_ = problem.priors
+        self.means_ = problem.means
+        self.xbar_ = self.priors_ @ self.means_
+        self.scalings_ = W
+        self.coef_, self.intercept_ = rule
+        self.n_iter_ = directions.n_iter
+        self.status_ = directions.status
+        if directions.objective_path is not None:
+            self.objective_path_ = directions.objective_path
 
     def _warn(self, wanted):
         found = self.scalings_.shape[1]
