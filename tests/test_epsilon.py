@@ -6,13 +6,12 @@ import reference
 from hypothesis import given
 from hypothesis import strategies as st
 
+from cappedlda import _epsilon
 from cappedlda._epsilon import (
     REACH,
     bin_positions,
-    fence,
     grown_caps,
     histograms_of,
-    quantiles,
     settled_caps,
 )
 
@@ -20,7 +19,18 @@ ONE_BIN = 1 / 32
 
 
 def histogram_of(distances, weights=None):
-    return histograms_of(distances, np.zeros(len(distances), np.int32), 1, weights)[0]
+    return histograms_of(distances, np.zeros(len(distances), np.int32), 1, weights)
+
+
+def quantiles(histogram, levels):
+    of_the_class, of_all = _epsilon.quantiles(histogram, levels)[0]
+    np.testing.assert_array_equal(of_the_class, of_all)
+    return of_all
+
+
+def fence(histogram):
+    q1, q2 = quantiles(histogram, [0.25, 0.5])
+    return _epsilon.fence(q1, q2), q2
 
 
 def test_bins_sit_where_the_specification_says():
@@ -107,7 +117,8 @@ def classes_of(*distances):
 def test_caps_grow_from_the_half_to_the_gap(rng):
     good = [np.abs(rng.normal(3.0, 0.5, size=300)) for _ in range(2)]
     histograms = classes_of(np.append(good[0], np.full(200, 60.0)), good[1])
-    caps = settled_caps(histograms, REACH)
+    epsilon, caps = settled_caps(histograms, REACH)
+    assert np.all(caps >= epsilon)
     # 40 % of the first class lie beyond the gap; all good rows are within.
     assert np.all(caps > max(good[0].max(), good[1].max()))
     assert np.all(caps < 60.0)

@@ -7,7 +7,8 @@ import pytest
 from common import angle, make_classes
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 
-from cappedlda import CappedLDA
+from cappedlda import CappedLDA, _start
+from cappedlda._core import kernels
 
 
 def assert_finite(model, X):
@@ -246,3 +247,80 @@ def test_a_hopeless_epsilon_keeps_the_classes_with_a_warning(clean, epsilon):
     assert not model.outliers_.any()
     assert_finite(model, X)
     assert model.score(X, y) > 0.9
+
+
+@pytest.mark.parametrize("solver", ["mm", "paper"])
+def test_equal_rows_are_refused(solver):
+    with pytest.raises(ValueError, match="coincide|no scatter within"):
+        CappedLDA(solver=solver).fit(np.ones((20, 3)), np.arange(20) % 2)
+
+
+def test_equal_centres_are_refused(rng):
+    X = rng.normal(size=(30, 3))
+    with pytest.raises(ValueError, match="centres of all classes coincide"):
+        CappedLDA(epsilon=np.inf).fit(np.vstack([X, X]), np.repeat([0, 1], 30))
+
+
+def test_a_sample_is_not_drawn_with_more_features_than_rows(rng, monkeypatch):
+    X, y = make_classes(rng, [60, 60], 150)
+    plain = CappedLDA().fit(X, y)
+    monkeypatch.setattr(_start, "SAMPLE_ROWS", 20)
+    monkeypatch.setattr(_start, "SAMPLE_ROWS_PER_CLASS", 5)
+    np.testing.assert_array_equal(CappedLDA().fit(X, y).scalings_, plain.scalings_)
+
+
+def test_rows_of_no_weight_are_not_drawn_for_the_sample(rng, monkeypatch):
+    X, y = make_classes(rng, [2000, 2000], 3)
+    weight = np.ones(4000)
+    weight[np.flatnonzero(y == 0)[5:]] = 0.0
+    monkeypatch.setattr(_start, "SAMPLE_ROWS", 300)
+    model = CappedLDA().fit(X, y, sample_weight=weight)
+    kept = weight > 0
+    assert model.score(X[kept], y[kept]) > 0.99
+    assert_finite(model, X)
+
+
+@pytest.mark.parametrize("rows_per_feature", [1.5, 3, 5])
+def test_weights_are_repetitions_for_few_rows_per_feature(rng, rows_per_feature):
+    n = 30
+    size = int(rows_per_feature * n / 3)
+    X, y = make_classes(rng, [size] * 3, n)
+    X[::11] += 50.0 * rng.normal(size=X[::11].shape)
+    weighted = CappedLDA().fit(X, y, sample_weight=np.full(len(y), 2.0))
+    repeated = CappedLDA().fit(np.repeat(X, 2, axis=0), np.repeat(y, 2))
+    np.testing.assert_array_equal(np.repeat(weighted.outliers_, 2), repeated.outliers_)
+    assert angle(weighted.scalings_, repeated.scalings_) < 1e-6
+
+
+@pytest.mark.parametrize("far", [1e60, 1e100, 1e150])
+def test_rows_at_any_distance_leave_no_trace(rng, far):
+    # Warnings are errors: no overflow may show either.
+    X, y = make_classes(rng, [80, 80, 80], 5)
+    clean = CappedLDA().fit(X[1:], y[1:])
+    X[0] = far
+    model = CappedLDA().fit(X, y)
+    assert model.outliers_[0]
+    assert angle(model.scalings_, clean.scalings_) < 1e-2
+
+
+def test_far_rows_are_an_error_without_a_robust_start(rng):
+    X, y = make_classes(rng, [40, 40], 3)
+    X[0] = 1e200
+    with pytest.raises(ValueError, match="overflow.*start='robust'"):
+        CappedLDA(start="lda").fit(X, y)
+
+
+def test_unsupervised_columns_are_nested_for_collinear_features(rng):
+    X, y = make_classes(rng, [50, 50, 50], 6)
+    X = np.hstack([X, X[:, :3]])
+    every = CappedLDA(n_components=9).fit(X, y).scalings_
+    for d in (3, 4, 6):
+        columns = CappedLDA(n_components=d).fit(X, y).scalings_
+        np.testing.assert_allclose(columns, every[:, :d], atol=1e-9)
+
+
+def test_outlyingness_of_not_a_number_is_not_small(rng):
+    histograms = np.zeros((1, kernels.HISTOGRAM_BINS))
+    negative_nan = np.copysign(np.array([np.nan]), -1.0)
+    kernels.add_to_histograms(negative_nan, np.zeros(1, np.int32), np.empty(0), histograms)
+    assert histograms[0, -1] == 1.0
