@@ -2,9 +2,10 @@
 
 The layers, from the top; each uses only those below it:
 
-- estimators: `capped` (`CappedLDA`), on the common `_base`
-- solver: `_fit` (from rows to a solution), `_solver` and `_paper` (the iterations),
-  `_start`, `_epsilon`, `_span`, `_linalg`; small matrices only
+- periphery: `plotting`, `noise`, `datasets`, `_cli`
+- estimators: `capped` (`CappedLDA`), `compared`, on the common `_base`
+- start and end: `_fit` (from rows to a solution), `_start` (a first look at a sample), `_span`
+- solver: `_solver` and `_paper` (the iterations), `_epsilon`, `_linalg`; small matrices only
 - data: `_passes` (one pass gives one additive record), `_threads`
 - kernels: `_core` (compiled)
 """

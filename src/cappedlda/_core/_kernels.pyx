@@ -486,35 +486,35 @@ def histogram_quantiles(
     Half of the weight of a bin lies below its position, and the weight rises evenly
     between bins that hold any.
     """
-    cdef Py_ssize_t i, k, l, c = histograms.shape[0], b = histograms.shape[1]
+    cdef Py_ssize_t i, k, level, c = histograms.shape[0], b = histograms.shape[1]
     cdef double weight, below, middle, target, last_middle, last_position
     with nogil:
         for i in range(c + 1):
             totals[i] = 0.0
             for k in range(b):
                 totals[i] += bin_weight(histograms, caps, positions[k], i, k)
-            l = 0
+            level = 0
             below = last_middle = last_position = 0.0
             for k in range(b):
                 weight = bin_weight(histograms, caps, positions[k], i, k)
                 if weight <= 0.0:
                     continue
                 middle = below + 0.5 * weight
-                while l < levels.shape[0] and levels[l] * totals[i] <= middle:
-                    target = levels[l] * totals[i]
-                    quantiles[i, l] = positions[k]
+                while level < levels.shape[0] and levels[level] * totals[i] <= middle:
+                    target = levels[level] * totals[i]
+                    quantiles[i, level] = positions[k]
                     if below > 0.0:
-                        quantiles[i, l] -= (
+                        quantiles[i, level] -= (
                             (positions[k] - last_position) * (middle - target)
                             / (middle - last_middle)
                         )
-                    l += 1
+                    level += 1
                 below += weight
                 last_middle = middle
                 last_position = positions[k]
-            while l < levels.shape[0]:
-                quantiles[i, l] = last_position
-                l += 1
+            while level < levels.shape[0]:
+                quantiles[i, level] = last_position
+                level += 1
 
 
 def mirror(
