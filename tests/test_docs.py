@@ -45,7 +45,7 @@ def sections(docstring):
 
 
 def test_the_public_names_are_there():
-    assert {"CappedLDA", "capped_norm", "__version__"} <= set(cappedlda.__all__)
+    assert {"CappedLDA", "CappedLDACV", "capped_norm", "__version__"} <= set(cappedlda.__all__)
     assert "cappedlda.capped" in MODULES
 
 

@@ -70,8 +70,7 @@ class LinearDiscriminant(
         -------
         y : ndarray of shape (n_samples,)
         """
-        scores = self.decision_function(X)
-        codes = (scores > 0).astype(int) if scores.ndim == 1 else scores.argmax(axis=1)
+        codes = class_codes(self.decision_function(X))
         return self.classes_[codes]
 
     def predict_proba(self, X):
@@ -112,6 +111,11 @@ def _affine(X, W, offset):
     result = X @ W.astype(X.dtype, copy=False)
     result += offset.astype(X.dtype, copy=False)
     return result
+
+
+def class_codes(scores):
+    """Return the class of each row, from scores of two classes (N,) or of more (N, c)."""
+    return (scores > 0).astype(int) if scores.ndim == 1 else scores.argmax(axis=1)
 
 
 def linear_rule(W, covariance, means, priors):

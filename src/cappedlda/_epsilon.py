@@ -1,5 +1,7 @@
 """The cap: fences on distances that half of the rows of any class cannot move."""
 
+from typing import NamedTuple
+
 import numpy as np
 from scipy.special import gammainc
 
@@ -76,8 +78,49 @@ def nearer_half(histograms):
     return quantiles(histograms, (0.5,))[0][:-1, 0] * (1.0 + MIN_GAP)
 
 
+class Fences(NamedTuple):
+    """Caps that follow from the distances.
+
+    Attributes
+    ----------
+    epsilon : float
+        The common fence.
+    caps : ndarray of shape (c,)
+        The fence of each class, at least epsilon.
+    halves : ndarray of shape (c,)
+        The least cap of each class, which keeps half of it.
+    median : float
+        Of the distances inside.
+    """
+
+    epsilon: float
+    caps: np.ndarray
+    halves: np.ndarray
+    median: float = 0.0
+
+    @classmethod
+    def at(cls, epsilon, caps):
+        """Return fences that are given, not found."""
+        return cls(epsilon, caps, caps)
+
+    def scaled(self, unit):
+        """Return the fences for distances that are `unit` times as large."""
+        return Fences(*(unit * value for value in self))
+
+    def above(self, least):
+        """Return the fences, none of them below `least`."""
+        caps, halves = np.maximum(self.caps, least), np.maximum(self.halves, least)
+        return Fences(max(self.epsilon, least), caps, halves, self.median)
+
+    def times(self, multiplier):
+        """Return a multiple of epsilon and of the caps that still keeps half of each class."""
+        least = min(self.epsilon, self.halves.min())
+        epsilon = max(multiplier * self.epsilon, least)
+        return epsilon, np.maximum(multiplier * self.caps, self.halves)
+
+
 def grown_caps(histograms, caps, reach=REACH):
-    """Return the caps that follow from the rows within the present ones.
+    """Return the fences that follow from the rows within the present caps.
 
     Only rows inside count for a fence, so that it grows outwards from them and stops
     at the first wide gap. A class that spreads more than the others has a wider fence
@@ -91,18 +134,15 @@ def grown_caps(histograms, caps, reach=REACH):
 
     Returns
     -------
-    epsilon : float
-        The common fence.
-    caps : ndarray of shape (c,)
-        The fence of each class, at least epsilon.
-    median : float
-        Of the distances inside.
+    fences : Fences
     """
     inside, weights = quantiles(histograms, (0.25, 0.5), caps)
     fences = fence(inside[:, 0], inside[:, 1], reach)
     epsilon, own = fences[-1], fences[:-1]
     own[weights[:-1] < MIN_CLASS_WEIGHT] = 0.0
-    return epsilon, np.maximum(np.maximum(own, nearer_half(histograms)), epsilon), inside[-1, 1]
+    halves = nearer_half(histograms)
+    caps = np.maximum(np.maximum(own, halves), epsilon)
+    return Fences(epsilon, caps, halves, inside[-1, 1])
 
 
 def truncated_variance(epsilon, d):
@@ -116,12 +156,12 @@ def truncated_variance(epsilon, d):
 
 
 def settled_caps(histograms, reach=REACH):
-    """Return epsilon and caps, grown from the nearer half of every class until they stand still."""
+    """Return the fences, grown from the nearer half of every class until they stand still."""
     caps = nearer_half(histograms)
     for _ in range(MAX_GROWTH):
-        epsilon, grown, _ = grown_caps(histograms, caps, reach)
-        still = np.allclose(grown, caps, rtol=1e-6, atol=0.0)
-        caps = grown
+        fences = grown_caps(histograms, caps, reach)
+        still = np.allclose(fences.caps, caps, rtol=1e-6, atol=0.0)
+        caps = fences.caps
         if still:
             break
-    return epsilon, caps
+    return fences

@@ -1,6 +1,7 @@
 """From rows to a fitted projection: sample, start, iteration, last look."""
 
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 
@@ -8,12 +9,13 @@ from cappedlda import _linalg
 from cappedlda._core import kernels
 from cappedlda._epsilon import (
     GATE_REACH,
+    Fences,
     histograms_of,
     nearer_half,
     settled_caps,
 )
 from cappedlda._paper import RIDGE, RIDGE_FLOAT32, PaperIteration
-from cappedlda._passes import Query
+from cappedlda._passes import ArrayRows, Query
 from cappedlda._solver import (
     Frame,
     Majorizer,
@@ -88,25 +90,86 @@ class Solution:
     gate: "Gate | None" = None
 
 
-def fit_majorized(
-    rows, rule, *, priors, start, polish, n_components, tol, max_iter, random_state, report=None
-):
+def fit_majorized(rows, rule, *, priors, start, random_state, **ending):
     """Fit by majorization (`solver="mm"`); the parameters are those of `CappedLDA`, validated.
 
     Large data are fitted on a stratified sample first, so that few passes over all
-    rows are left to do.
+    rows are left to do. `ending` is what `finish` takes.
     """
+    start = find_start(rows, rule, priors, start, random_state)
+    return finish(start, first_point(start, rule, **ending), rule, **ending)[0]
+
+
+def fit_path(rows, rules, *, priors, start, random_state, **ending):
+    """Fit by several rules, each from where the most similar one before it ended.
+
+    The rules may differ in q and in the multiple of the automatic epsilon. The start is
+    found once, for all. Only the first of each q begins there, as a fit of its own
+    does: another norm may end with other rows. Yields solutions.
+    """
+    start = find_start(rows, rules[0], priors, start, random_state)
+    points = {}
+    for rule in rules:
+        similar = [other for other in points if other.q == rule.q]
+        if similar:
+            begin = points[min(similar, key=rule.distance)]
+        else:
+            begin = first_point(start, rule, **ending)
+        solution, points[rule] = finish(start, begin, rule, **ending)
+        yield solution
+
+
+@dataclass(frozen=True)
+class Start:
+    """What is found before the iteration, the same for every q and multiple of epsilon.
+
+    Attributes
+    ----------
+    rows : ArrayRows
+        Rows that count, in coordinates if there is a span.
+    sample : ArrayRows
+        The part of them to fit first, or all.
+    all_rows : ArrayRows
+        Also those that the gate leaves out.
+    point : Point
+    gate : Gate or None
+        There is one if the start is robust.
+    span : Span or None
+    """
+
+    rows: ArrayRows
+    sample: ArrayRows
+    all_rows: ArrayRows
+    point: "Point"
+    gate: "Gate | None"
+    span: Span | None
+
+
+class Point(NamedTuple):
+    """Where an iteration is, or begins.
+
+    Attributes
+    ----------
+    frame : Frame
+    W : ndarray of shape (n, r)
+    other_rows : bool
+        Whether the frame was made from other rows than those to go on with.
+    """
+
+    frame: Frame
+    W: np.ndarray
+    other_rows: bool = False
+
+
+def find_start(rows, rule, priors, start, random_state):
+    """Return where to start from; outliers cannot spoil it if `start` is "robust"."""
     n_rows, n_features = rows.shape
-    weight = rows.class_weights.sum()
-    if rule.epsilon == "auto" and weight < Q_ROWS_PER_FEATURE * n_features:
-        # The directions can follow every row: lower norms would only choose which to fit.
-        rule = replace(rule, q=2.0)
     chosen = None if n_rows < n_features else stratified_sample(rows, random_state)
     sample = rows if chosen is None else rows.take(chosen)
     means = None if rule.renew_centres else rows.class_means()
     robust = rule.epsilon != np.inf and isinstance(start, str) and start == "robust"
     look = (robust_look if robust else plain_look)(sample)
-    gate = None
+    gate, all_rows = None, rows
     if robust:
         gate = Gate.around(rows, look)
         rows = rows if gate.kept.all() else rows.reweighted(gate.kept)
@@ -115,6 +178,7 @@ def fit_majorized(
     if n_rows < n_features:
         span = Span(rows.X, look)
         rows = sample = span.rows(rows)
+        all_rows = span.rows(all_rows)
         look = span.look(look)
         means = None if means is None else span.points(means)
 
@@ -124,25 +188,58 @@ def fit_majorized(
         frame = replace(frame, K=W.T @ frame.B)
     if robust:
         frame, W = grown_start(sample, frame, W, rule)
-        rule = replace(rule, renew_shape=rule.q == 2.0)
     elif not isinstance(start, str) or start == "identity":
         W = start_projection(start, sample, frame, W.shape[1], span)
         frame = replace(frame, K=None)
-    polish = polish and rule.q < 2.0 and rule.epsilon != np.inf
-    if polish:
-        tol = POLISH_TOLERANCE * tol
-    if sample is not rows:
-        frame, W = majorize(sample, frame, W, rule, tol, max_iter)
+    return Start(rows, sample, all_rows, Point(frame, W), gate, span)
+
+
+def first_point(start, rule, *, polish, tol, max_iter, **_):
+    """Return where to go on from with all rows."""
+    if start.sample is start.rows:
+        return start.point
+    rule, _, tol = decided(rule, start, polish, tol)
+    frame, W = majorize(start.sample, start.point.frame, start.point.W, rule, tol, max_iter)
+    return Point(frame, W, other_rows=True)
+
+
+def finish(start, begin, rule, *, polish, n_components, tol, max_iter, report=None):
+    """Converge on all rows; return the solution, and the point that it came from."""
+    rule, polish, tol = decided(rule, start, polish, tol)
+    rows, gate = start.rows, start.gate
+    if rule.epsilon == np.inf:
+        rows, gate = start.all_rows, None
+    frame = with_caps_of(rule, begin.frame)
     min_kept = MIN_KEPT * rows.class_weights
-    method = Majorizer(frame, W, min_kept, rule, tol, other_rows=sample is not rows)
+    method = Majorizer(frame, begin.W, min_kept, rule, tol, begin.other_rows)
     trace = iterate(rows, method, max_iter, report)
+    end = Point(method.frame, method.W)
     if polish:
         solution = polished_look(rows, method, trace, n_components, rule.q)
     else:
         solution = last_look(rows, method, trace, n_components, rule.q)
-    if span is not None:
-        solution = span.lift_solution(solution, n_components)
-    return solution if gate is None else gate.close(solution)
+    if start.span is not None:
+        solution = start.span.lift_solution(solution, n_components)
+    return solution if gate is None else gate.close(solution), end
+
+
+def decided(rule, start, polish, tol):
+    """Return the rule as the start and the data want it, whether to polish, and the tolerance."""
+    weight, n_features = start.all_rows.class_weights.sum(), start.point.frame.n_features
+    if rule.epsilon == "auto" and weight < Q_ROWS_PER_FEATURE * n_features:
+        # The directions can follow every row: lower norms would only choose which to fit.
+        rule = replace(rule, q=2.0)
+    if rule.epsilon != np.inf and start.gate is not None:
+        rule = replace(rule, renew_shape=rule.q == 2.0)
+    polish = polish and rule.q < 2.0 and rule.epsilon != np.inf
+    return rule, polish, POLISH_TOLERANCE * tol if polish else tol
+
+
+def with_caps_of(rule, frame):
+    """Return a frame, perhaps of another rule, with the caps to begin with."""
+    if rule.epsilon == "auto":
+        return frame.with_fences(frame.fences, rule.multiplier)
+    return frame.with_cap(np.inf, frame.floor) if rule.epsilon == np.inf else frame
 
 
 @dataclass
@@ -157,21 +254,27 @@ class Gate:
     centres : ndarray of shape (c, n)
     scale : ndarray of shape (n,)
     caps : ndarray of shape (c,)
-    kept : ndarray of shape (N,), bool
+    kept : ndarray of shape (N,), bool, or None
+        Training rows inside.
     """
 
     centres: np.ndarray
     scale: np.ndarray
     caps: np.ndarray
-    kept: np.ndarray
+    kept: np.ndarray | None
 
     @classmethod
     def around(cls, rows, look):
         """Set the fence by all rows."""
         norms = rows.scaled_norms(look.centres, look.scale)
         histograms = histograms_of(norms, rows.codes, rows.n_classes, rows.sample_weight)
-        _, caps = settled_caps(histograms, GATE_REACH)
+        caps = settled_caps(histograms, GATE_REACH).caps
         return cls(look.centres, look.scale, caps, norms <= caps[rows.codes])
+
+    def ratio(self, X, codes):
+        """Return the size of rows over that of the fence of their class."""
+        norms = ArrayRows(X, codes, len(self.caps)).scaled_norms(self.centres, self.scale)
+        return norms / self.caps[codes]
 
     def close(self, solution):
         """Mark the rows outside as outliers."""
@@ -189,9 +292,10 @@ def grown_start(rows, frame, W, rule):
     if rows.class_weights.sum() >= HALVING_ROWS_PER_FEATURE * len(W):
         caps = nearer_half(histograms)
     else:
-        _, caps = settled_caps(histograms)
-    frame = replace(frame, epsilon=float(frame.priors @ caps), caps=caps)
-    return majorize(rows, frame, W, replace(rule, q=2.0), START_TOLERANCE, START_PASSES)
+        caps = settled_caps(histograms).caps
+    frame = frame.with_fences(Fences.at(float(frame.priors @ caps), caps))
+    rule = replace(rule, q=2.0, multiplier=1.0)
+    return majorize(rows, frame, W, rule, START_TOLERANCE, START_PASSES)
 
 
 def project_only(frame, W):
@@ -297,6 +401,28 @@ def last_look(rows, method, trace, n_components, q):
         kept_whole=frame.kept_whole,
         trace=trace,
     )
+
+
+def outlyingness(X, codes, images, centres, caps, gate):
+    """Return the distances of rows from the centre of a class over the largest of a kept row.
+
+    Parameters
+    ----------
+    X : ndarray of shape (N, n)
+    codes : ndarray of shape (N,), int32
+        The class to measure from.
+    images : ndarray of shape (N, r) or None
+        Projected rows; None measures by the gate only.
+    centres : ndarray of shape (c, r)
+        Projected centres.
+    caps : ndarray of shape (c,)
+    gate : Gate or None
+        None measures in the discriminant space only.
+    """
+    ratio = np.zeros(len(X))
+    if images is not None:
+        ratio = np.linalg.norm(images - centres[codes], axis=1) / caps[codes]
+    return ratio if gate is None else np.maximum(ratio, gate.ratio(X, codes))
 
 
 def unsupervised_directions(method, count):

@@ -209,6 +209,11 @@ class ArrayRows:
         """Weight of each class, shape (c,)."""
         return np.bincount(self.codes, self.sample_weight, self.n_classes).astype(np.float64)
 
+    @property
+    def class_shares(self):
+        """Share of each class in the weight of all rows, shape (c,)."""
+        return self.class_weights / self.class_weights.sum()
+
     def slabs(self):
         """Return the slices of rows that are worked on one at a time."""
         n_rows, n = self.shape

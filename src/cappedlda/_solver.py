@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from cappedlda import _linalg
-from cappedlda._epsilon import grown_caps, settled_caps, truncated_variance
+from cappedlda._epsilon import Fences, grown_caps, settled_caps, truncated_variance
 from cappedlda._passes import Query
 
 # The frame is renewed while it is further off than this many times the tolerance, and
@@ -47,6 +47,8 @@ class Rule:
     renew_shape : bool
         Cap, floor and gauge. Norms with q < 2 draw many distances to zero, and a cap that
         followed them would leave out good rows.
+    multiplier : float
+        Of an automatic epsilon.
     """
 
     q: float = 1.0
@@ -54,6 +56,16 @@ class Rule:
     ridge: float = 1e-4
     renew_centres: bool = True
     renew_shape: bool = True
+    multiplier: float = 1.0
+
+    def multiplied(self, multiplier):
+        """Return the rule with a multiple of the automatic epsilon; inf is no cap at all."""
+        epsilon = np.inf if multiplier == np.inf else "auto"
+        return replace(self, epsilon=epsilon, multiplier=multiplier)
+
+    def distance(self, other):
+        """Return how much another rule differs: in q first, then in the multiplier."""
+        return abs(self.q - other.q), abs(1.0 / self.multiplier - 1.0 / other.multiplier)
 
 
 @dataclass(frozen=True)
@@ -72,6 +84,8 @@ class Frame:
         The cap of the distances.
     caps : ndarray of shape (c,)
         The cap of each class: at least epsilon, and inf for a class that is kept whole.
+    fences : Fences
+        What the caps are multiples of.
     floor : float
     gamma : float
         The ridge.
@@ -85,13 +99,25 @@ class Frame:
     n_features: int
     epsilon: float = np.inf
     caps: np.ndarray | None = None
+    fences: Fences | None = None
     floor: float = 0.0
     gamma: float = 0.0
     K: np.ndarray | None = None
 
     def with_cap(self, epsilon, floor):
         """Return the frame with one cap for all classes."""
-        return replace(self, epsilon=epsilon, caps=np.full(len(self.centres), epsilon), floor=floor)
+        fences = Fences.at(epsilon, np.full(len(self.centres), epsilon))
+        return replace(self, floor=floor).with_fences(fences)
+
+    def with_fences(self, fences, multiplier=1.0):
+        """Return the frame with a multiple of fences as caps."""
+        epsilon, caps = fences.times(multiplier)
+        return replace(self, epsilon=epsilon, caps=caps, fences=fences)
+
+    def without_caps_on(self, whole):
+        """Return the frame with some classes kept whole."""
+        fences = self.fences._replace(caps=np.where(whole, np.inf, self.fences.caps))
+        return replace(self, caps=np.where(whole, np.inf, self.caps), fences=fences)
 
     @property
     def kept_whole(self):
@@ -277,8 +303,7 @@ class Majorizer(Iteration):
         if not self._polished:
             self.objective_path.append(self.objective(record))
         if self.rule.epsilon == "auto":
-            epsilon, caps = settled_caps(record.histograms)
-            self.frame = self._blurred(replace(self.frame, epsilon=epsilon, caps=caps))
+            self.frame = self._capped(self.frame, settled_caps(record.histograms))
 
     def order(self, covariance, images):
         """Return a change of coordinates of the image that puts the best direction first."""
@@ -302,17 +327,16 @@ class Majorizer(Iteration):
 
     def _shape(self, record):
         """Return the frame with the caps and the floor that follow from a record."""
-        frame, rule = self.frame, self.rule
-        epsilon, caps, median = grown_caps(record.histograms, frame.caps)
-        frame = replace(frame, floor=FLOOR * (median or 1.0))
-        if rule.epsilon == "auto":
-            return self._blurred(replace(frame, epsilon=epsilon, caps=caps))
-        return replace(frame, epsilon=rule.epsilon, caps=np.full(len(caps), rule.epsilon))
+        fences = grown_caps(record.histograms, self.frame.fences.caps)
+        floor = FLOOR * (fences.median or 1.0)
+        if self.rule.epsilon == "auto":
+            return self._capped(replace(self.frame, floor=floor), fences)
+        return self.frame.with_cap(self.rule.epsilon, floor)
 
-    def _blurred(self, frame):
+    def _capped(self, frame, fences):
         """Return the frame with caps above what the ridge blurs, for classes of no spread."""
         blur = np.sqrt(self.rule.ridge * np.sum(self.W**2))
-        return replace(frame, epsilon=max(frame.epsilon, blur), caps=np.maximum(frame.caps, blur))
+        return frame.with_fences(fences.above(blur), self.rule.multiplier)
 
     def _renew(self, record):
         """Make the frame anew from what the last pass kept."""
@@ -326,7 +350,7 @@ class Majorizer(Iteration):
             growth = np.exp(np.mean(np.log(np.linalg.svd(R, compute_uv=False))))
             frame = replace(frame, floor=growth * frame.floor)
             if self.rule.epsilon == "auto":
-                frame = replace(frame, epsilon=growth * frame.epsilon, caps=growth * frame.caps)
+                frame = frame.with_fences(frame.fences.scaled(growth), self.rule.multiplier)
         if self.rule.renew_centres:
             weight = record.kept[:, 1:]
             moves = np.divide(record.sums, weight, out=np.zeros_like(record.sums), where=weight > 0)
@@ -337,8 +361,7 @@ class Majorizer(Iteration):
                 record.scatter -= moves.T @ moves
         mean_variance = np.trace(record.scatter) / (record.weight * frame.n_features)
         self.frame = replace(
-            frame,
-            caps=np.where(vanishing, np.inf, frame.caps),
+            frame.without_caps_on(vanishing),
             # Without any spread within classes the robust unit of the features serves.
             gamma=self.rule.ridge * (mean_variance if mean_variance > NO_SPREAD else 1.0),
             K=None if frame.K is None else self.W.T @ frame.B,

@@ -111,7 +111,7 @@ def robust_look(rows):
     np.clip(scaled, -FARTHEST, FARTHEST, out=scaled)
     norms = np.sqrt(np.mean(np.square(scaled), axis=1))
     histograms = histograms_of(norms, rows.codes, rows.n_classes, rows.sample_weight)
-    _, caps = settled_caps(histograms, GATE_REACH)
+    caps = settled_caps(histograms, GATE_REACH).caps
     near = norms <= caps[rows.codes]
     if rows.class_weights.sum() < ROWS_PER_FEATURE * rows.shape[1]:
         return FirstLook(centres, scale, near)
@@ -154,7 +154,7 @@ def concentrated(scaled, rows, distances, variance_floor):
         kept = distances <= caps[rows.codes]
         distances = shrunk_distances(scaled, rows, kept, variance_floor)
     for _ in range(MAX_GROWTH):
-        _, caps, _ = grown_caps(histograms(distances), caps, GATE_REACH)
+        caps = grown_caps(histograms(distances), caps, GATE_REACH).caps
         grown = distances <= caps[rows.codes]
         if np.array_equal(grown, kept):
             break

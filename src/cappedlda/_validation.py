@@ -1,5 +1,6 @@
 """One small function per check. Each error names the argument, its value and the remedy."""
 
+from collections.abc import Iterable
 from numbers import Integral, Real
 
 import numpy as np
@@ -40,6 +41,16 @@ def check_flag(name, value):
     """Check that a parameter is True or False."""
     if not isinstance(value, (bool, np.bool_)):
         raise TypeError(f"{name}={value!r} must be True or False.")
+
+
+def check_sequence(name, values, advice):
+    """Return a parameter as a list that is not empty."""
+    if isinstance(values, str) or not isinstance(values, Iterable):
+        raise TypeError(f"{name}={values!r} must be a sequence; {advice}.")
+    values = list(values)
+    if not values:
+        raise ValueError(f"{name}={values!r} is empty; {advice}.")
+    return values
 
 
 def check_epsilon(epsilon):

@@ -2,13 +2,14 @@
 
 import time
 import warnings
+from dataclasses import replace
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import column_or_1d
 
 from cappedlda._base import LinearDiscriminant, linear_rule
-from cappedlda._fit import fit_as_published, fit_majorized
+from cappedlda._fit import fit_as_published, fit_majorized, outlyingness
 from cappedlda._passes import ArrayRows
 from cappedlda._solver import Rule
 from cappedlda._threads import effective_n_jobs, single_threaded_blas
@@ -198,26 +199,23 @@ default="robust"
         self : CappedLDA
         """
         self._check_parameters()
+        check_choice("solver", self.solver, ("mm", "paper"))
+        check_epsilon(self.epsilon)
+        check_real("q", self.q, 0.0, 2.0, "use 0 < q <= 2")
         random_state = check_seed(self.random_state)
-        n_jobs = effective_n_jobs(self.n_jobs)
-        original = X
-        X, codes, classes = check_training_data(self, X, y)
-        weights = check_weights(sample_weight, X, codes, classes)
-        n_directions = min(len(classes) - 1, X.shape[1])
-        n_components = self._check_n_components(n_directions, X.shape[1])
+        rows, classes, priors = self._check_data(X, y, sample_weight)
+        n_features = rows.shape[1]
+        n_directions = min(len(classes) - 1, n_features)
+        n_components = self._check_n_components(n_directions, n_features)
         n_wanted = n_components if self.solver == "paper" else n_directions
-        start = check_start(self.start, (X.shape[1], n_wanted))
-        priors = check_priors(self.priors, len(classes))
-        rows = ArrayRows(X, codes, len(classes), weights, n_jobs)
-        if priors is None:
-            priors = rows.class_weights / rows.class_weights.sum()
+        start = check_start(self.start, (n_features, n_wanted))
         epsilon = self.epsilon if isinstance(self.epsilon, str) else float(self.epsilon)
-        report = _Report(rows.class_weights.sum()) if self.verbose else None
+        report = self._report(rows)
         with single_threaded_blas():
             if self.solver == "mm":
                 solution = fit_majorized(
                     rows,
-                    Rule(float(self.q), epsilon, self.ridge, self.centers == "kept"),
+                    self._rule(self.q, epsilon),
                     priors=priors,
                     start=start,
                     polish=self.polish,
@@ -238,7 +236,7 @@ default="robust"
                     report=report,
                 )
         rule = linear_rule(solution.W, solution.covariance, solution.centres, priors)
-        self._remember_features(original)
+        self._remember_features(X)
         self.classes_ = classes
         self.priors_ = priors
         self.coef_, self.intercept_ = rule
@@ -246,11 +244,23 @@ default="robust"
         self._warn(solution, min(n_components, n_wanted))
         return self
 
+    def _check_data(self, X, y, sample_weight):
+        """Return the rows, the classes and their priors."""
+        n_jobs = effective_n_jobs(self.n_jobs)
+        X, codes, classes = check_training_data(self, X, y)
+        weights = check_weights(sample_weight, X, codes, classes)
+        rows = ArrayRows(X, codes, len(classes), weights, n_jobs)
+        priors = check_priors(self.priors, len(classes))
+        return rows, classes, rows.class_shares if priors is None else priors
+
+    def _rule(self, q, epsilon="auto"):
+        return Rule(float(q), epsilon, self.ridge, self.centers == "kept")
+
+    def _report(self, rows):
+        return _Report(rows.class_weights.sum()) if self.verbose else None
+
     def _check_parameters(self):
-        check_choice("solver", self.solver, ("mm", "paper"))
         check_choice("centers", self.centers, ("kept", "mean"))
-        check_epsilon(self.epsilon)
-        check_real("q", self.q, 0.0, 2.0, "use 0 < q <= 2")
         check_real("ridge", self.ridge, 0.0, 1e3, "use a small positive number")
         check_real("tol", self.tol, 0.0, 1.0, "use a small positive number")
         check_flag("polish", self.polish)
@@ -282,7 +292,7 @@ default="robust"
         self.n_passes_ = trace.n_passes
         self.status_ = trace.status
         self._metric = solution.metric
-        self._gate = None if gate is None else (gate.centres, gate.scale, gate.caps)
+        self._gate = None if gate is None else replace(gate, kept=None)
 
     def _warn(self, solution, n_supervised):
         if self.status_ == "converged" and solution.W.shape[1] < n_supervised:
@@ -327,26 +337,19 @@ default="robust"
         """
         check_choice("space", space, ("both", "projected", "full"))
         X = self._check_new(X)
-        images = X @ self._metric.astype(X.dtype, copy=False)
+        images = None if space == "full" else X @ self._metric.astype(X.dtype, copy=False)
+        gate = None if space == "projected" else self._gate
+        centres = self.means_ @ self._metric
+
+        def ratio(codes):
+            return outlyingness(X, codes, images, centres, self.caps_, gate)
+
         if y is not None:
-            return self._ratio(X, images, self._codes(y, len(X)), space)
+            return ratio(self._codes(y, len(X)))
         least = np.full(len(X), np.inf)
         for i in range(len(self.classes_)):
-            codes = np.full(len(X), i, np.int32)
-            np.minimum(least, self._ratio(X, images, codes, space), out=least)
+            np.minimum(least, ratio(np.full(len(X), i, np.int32)), out=least)
         return least
-
-    def _ratio(self, X, images, codes, space):
-        """Return the outlyingness of rows with respect to given classes."""
-        ratio = np.zeros(len(X))
-        if space != "full":
-            centres = self.means_ @ self._metric
-            ratio = np.linalg.norm(images - centres[codes], axis=1) / self.caps_[codes]
-        if space != "projected" and self._gate is not None:
-            centres, scale, caps = self._gate
-            norms = ArrayRows(X, codes, len(caps)).scaled_norms(centres, scale)
-            ratio = np.maximum(ratio, norms / caps[codes])
-        return ratio
 
     def _codes(self, y, n_rows):
         y = column_or_1d(y)

@@ -1,0 +1,94 @@
+"""A fold of a cross-validation: a path of fits to its training rows, scored by the others."""
+
+import numpy as np
+
+from cappedlda._base import class_codes, linear_rule
+from cappedlda._fit import fit_path, outlyingness
+from cappedlda._passes import ArrayRows
+from cappedlda._start import weighted_median
+
+
+class Fold:
+    """Training rows, and the held-out rows that score what is fitted to them.
+
+    Classes without training rows are left out: no candidate can know them.
+
+    Parameters
+    ----------
+    rows : ArrayRows
+    train, test : ndarray of int or bool
+        Which rows.
+    priors : ndarray of shape (c,), optional
+        By default the shares of the training rows.
+    """
+
+    def __init__(self, rows, train, test, priors=None):
+        trained, held_out = (class_weights_of(rows, chosen) for chosen in (train, test))
+        self._known = np.flatnonzero(trained)
+        if len(self._known) < 2:
+            raise ValueError("cv leaves fewer than two classes to train on; use other folds.")
+        if not held_out[self._known].any():
+            raise ValueError("cv holds out no row of weight to score by; use other folds.")
+        self._rows, self._train, self._test = rows, train, test
+        shares = (trained if priors is None else priors)[self._known]
+        self._priors = shares / shares.sum()
+
+    def evaluate(self, path, counts, **settings):
+        """Fit by all rules of a path; the first decides which rows are scored.
+
+        Parameters
+        ----------
+        path : list of Rule
+        counts : list of int
+            Numbers of directions to score.
+        **settings
+            Further parameters of `fit_path`.
+
+        Returns
+        -------
+        scores : list of list of float, of shape (n_rules, n_counts)
+        converged : list of list of bool, of the same shape
+        """
+        train, test = self._part(self._train), self._part(self._test)
+        weight, scores, converged = None, [], []
+        # A solution always has all supervised directions, and no others can classify.
+        for solution in fit_path(train, path, priors=self._priors, n_components=1, **settings):
+            if weight is None:
+                weight = share_of_belonging(test, solution)
+            scores.append([weight @ hits for hits in hits_by_count(test, solution, counts)])
+            converged.append([solution.trace.status == "converged"] * len(counts))
+        return scores, converged
+
+    def _part(self, chosen):
+        """Return the chosen rows of known classes, for one thread."""
+        chosen = np.arange(self._rows.shape[0])[chosen]
+        rows = self._rows.take(chosen[np.isin(self._rows.codes[chosen], self._known)])
+        codes = np.searchsorted(self._known, rows.codes).astype(np.int32)
+        return ArrayRows(rows.X, codes, len(self._known), rows.sample_weight)
+
+
+def class_weights_of(rows, chosen):
+    """Return the weight of the chosen rows in each class."""
+    weight = None if rows.sample_weight is None else rows.sample_weight[chosen]
+    return np.bincount(rows.codes[chosen], weight, rows.n_classes).astype(np.float64)
+
+
+def share_of_belonging(rows, solution):
+    """Return weights, with sum 1, of the rows that belong to their class; at least of half."""
+    metric = solution.metric
+    images, centres = rows.X @ metric.astype(rows.X.dtype, copy=False), solution.centres @ metric
+    ratio = outlyingness(rows.X, rows.codes, images, centres, solution.caps, solution.gate)
+    limit = max(1.0, weighted_median(ratio[:, None], rows.sample_weight)[0])
+    weight = rows.reweighted(ratio <= limit).sample_weight
+    return weight / weight.sum()
+
+
+def hits_by_count(rows, solution, counts):
+    """Yield which rows are classified rightly by the first directions, for each number."""
+    Z = rows.X @ solution.W.astype(rows.X.dtype, copy=False)
+    centres, covariance = solution.centres @ solution.W, solution.covariance
+    for k in counts:
+        axes = np.eye(len(covariance), k)[:, : len(covariance)]
+        coef, intercept = linear_rule(axes, covariance[:k, :k], centres, solution.priors)
+        scores = Z @ coef.T + intercept
+        yield class_codes(scores.ravel() if len(coef) == 1 else scores) == rows.codes

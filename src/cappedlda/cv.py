@@ -1,0 +1,271 @@
+"""CappedLDACV: CappedLDA with its cap, norm and directions chosen by cross-validation."""
+
+from itertools import product
+
+import numpy as np
+from scipy.stats import rankdata
+from sklearn.model_selection import check_cv
+
+from cappedlda._base import linear_rule
+from cappedlda._fit import fit_majorized
+from cappedlda._folds import Fold
+from cappedlda._threads import ordered_map, single_threaded_blas
+from cappedlda._validation import (
+    check_count,
+    check_flag,
+    check_real,
+    check_seed,
+    check_sequence,
+    check_start,
+)
+from cappedlda.capped import CappedLDA
+
+# Mean scores that agree to so many digits are ties.
+DIGITS = 12
+
+
+class CappedLDACV(CappedLDA):
+    """Robust linear discriminant analysis, its cap and norm chosen by cross-validation.
+
+    Candidates are multiples of the automatic cap of `CappedLDA`, exponents q, and numbers
+    of directions. In each fold the robust start is found once, each candidate is fitted
+    from the solution of its neighbour, and all numbers of directions are scored from one
+    projection. The chosen candidate is then fitted to all rows.
+
+    Held-out rows are as dirty as the others, so the score is the accuracy on those that
+    belong to their class: rows whose `outlyingness` is at most 1 in the default fit
+    (multiplier 1, the first of `qs`) to the training rows of the fold, or the nearer half
+    where these are fewer. So nobody is rewarded for bending towards a row that is far off
+    or has a wrong label. The rows are the same for every candidate, so none can gain by
+    leaving out rows that it gets wrong.
+
+    Parameters
+    ----------
+    n_components : int, sequence of int, "all" or None, default=None
+        Numbers of directions to choose from; "all" are 1 to min(n_classes - 1, n_features),
+        None is the last of these alone. `predict` uses the chosen directions only, as
+        the score does.
+    multipliers : sequence of float, default=(0.5, 0.7, 1.0, 1.4, 2.0, inf)
+        Multiples of the automatic cap; inf caps nothing. However small, a cap keeps
+        the nearer half of every class.
+    qs : sequence of float, default=(1.0, 2.0)
+        Exponents of the capped norm, 0 < q <= 2. The first is the default.
+    cv : int, splitter or iterable of (train, test) indices, default=5
+        A number stands for stratified folds of the rows in their order.
+    one_standard_error : bool, default=True
+        Leave the default candidate only for one whose mean score is better by more than
+        one standard error of the difference over the folds. The default is the
+        multiplier nearest to 1, the first of `qs` and the most directions; equal means
+        are decided towards it in any case.
+    centers : {"kept", "mean"}, default="kept"
+        See `CappedLDA` for this and all that follow.
+    start : {"robust", "lda", "identity"} or array of shape (n_features, directions), \
+default="robust"
+    ridge : float, default=1e-4
+    polish : bool, default=True
+    priors : array-like of shape (n_classes,), default=None
+    max_iter : int, default=100
+    tol : float, default=1e-4
+    n_jobs : int, default=None
+        Threads, over folds; None uses as many as the process may. The result is the same
+        bit for bit.
+    random_state : int, RandomState instance or None, default=None
+    verbose : int, default=0
+        1 prints one line per pass of the last fit.
+
+    Attributes
+    ----------
+    cv_results_ : dict of str to ndarray of shape (n_candidates,)
+        `param_multiplier`, `param_q`, `param_n_components`, `split0_test_score` and so on,
+        `mean_test_score`, `std_test_score`, `rank_test_score`, and `n_converged`, the
+        number of folds in which the fit converged.
+    best_index_ : int
+        Of the chosen candidate in `cv_results_`.
+    best_multiplier_, best_q_, best_score_ : float
+    best_n_components_, n_splits_ : int
+    best_epsilon_ : float
+        The cap that the multiplier gave with all rows; also `epsilon_`.
+    classes_, outliers_, ...
+        All attributes of `CappedLDA`, of the fit to all rows.
+
+    See Also
+    --------
+    CappedLDA : One fit. Its default is the default candidate here.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_wine
+    >>> from cappedlda import CappedLDACV
+    >>> X, y = load_wine(return_X_y=True)
+    >>> X[::20] *= -5.0  # spoil every twentieth row
+    >>> lda = CappedLDACV(n_components="all", multipliers=(1.0, 2.0)).fit(X, y)
+    >>> lda.best_multiplier_, lda.best_q_, lda.best_n_components_
+    (1.0, 1.0, 2)
+    >>> int(lda.outliers_.sum())
+    9
+    """
+
+    def __init__(
+        self,
+        n_components=None,
+        *,
+        multipliers=(0.5, 0.7, 1.0, 1.4, 2.0, np.inf),
+        qs=(1.0, 2.0),
+        cv=5,
+        one_standard_error=True,
+        centers="kept",
+        start="robust",
+        ridge=1e-4,
+        polish=True,
+        priors=None,
+        max_iter=100,
+        tol=1e-4,
+        n_jobs=None,
+        random_state=None,
+        verbose=0,
+    ):
+        self.n_components = n_components
+        self.multipliers = multipliers
+        self.qs = qs
+        self.cv = cv
+        self.one_standard_error = one_standard_error
+        self.centers = centers
+        self.start = start
+        self.ridge = ridge
+        self.polish = polish
+        self.priors = priors
+        self.max_iter = max_iter
+        self.tol = tol
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def fit(self, X, y, sample_weight=None):
+        """Choose a candidate by cross-validation and fit it to all rows.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,)
+            Class labels.
+        sample_weight : array-like of shape (n_samples,), default=None
+            A row of weight k counts as k rows, in the fits and in the scores.
+
+        Returns
+        -------
+        self : CappedLDACV
+        """
+        self._check_parameters()
+        seed = check_seed(self.random_state).randint(2**31 - 1)
+        rows, classes, priors = self._check_data(X, y, sample_weight)
+        n_directions = min(len(classes) - 1, rows.shape[1])
+        counts = self._check_counts(n_directions, rows.shape[1])
+        settings = {
+            "start": check_start(self.start, (rows.shape[1], n_directions)),
+            "polish": self.polish,
+            "tol": self.tol,
+            "max_iter": self.max_iter,
+        }
+        labels = classes[rows.codes]
+        splits = check_cv(self.cv, labels, classifier=True).split(rows.X, labels)
+        folds = [Fold(rows, *split, None if self.priors is None else priors) for split in splits]
+        default = self._rule(self.qs[0])
+        grid = [self._rule(q).multiplied(float(m)) for m, q in product(self.multipliers, self.qs)]
+        # The default comes first, for the score; the others follow one of their neighbours.
+        path = sorted(dict.fromkeys([default, *grid]), key=default.distance)
+        candidates = [(rule, count) for rule in grid for count in counts]
+
+        def evaluate(fold):
+            return fold.evaluate(path, counts, random_state=check_seed(seed), **settings)
+
+        with single_threaded_blas():
+            found = zip(*ordered_map(evaluate, folds, rows.n_jobs), strict=True)
+            steps = [path.index(rule) for rule in grid]
+            scores, converged = (np.array(x)[:, steps].reshape(len(folds), -1) for x in found)
+            best = choose(candidates, scores, default, self.one_standard_error)
+            rule, n_components = candidates[best]
+            solution = fit_majorized(
+                rows,
+                rule,
+                priors=priors,
+                n_components=n_components,
+                random_state=check_seed(self.random_state),
+                report=self._report(rows),
+                **settings,
+            )
+        k = n_components
+        coef, intercept = linear_rule(
+            solution.W[:, :k], solution.covariance[:k, :k], solution.centres, priors
+        )
+        self._remember_features(X)
+        self.classes_ = classes
+        self.priors_ = priors
+        self.coef_, self.intercept_ = coef, intercept
+        self.n_splits_ = len(folds)
+        self.cv_results_ = tabulate(candidates, scores, converged)
+        self.best_index_ = best
+        self.best_multiplier_ = rule.multiplier
+        self.best_epsilon_ = float(solution.epsilon)
+        self.best_q_ = rule.q
+        self.best_n_components_ = n_components
+        self.best_score_ = float(scores[:, best].mean())
+        self._store(solution, n_components)
+        self._warn(solution, min(n_components, n_directions))
+        return self
+
+    def _check_parameters(self):
+        super()._check_parameters()
+        check_flag("one_standard_error", self.one_standard_error)
+        for name, high, advice in (
+            ("multipliers", np.inf, "use positive numbers or inf"),
+            ("qs", 2.0, "use 0 < q <= 2"),
+        ):
+            for value in check_sequence(name, getattr(self, name), advice):
+                check_real(name, value, 0.0, high, advice)
+
+    def _check_counts(self, n_directions, n_features):
+        """Return the numbers of directions to choose from."""
+        wanted, name = self.n_components, "n_components"
+        if wanted is None:
+            return [n_directions]
+        if isinstance(wanted, str) and wanted == "all":
+            return list(range(1, n_directions + 1))
+        advice = f'use None, "all", or integers from 1 to n_features={n_features}'
+        counts = check_sequence(name, np.atleast_1d(wanted).tolist(), advice)
+        for count in counts:
+            check_count(name, count, 1, n_features, advice)
+        return [int(count) for count in counts]
+
+
+def tabulate(candidates, scores, converged):
+    """Return `cv_results_` for scores and successes of shape (n_splits, n_candidates)."""
+    rules, counts = zip(*candidates, strict=True)
+    return {
+        "param_multiplier": np.array([rule.multiplier for rule in rules]),
+        "param_q": np.array([rule.q for rule in rules]),
+        "param_n_components": np.array(counts),
+        **{f"split{i}_test_score": split for i, split in enumerate(scores)},
+        "mean_test_score": scores.mean(axis=0),
+        "std_test_score": scores.std(axis=0),
+        "rank_test_score": ranks(scores),
+        "n_converged": converged.sum(axis=0),
+    }
+
+
+def ranks(scores):
+    """Return the rank of each candidate by its mean score, from 1; equals share the best."""
+    return rankdata(-scores.mean(axis=0).round(DIGITS), method="min").astype(int)
+
+
+def choose(candidates, scores, default, one_standard_error):
+    """Return the index of the best candidate; ties, perhaps near ones, go to the default."""
+
+    def distance(i):
+        rule, count = candidates[i]
+        return (*rule.distance(default), -count)
+
+    order = sorted(range(len(candidates)), key=distance)
+    best, nearest = order[np.argmin(ranks(scores)[order])], order[0]
+    gain = scores[:, best] - scores[:, nearest]
+    error = gain.std() / np.sqrt(max(len(gain) - 1, 1))
+    return nearest if one_standard_error and gain.mean() <= error else best

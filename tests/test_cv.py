@@ -1,0 +1,406 @@
+"""Cross-validation: the choice and its table, the warm path, what it costs and what it gains."""
+
+import numpy as np
+import pytest
+from common import angle, make_classes, rows_of, spoil
+from sklearn.base import clone
+from sklearn.datasets import load_breast_cancer, load_digits, load_iris, load_wine
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.model_selection import StratifiedKFold, train_test_split
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from cappedlda import CappedLDA, CappedLDACV, cv
+from cappedlda._epsilon import Fences
+from cappedlda._fit import fit_majorized, fit_path
+from cappedlda._passes import ArrayRows
+from cappedlda._solver import SMALL_DRIFT, Rule
+
+GRID = (0.5, 0.7, 1.0, 1.4, 2.0, np.inf)
+SMALL = {"multipliers": (1.0, np.inf), "cv": 3}
+
+
+# The checks fit random rows, ten or so, which may well deserve a warning.
+@pytest.mark.filterwarnings("ignore:The cap would have removed")
+@pytest.mark.filterwarnings("ignore:The least populated class")
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@parametrize_with_checks([CappedLDACV(multipliers=(1.0, np.inf), qs=(1.0,), cv=2)])
+def test_scikit_learn_checks(estimator, check, monkeypatch):
+    # Without the variable the array-API check with NumPy arrays would not run.
+    monkeypatch.setenv("SCIPY_ARRAY_API", "1")
+    check(estimator)
+
+
+def test_the_table_holds_every_candidate_and_the_best_is_in_it(dirty):
+    X, y, _ = dirty
+    model = CappedLDACV("all", multipliers=(0.7, 1, np.inf), qs=(1.0, 2.0), cv=4).fit(X, y)
+    table = model.cv_results_
+    assert {len(column) for column in table.values()} == {3 * 2 * 2}
+    names = ("param_multiplier", "param_q", "param_n_components")
+    assert len(set(zip(*(table[name] for name in names), strict=True))) == 12
+    splits = np.array([table[f"split{k}_test_score"] for k in range(4)])
+    assert model.n_splits_ == 4
+    assert "split4_test_score" not in table
+    np.testing.assert_allclose(table["mean_test_score"], splits.mean(axis=0))
+    np.testing.assert_allclose(table["std_test_score"], splits.std(axis=0))
+    np.testing.assert_array_equal(
+        table["rank_test_score"],
+        [1 + np.sum(table["mean_test_score"] > mean + 1e-9) for mean in table["mean_test_score"]],
+    )
+    best = model.best_index_
+    chosen = (model.best_multiplier_, model.best_q_, model.best_n_components_)
+    assert chosen == tuple(table[name][best] for name in names)
+    assert model.best_score_ == table["mean_test_score"][best]
+    assert model.best_epsilon_ == model.epsilon_
+    assert model.transform(X).shape == (len(y), model.best_n_components_)
+
+
+@pytest.mark.parametrize("q", [1.0, 2.0])
+def test_the_default_candidate_is_the_fit_of_capped_lda(dirty, q):
+    X, y, _ = dirty
+    model = CappedLDACV(multipliers=[1], qs=[q], cv=2).fit(X, y)
+    single = CappedLDA(q=q).fit(X, y)
+    assert (model.best_multiplier_, model.best_q_, model.best_n_components_) == (1.0, q, 2)
+    for name in vars(single):
+        if name.endswith("_"):
+            np.testing.assert_array_equal(getattr(model, name), getattr(single, name), name)
+    np.testing.assert_array_equal(model.outlyingness(X, y), single.outlyingness(X, y))
+    np.testing.assert_array_equal(model.predict_proba(X), single.predict_proba(X))
+
+
+def test_no_cap_is_the_multiplier_inf(dirty):
+    X, y, _ = dirty
+    model = CappedLDACV(multipliers=[np.inf], qs=[2.0], cv=2).fit(X, y)
+    single = CappedLDA(q=2.0, epsilon=np.inf).fit(X, y)
+    assert model.best_epsilon_ == np.inf
+    assert not model.outliers_.any()
+    np.testing.assert_array_equal(model.coef_, single.coef_)
+
+
+@pytest.mark.parametrize("multiplier", [0.5, 0.7, 1.4, 2.0])
+def test_a_multiplier_scales_the_cap(clean, multiplier):
+    X, y = clean
+    model = CappedLDACV(multipliers=[multiplier], cv=2).fit(X, y)
+    # Not exactly: other rows are kept, so that the fence is not quite the same.
+    assert model.epsilon_ == pytest.approx(multiplier * CappedLDA().fit(X, y).epsilon_, rel=0.15)
+    assert np.all(model.caps_ >= model.epsilon_)
+
+
+def test_a_small_multiple_still_keeps_half_of_every_class(rng):
+    fences = Fences(8.0, np.array([8.0, 9.0]), np.array([5.0, 6.0]), 4.0)
+    for multiplier, epsilon, caps in [
+        (0.1, 5.0, [5.0, 6.0]),
+        (0.7, 5.6, [5.6, 6.3]),
+        (1.0, 8.0, [8.0, 9.0]),
+        (2.0, 16.0, [16.0, 18.0]),
+    ]:
+        found = fences.times(multiplier)
+        assert found[0] == pytest.approx(epsilon)
+        np.testing.assert_allclose(found[1], caps)
+    X, y = make_classes(rng, [100, 60], 20)
+    model = CappedLDACV(multipliers=[1e-3], cv=2).fit(X, y)
+    for i in range(2):
+        assert 0.45 <= 1 - model.outliers_[y == i].mean() <= 0.6
+
+
+def path_settings(rows):
+    return {
+        "priors": rows.class_shares,
+        "start": "robust",
+        "polish": True,
+        "n_components": 1,
+        "tol": 1e-5,
+        "max_iter": 300,
+        "random_state": np.random.RandomState(0),
+    }
+
+
+@pytest.mark.parametrize("kind", ["gap", "sample", "few rows"])
+def test_the_warm_path_ends_where_single_fits_end(rng, kind):
+    # No multiple of the fence cuts through these balls. Where a cap cuts through dense rows
+    # there are many fixed points near each other, and none of them is the right one.
+    sizes, n = {"gap": ([80, 60, 90], 3), "sample": ([9000] * 3, 3), "few rows": ([14] * 3, 60)}[
+        kind
+    ]
+    y = rng.permutation(np.repeat(np.arange(3), sizes))
+    steps = rng.normal(size=(len(y), n))
+    steps *= rng.uniform(size=(len(y), 1)) ** (1 / n) / np.linalg.norm(steps, axis=1, keepdims=True)
+    X = 5.0 * rng.normal(size=(3, n))[y] + steps
+    X = spoil(rng, X, rng.uniform(size=len(y)) < 0.1)
+    rows = rows_of(X, y)
+    grid = GRID if kind != "few rows" else (0.7, 1.0, 2.0)
+    default = Rule()
+    rules = [default.multiplied(m) for m in grid] + [Rule(2.0).multiplied(m) for m in grid]
+    rules.sort(key=default.distance)
+    warm = fit_path(rows, rules, **path_settings(rows))
+    for rule, solution in zip(rules, warm, strict=True):
+        cold = fit_majorized(rows, rule, **path_settings(rows))
+        np.testing.assert_array_equal(solution.outliers, cold.outliers, str(rule))
+        # Without a cap nothing is polished, and a norm with q < 2 depends on the gauge, which
+        # the solver settles to SMALL_DRIFT only.
+        unpolished = rule.epsilon == np.inf and rule.q < 2.0
+        bound = SMALL_DRIFT if unpolished else 1e-3
+        assert angle(X @ solution.W, X @ cold.W) < bound, rule
+
+
+@pytest.mark.parametrize("load", [load_iris, load_wine, load_breast_cancer])
+def test_on_real_data_the_warm_path_flags_nearly_the_same_rows(rng, load):
+    X, y = load(return_X_y=True)
+    rows = rows_of(spoil_some(rng, X), y)
+    rules = sorted([Rule().multiplied(m) for m in GRID], key=Rule().distance)
+    for rule, solution in zip(rules, fit_path(rows, rules, **path_settings(rows)), strict=True):
+        cold = fit_majorized(rows, rule, **path_settings(rows))
+        allowed = 0.0 if rule.multiplier >= 1.0 else 0.03
+        assert np.mean(solution.outliers != cold.outliers) <= allowed, rule
+
+
+def spoil_some(rng, X, share=0.15):
+    """Throw some rows far away, in units of the range of each feature."""
+    X = X.copy()
+    spoilt = rng.uniform(size=len(X)) < share
+    X[spoilt] += 5 * np.ptp(X, axis=0) * rng.normal(size=(spoilt.sum(), X.shape[1]))
+    return X
+
+
+@pytest.fixture
+def visits(monkeypatch):
+    """Count the rows that all passes visit."""
+    count = [0]
+    run = ArrayRows.run
+
+    def counting_run(self, *args):
+        count[0] += self.shape[0]
+        return run(self, *args)
+
+    monkeypatch.setattr(ArrayRows, "run", counting_run)
+    return count
+
+
+@pytest.mark.parametrize("load", [load_wine, load_breast_cancer])
+def test_it_costs_less_than_the_fits_that_it_replaces(rng, load, visits):
+    X, y = load(return_X_y=True)
+    X = spoil_some(rng, X)
+    model = CappedLDACV("all", cv=2, n_jobs=1).fit(X, y)
+    cost, visits[0] = visits[0], 0
+    refit = model._rule(model.best_q_).multiplied(model.best_multiplier_)
+    fits = [(np.arange(len(y)), refit)]
+    for train, _ in StratifiedKFold(2).split(X, y):
+        fits += [(train, Rule(q).multiplied(m)) for m in GRID for q in (1.0, 2.0)]
+    for train, rule in fits:
+        rows = rows_of(X[train], y[train])
+        fit_majorized(rows, rule, **path_settings(rows) | {"tol": 1e-4, "max_iter": 100})
+    # The contract is 3; without the warm starts it would be 1.
+    assert cost <= 0.8 * visits[0]
+
+
+@pytest.mark.parametrize("spoilt", [0.0, 0.2])
+@pytest.mark.parametrize("load", [load_iris, load_wine, load_breast_cancer, load_digits])
+def test_it_is_not_worse_than_the_default_by_more_than_a_standard_error(rng, load, spoilt):
+    X, y = load(return_X_y=True)
+    gains, rates = [], []
+    for seed in range(2):
+        X_train, X_test, y_train, y_test = train_test_split(
+            X, y, train_size=min(200, len(y) // 2), random_state=seed, stratify=y
+        )
+        X_train = spoil_some(rng, X_train, spoilt)
+        model = CappedLDACV(multipliers=(0.5, 1.0, 2.0, np.inf), cv=3).fit(X_train, y_train)
+        rates.append(CappedLDA().fit(X_train, y_train).score(X_test, y_test))
+        gains.append(model.score(X_test, y_test) - rates[-1])
+    # The standard error of an accuracy; no errors in few rows do not mean that it is zero.
+    rate = min(np.mean(rates), 1 - 1 / len(y_test))
+    assert np.mean(gains) >= -np.sqrt(rate * (1 - rate) / len(y_test))
+
+
+def test_a_tight_cap_wins_against_swapped_labels(rng):
+    X, y = make_classes(rng, [150, 150, 150], 3, spread=1.5)
+    labels = np.where(rng.uniform(size=len(y)) < 0.25, (y + 1) % 3, y)
+    model = CappedLDACV(multipliers=(0.5, np.inf), one_standard_error=False).fit(X, labels)
+    assert model.best_multiplier_ == 0.5
+    assert model.score(X, y) >= CappedLDA(epsilon=np.inf).fit(X, labels).score(X, y)
+
+
+def test_no_cap_wins_on_clean_data_where_a_cap_would_cost_half_of_the_rows(rng):
+    X, y = make_classes(rng, [80, 80], 40, spread=0.35)
+    model = CappedLDACV(multipliers=(0.05, np.inf), qs=(2.0,)).fit(X, y)
+    assert model.best_multiplier_ == np.inf
+    assert not model.outliers_.any()
+
+
+def candidates_of(multipliers, qs=(1.0,), counts=(1,)):
+    return [(Rule(q).multiplied(m), k) for m in multipliers for q in qs for k in counts]
+
+
+def test_ties_go_to_the_default():
+    candidates = candidates_of(GRID, (2.0, 1.0), (1, 3, 2))
+    scores = np.full((5, len(candidates)), 0.8)
+    for one_standard_error in (False, True):
+        rule, count = candidates[cv.choose(candidates, scores, Rule(), one_standard_error)]
+        assert (rule.multiplier, rule.q, count) == (1.0, 1.0, 3)
+    # Without the default itself, to what is next to it.
+    candidates = candidates_of((np.inf, 0.5, 1.4))
+    assert cv.choose(candidates, np.full((5, 3), 0.8), Rule(), False) == 2
+
+
+def test_a_gain_within_its_standard_error_is_left_alone():
+    candidates = candidates_of((1.0, 2.0))
+    default = np.array([0.8, 0.8, 0.9, 0.9])
+    doubtful = np.column_stack([default, default + [0.05, -0.04, 0.02, -0.02]])
+    clear = np.column_stack([default, default + [0.05, 0.04, 0.02, 0.03]])
+    assert cv.choose(candidates, doubtful, Rule(), True) == 0
+    assert cv.choose(candidates, doubtful, Rule(), False) == 1
+    assert cv.choose(candidates, clear, Rule(), True) == 1
+    assert cv.choose(candidates, clear[:1], Rule(), True) == 1  # a single split has no error
+
+
+def test_few_directions_are_chosen_where_more_add_noise(rng):
+    # Classes on a line: the other directions of a small sample are noise.
+    y = rng.permutation(np.repeat(np.arange(6), 20))
+    X = rng.normal(size=(len(y), 30))
+    X[:, 0] += 6.0 * y
+    model = CappedLDACV("all", **SMALL).fit(X, y)
+    assert model.best_n_components_ < 5
+    assert model.scalings_.shape == (30, model.best_n_components_)
+    X_new = rng.normal(size=(3000, 30))
+    y_new = rng.integers(0, 6, size=3000)
+    X_new[:, 0] += 6.0 * y_new
+    # The rule is that of the chosen directions.
+    assert np.linalg.matrix_rank(model.coef_, tol=1e-6) == model.best_n_components_
+    assert model.score(X_new, y_new) >= CappedLDA().fit(X, y).score(X_new, y_new) - 0.01
+
+
+def test_directions_may_be_given_and_may_exceed_the_supervised_ones(dirty):
+    X, y, _ = dirty
+    model = CappedLDACV([1, 2, 4], **SMALL).fit(X, y)
+    mean = model.cv_results_["mean_test_score"].reshape(-1, 3)
+    np.testing.assert_array_equal(mean[:, 1], mean[:, 2])
+    assert model.best_n_components_ == 4  # a tie goes to the most
+    assert CappedLDACV(1, **SMALL).fit(X, y).transform(X).shape == (len(y), 1)
+
+
+def test_far_rows_do_not_count_in_the_score(dirty):
+    X, y, _ = dirty
+    model = CappedLDACV(multipliers=[1.0], qs=[1.0]).fit(X, y)
+    assert CappedLDA().fit(X, y).score(X, y) < 0.97 <= model.best_score_
+
+
+def test_threads_change_nothing(dirty):
+    X, y, _ = dirty
+    models = [CappedLDACV("all", cv=3, n_jobs=n_jobs).fit(X, y) for n_jobs in (1, 2, 5)]
+    for name, value in vars(models[0]).items():
+        if name.endswith("_") and name != "cv_results_":
+            for other in models[1:]:
+                np.testing.assert_array_equal(getattr(other, name), value, name)
+    for name, column in models[0].cv_results_.items():
+        for other in models[1:]:
+            np.testing.assert_array_equal(other.cv_results_[name], column, name)
+
+
+def test_weights_count_as_repetitions(rng, dirty):
+    X, y, _ = dirty
+    weight = rng.integers(0, 3, size=len(y))
+    fold = np.arange(len(y)) % 3
+    splits = [(np.flatnonzero(fold != k), np.flatnonzero(fold == k)) for k in range(3)]
+    weighted = CappedLDACV(multipliers=GRID[2:], cv=splits).fit(X, y, sample_weight=weight)
+    row = np.repeat(np.arange(len(y)), weight)
+    splits = [(np.flatnonzero(fold[row] != k), np.flatnonzero(fold[row] == k)) for k in range(3)]
+    repeated = CappedLDACV(multipliers=GRID[2:], cv=splits).fit(X[row], y[row])
+    for name, column in weighted.cv_results_.items():
+        np.testing.assert_allclose(column, repeated.cv_results_[name], atol=1e-9, err_msg=name)
+    np.testing.assert_allclose(weighted.coef_, repeated.coef_, rtol=1e-5)
+
+
+def test_splits_may_be_masks_splitters_or_a_single_one(dirty):
+    X, y, _ = dirty
+    test = np.arange(len(y)) % 4 == 0
+    by_mask = CappedLDACV(multipliers=[1.0], cv=[(~test, test)]).fit(X, y)
+    indices = [(np.flatnonzero(~test), np.flatnonzero(test))]
+    by_index = CappedLDACV(multipliers=[1.0], cv=indices).fit(X, y)
+    np.testing.assert_array_equal(by_mask.best_score_, by_index.best_score_)
+    splitter = StratifiedKFold(3, shuffle=True, random_state=0)
+    assert CappedLDACV(multipliers=[1.0], cv=splitter).fit(X, y).n_splits_ == 3
+
+
+def test_a_class_that_a_fold_does_not_know_is_not_scored_there(clean):
+    X, y = clean
+    fold = np.where(y == 2, 0, np.arange(len(y)) % 3)
+    splits = [(np.flatnonzero(fold != k), np.flatnonzero(fold == k)) for k in range(3)]
+    priors = [0.2, 0.3, 0.5]
+    model = CappedLDACV(multipliers=[1.0], cv=splits, priors=priors).fit(X, y)
+    assert model.best_score_ > 0.9
+    np.testing.assert_array_equal(model.classes_, [0, 1, 2])
+
+
+def test_the_same_seed_gives_the_same_choice_on_large_data(rng):
+    X, y = make_classes(rng, [9000, 9000, 9000], 3, spread=1.0)
+    fits = [
+        CappedLDACV(multipliers=[1.0, 2.0], qs=[1.0], cv=2, random_state=seed).fit(X, y)
+        for seed in (3, 3, np.random.RandomState(3))
+    ]
+    for other in fits[1:]:
+        np.testing.assert_array_equal(
+            other.cv_results_["split0_test_score"], fits[0].cv_results_["split0_test_score"]
+        )
+    np.testing.assert_array_equal(fits[0].coef_, fits[1].coef_)
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "error", "message"),
+    [
+        ("multipliers", (), ValueError, "multipliers=.* is empty; use positive numbers or inf"),
+        ("multipliers", 1.0, TypeError, "multipliers=1.0 must be a sequence"),
+        ("multipliers", "all", TypeError, "multipliers='all' must be a sequence"),
+        ("multipliers", (1.0, 0.0), ValueError, "multipliers=0.0 .*positive numbers or inf"),
+        ("multipliers", (np.nan,), ValueError, "multipliers=nan .*positive numbers or inf"),
+        ("multipliers", ("1",), TypeError, "multipliers='1' .*positive numbers or inf"),
+        ("qs", (), ValueError, "qs=.* is empty; use 0 < q <= 2"),
+        ("qs", 2.0, TypeError, "qs=2.0 must be a sequence"),
+        ("qs", (1.0, 2.5), ValueError, "qs=2.5 .*0 < q <= 2"),
+        ("n_components", 0, ValueError, "n_components=0 .*from 1 to n_features=6"),
+        ("n_components", [1, 7], ValueError, "n_components=7 .*from 1 to n_features=6"),
+        ("n_components", [], ValueError, "n_components=.* is empty"),
+        ("n_components", 1.5, TypeError, "n_components=1.5 must be an integer"),
+        ("n_components", True, TypeError, "n_components=True must be an integer"),
+        ("n_components", "most", TypeError, "n_components='most' must be an integer; .*\"all\""),
+        ("cv", 1, ValueError, "n_splits"),
+        ("cv", "many", ValueError, "cv"),
+        ("centers", "median", ValueError, "centers='median' is unknown"),
+        ("start", "random", ValueError, "start='random' is unknown"),
+        ("ridge", 0.0, ValueError, "ridge=0.0"),
+        ("max_iter", 0, ValueError, "max_iter=0"),
+        ("n_jobs", 0, ValueError, "n_jobs=0"),
+        ("priors", [1.0], ValueError, "priors has shape"),
+    ],
+)
+def test_bad_parameters_are_named_before_any_work(dirty, monkeypatch, name, value, error, message):
+    X, y, _ = dirty
+    monkeypatch.setattr(cv, "fit_majorized", None)
+    monkeypatch.setattr(cv.Fold, "evaluate", None)
+    model = CappedLDACV(**{name: value})
+    with pytest.raises(error, match=message):
+        model.fit(X, y)
+    assert vars(clone(model)).keys() == vars(model).keys()
+
+
+def test_folds_that_cannot_be_used_are_named(clean):
+    X, y = clean
+    one_class = [(np.flatnonzero(y == 0), np.flatnonzero(y == 1))]
+    with pytest.raises(ValueError, match="cv leaves fewer than two classes to train on"):
+        CappedLDACV(cv=one_class).fit(X, y)
+    unknown = [(np.flatnonzero(y < 2), np.flatnonzero(y == 2))]
+    with pytest.raises(ValueError, match="cv holds out no row of weight to score by"):
+        CappedLDACV(cv=unknown).fit(X, y)
+
+
+def test_fits_that_do_not_converge_are_counted_and_the_last_one_warns(dirty):
+    X, y, _ = dirty
+    model = CappedLDACV(max_iter=2, multipliers=[1.0, np.inf], qs=[1.0], cv=2)
+    with pytest.warns(ConvergenceWarning, match="max_iter: .*after 2 passes"):
+        model.fit(X, y)
+    np.testing.assert_array_equal(model.cv_results_["n_converged"], [0, 0])
+    model.set_params(max_iter=100).fit(X, y)
+    np.testing.assert_array_equal(model.cv_results_["n_converged"], [2, 2])
+
+
+def test_it_prints_the_passes_of_the_last_fit_only(dirty, capsys):
+    X, y, _ = dirty
+    model = CappedLDACV(**SMALL, verbose=1).fit(X, y)
+    assert len(capsys.readouterr().out.splitlines()) == model.n_iter_
