@@ -212,3 +212,13 @@ def test_the_scale_of_the_data_does_not_matter(problem, scale):
     other = CappedLDA(solver="paper", epsilon=np.inf).fit(scale * X, y)
     assert angle(other.scalings_ * scale, model.scalings_) < 1e-6
     np.testing.assert_array_equal(other.predict(scale * X), model.predict(X))
+
+
+@pytest.mark.parametrize(("n_others", "epsilon"), [(0, "auto"), (0, np.inf), (5, np.inf)])
+def test_start_that_sees_most_rows_on_their_class_means(rng, n_others, epsilon):
+    X, y = make_classes(rng, [30, 40], 4, spread=3.0)
+    X[:, 0] = 0.0
+    X[:n_others, 0] = 1.0
+    model = CappedLDA(1, solver="paper", epsilon=epsilon).fit(X, y)
+    assert model.status_ == "converged"
+    assert np.isfinite(model.scalings_).all()

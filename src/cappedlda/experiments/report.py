@@ -1,0 +1,339 @@
+"""Writing and reading results: rows at once, tables at the end."""
+
+import json
+import os
+import platform
+from collections import Counter
+from importlib import metadata
+
+import numpy as np
+from scipy.stats import chi2, rankdata, studentized_range
+
+from cappedlda.experiments import paper
+from cappedlda.experiments.methods import METHODS
+
+PACKAGES = ("cappedlda", "numpy", "scipy", "scikit-learn")
+SIGNIFICANCE = 0.05
+DECIMALS = 4
+# Stand in turn in the place of the paper's CLDA, for ranks among six methods as in the paper.
+IN_THE_PLACE_OF_CLDA = ("CLDA", "CappedLDA")
+
+
+def row_path(out, table, dataset, method):
+    """Return where a finished row is kept."""
+    return out / "rows" / table / f"{dataset}--{method}.json"
+
+
+def write_json(path, content):
+    """Write a file that is whole or not there."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    unfinished = path.with_suffix(".part")
+    unfinished.write_text(as_text(content), encoding="utf-8")
+    os.replace(unfinished, path)
+
+
+def as_text(content):
+    """Return a dictionary as JSON with one line per key, and one per item of a list."""
+    lines = (f" {json.dumps(key)}: {_in_lines(value)}" for key, value in content.items())
+    return "{\n" + ",\n".join(lines) + "\n}\n"
+
+
+def _in_lines(value):
+    if not isinstance(value, list) or not value:
+        return json.dumps(value)
+    return "[\n" + ",\n".join(f"  {json.dumps(item)}" for item in value) + "\n ]"
+
+
+def read_row(path, settings):
+    """Return a finished row that was made with the same settings, or None."""
+    if not path.is_file():
+        return None
+    try:
+        row = json.loads(path.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise ValueError(f"{path} is damaged ({error}); delete it to run its row anew.") from error
+    return row if row["settings"] == settings else None
+
+
+def make_row(dataset, method, outcomes, settings):
+    """Return the row of a method on a data set.
+
+    Parameters
+    ----------
+    dataset, method : str
+    outcomes : list of Outcome
+    settings : dict
+        What the numbers depend on.
+
+    Returns
+    -------
+    row : dict
+        Accuracies in percent; "mean" and "std" are None if a trial failed.
+    """
+    accuracies = [outcome.accuracy for outcome in outcomes]
+    failed = None in accuracies
+    angles = [outcome.angle for outcome in outcomes if outcome.angle is not None]
+    return {
+        "dataset": dataset,
+        "method": method,
+        "mean": None if failed else 100.0 * float(np.mean(accuracies)),
+        "std": None if failed else 100.0 * float(np.std(accuracies, ddof=len(accuracies) > 1)),
+        "rank": None,
+        "params": [outcome.params for outcome in outcomes],
+        "statuses": dict(Counter(outcome.status for outcome in outcomes)),
+        "accuracies": None if failed else [100.0 * accuracy for accuracy in accuracies],
+        "by_dimension": {} if failed else _mean_by_dimension(outcomes),
+        "mean_angle": float(np.mean(angles)) if angles else None,
+        "seconds": sum(outcome.seconds for outcome in outcomes),
+        "settings": settings,
+    }
+
+
+def _mean_by_dimension(outcomes):
+    dimensions = outcomes[0].by_dimension
+    return {
+        str(d): 100.0
+        * float(np.mean([outcome.by_dimension.get(d, np.nan) for outcome in outcomes]))
+        for d in dimensions
+    }
+
+
+def summarise(name, table, rows, missing, settings, command, seconds):
+    """Return what <table>.json holds.
+
+    Parameters
+    ----------
+    name : str
+    table : Table
+    rows : list of dict
+    missing : dict of str to str
+        Data sets that could not be read, and why.
+    settings : dict
+    command : str
+    seconds : float
+        Of this run alone; each row has its own.
+
+    Returns
+    -------
+    summary : dict
+    """
+    methods = [method for method in METHODS if any(row["method"] == method for row in rows)]
+    rows = [_shortened(row) for row in rows]
+    means = _means(rows, methods)
+    for row in rows:
+        present = [mean for mean in means[row["dataset"]] if mean is not None]
+        if row["mean"] is not None:
+            row["rank"] = 1.0 + sum(m > row["mean"] for m in present)
+            row["rank"] += (sum(m == row["mean"] for m in present) - 1.0) / 2.0
+    return {
+        "table": name,
+        "title": table.title,
+        "command": command,
+        "seed": settings["seed"],
+        "settings": settings,
+        "versions": versions(),
+        "seconds": {"this run": seconds, "rows": sum(row["seconds"] for row in rows)},
+        "rows": rows,
+        "comparison": compare_ranks(means, methods),
+        "comparison_of_six": {
+            ours: compare_ranks(_means(rows, six), six)
+            for ours in IN_THE_PLACE_OF_CLDA
+            if set(six := (*paper.COLUMNS[:-1], ours)) <= set(methods)
+        },
+        "missing": missing,
+    }
+
+
+def _shortened(row):
+    """Return a row with rounded figures, and without the settings, which all rows share."""
+    row = {key: value for key, value in row.items() if key != "settings"}
+    for key in ("mean", "std", "accuracies", "by_dimension", "mean_angle", "seconds"):
+        row[key] = _rounded(row[key])
+    return row
+
+
+def _rounded(value):
+    if isinstance(value, list):
+        return [_rounded(item) for item in value]
+    if isinstance(value, dict):
+        return {key: _rounded(item) for key, item in value.items()}
+    return None if value is None else round(value, DECIMALS)
+
+
+def versions():
+    """Return the versions that the numbers were made with."""
+    return {
+        "python": platform.python_version(),
+        **{package: metadata.version(package) for package in PACKAGES},
+    }
+
+
+def _means(rows, methods):
+    """Return the means by data set, in the order of the methods, None where there is none."""
+    found = {(row["dataset"], row["method"]): row["mean"] for row in rows}
+    datasets = dict.fromkeys(row["dataset"] for row in rows)
+    return {name: [found.get((name, method)) for method in methods] for name in datasets}
+
+
+def compare_ranks(means, methods):
+    """Return average ranks, the Friedman test and the critical difference of Nemenyi.
+
+    Parameters
+    ----------
+    means : dict of str to list
+        By data set, one mean per method; data sets with a gap are left out.
+    methods : sequence of str
+
+    Returns
+    -------
+    comparison : dict
+    """
+    whole = [values for values in means.values() if None not in values]
+    n, k = len(whole), len(methods)
+    if n == 0:
+        return {"datasets": 0, "average_ranks": {}}
+    ranks = np.array([rankdata(-np.array(values)) for values in whole])
+    average = ranks.mean(axis=0)
+    comparison = {
+        "datasets": n,
+        "average_ranks": dict(zip(methods, average.tolist(), strict=True)),
+    }
+    spread = np.sum((ranks - (k + 1) / 2.0) ** 2)
+    if n > 1 and k > 2 and spread > 0.0:
+        statistic = (k - 1) * n**2 * np.sum((average - (k + 1) / 2.0) ** 2) / spread
+        difference = studentized_range.ppf(1.0 - SIGNIFICANCE, k, np.inf) / np.sqrt(2.0)
+        comparison["friedman_chi2"] = float(statistic)
+        comparison["friedman_p"] = float(chi2.sf(statistic, k - 1))
+        comparison["critical_difference"] = float(difference * np.sqrt(k * (k + 1) / (6.0 * n)))
+    return comparison
+
+
+def write_table(out, summary, table):
+    """Write <table>.json and <table>.md."""
+    write_json(out / f"{summary['table']}.json", summary)
+    text = markdown(summary, table)
+    (out / f"{summary['table']}.md").write_text(text, encoding="utf-8")
+
+
+def markdown(summary, table):
+    """Return the table as text, each figure of ours above that of the paper."""
+    methods = [method for method in METHODS if any(r["method"] == method for r in summary["rows"])]
+    rows = {(row["dataset"], row["method"]): row for row in summary["rows"]}
+    datasets = list(dict.fromkeys(row["dataset"] for row in summary["rows"]))
+    lines = [f"# {summary['title']}", "", f"Command: `{summary['command']}`", ""]
+    if summary["settings"]["quick"]:
+        lines += ["A quick run: few folds and rows, thin grids. Not for comparison.", ""]
+    lines += [
+        "Percent of test rows that are right, ± deviation; below each row of ours, in italics, the "
+        f"paper's. {table.remark}",
+        "",
+        *_table_row(["data", *methods]),
+        "|" + "---|" * (len(methods) + 1),
+    ]
+    for dataset in datasets:
+        best = min((rows[key]["rank"] or np.inf for key in rows if key[0] == dataset), default=0)
+        ours = [_our_cell(rows.get((dataset, method)), best) for method in methods]
+        lines += _table_row([dataset, *ours])
+        if dataset in table.paper:
+            lines += _table_row(["*paper*", *_paper_cells(table.paper[dataset], methods)])
+    lines += ["", *_rank_lines(summary, methods), *_angle_lines(summary)]
+    lines += _remark_lines(methods) + _trouble_lines(summary)
+    return "\n".join(lines) + "\n"
+
+
+def _table_row(cells):
+    return ["| " + " | ".join(cells) + " |"]
+
+
+def _our_cell(row, best):
+    if row is None:
+        return "-"
+    if row["mean"] is None:
+        return "failed"
+    text = f"{row['mean']:.2f} ± {row['std']:.2f}"
+    return f"**{text}**" if row["rank"] == best else text
+
+
+def _paper_cells(figures, methods):
+    printed = dict(zip(paper.COLUMNS, figures, strict=True))
+    return [_paper_cell(*printed[method]) if method in printed else "" for method in methods]
+
+
+def _paper_cell(mean, std):
+    return f"*{mean:.2f}*" if std is None else f"*{mean:.2f} ± {std:.2f}*"
+
+
+def _rank_lines(summary, methods):
+    comparison = summary["comparison"]
+    if not comparison["average_ranks"] or summary["table"] not in paper.AVERAGE_RANKS:
+        return []
+    lines = [
+        f"## Average ranks over {comparison['datasets']} data sets",
+        "",
+        *_table_row(["ranked", *methods]),
+        "|" + "---|" * (len(methods) + 1),
+        *_table_row(["all rows", *_rank_cells(comparison["average_ranks"], methods)]),
+    ]
+    for ours, of_six in summary["comparison_of_six"].items():
+        label = f"the paper's six, {ours} as CLDA"
+        lines += _table_row([label, *_rank_cells(of_six["average_ranks"], methods)])
+    printed = dict(zip(paper.COLUMNS, paper.AVERAGE_RANKS[summary["table"]], strict=True))
+    lines += _table_row(["*paper*", *_rank_cells(printed, methods)])
+    if "friedman_p" in comparison:
+        lines += [
+            "",
+            f"All rows: Friedman's chi-square {comparison['friedman_chi2']:.2f}, "
+            f"p = {comparison['friedman_p']:.2g}; average ranks closer than "
+            f"{comparison['critical_difference']:.2f} do not differ at the 5 % level (Nemenyi).",
+        ]
+    return [*lines, ""]
+
+
+def _rank_cells(ranks, methods):
+    return [f"{ranks[method]:.2f}" if method in ranks else "" for method in methods]
+
+
+def _angle_lines(summary):
+    angles = {}
+    for row in summary["rows"]:
+        if row["mean_angle"] is not None and summary["table"] == "artificial":
+            angles.setdefault(row["dataset"], []).append(f"{row['method']} {row['mean_angle']:.2f}")
+    if not angles:
+        return []
+    lines = ["Mean angle between the direction found and the ideal one, in degrees:", ""]
+    return lines + [f"- {name}: {', '.join(texts)}" for name, texts in angles.items()] + [""]
+
+
+def _remark_lines(methods):
+    remarks = [f"- {name}: {METHODS[name].remark}" for name in methods if METHODS[name].remark]
+    return ["## Remarks", "", *remarks] if remarks else []
+
+
+def _trouble_lines(summary):
+    lines = [
+        f"- {method}: {_ends(statuses)}"
+        for method, statuses in _statuses_by_method(summary["rows"]).items()
+        if set(statuses) != {"converged"}
+    ]
+    if lines:
+        lines = [
+            "",
+            "How the last fit of each trial ended, where not always converged:",
+            "",
+            *lines,
+        ]
+    if summary["missing"]:
+        lines += ["", "## Missing", ""]
+        lines += [f"- **{name}**: {reason}" for name, reason in summary["missing"].items()]
+    return lines
+
+
+def _statuses_by_method(rows):
+    totals = {}
+    for row in rows:
+        totals.setdefault(row["method"], Counter()).update(row["statuses"])
+    return totals
+
+
+def _ends(statuses):
+    return ", ".join(f"{count} x {status}" for status, count in statuses.items())

@@ -1,0 +1,238 @@
+"""Running the tables: every pending row, its trials in parallel, kept as soon as it is done."""
+
+import sys
+import time
+from importlib.util import find_spec
+from itertools import groupby
+from pathlib import Path
+
+from joblib import Parallel, cpu_count, delayed
+
+from cappedlda._version import __version__
+from cappedlda.experiments import report
+from cappedlda.experiments.methods import METHODS
+from cappedlda.experiments.protocol import run_trial
+from cappedlda.experiments.tables import TABLES, case_names, known_cases, load_case, make_trials
+
+
+def reproduce(
+    tables,
+    *,
+    data=None,
+    out="results",
+    quick=False,
+    n_jobs=None,
+    datasets=None,
+    methods=None,
+    seed=0,
+    verbose=True,
+):
+    """Run tables of the paper and write them to a folder.
+
+    Each row is kept in the folder as soon as it is done, and is not run again with the same
+    settings. Data sets that cannot be read are named, and the others are run.
+
+    Parameters
+    ----------
+    tables : list of str
+        Keys of `TABLES`.
+    data : str or path, default=None
+        Folder of .npz files; None as in `cappedlda.datasets.load_dataset`.
+    out : str or path, default="results"
+        Gets <table>.json, <table>.md, the pictures if matplotlib is there, and the folder rows.
+    quick : bool, default=False
+        Few folds and rows and thin grids, to see that all works.
+    n_jobs : int, default=None
+        Processes; None takes as many as the process may use.
+    datasets, methods : list of str, default=None
+        Only these; None takes all of each table.
+    seed : int, default=0
+    verbose : bool, default=True
+        Tell the progress on the standard error stream.
+
+    Returns
+    -------
+    complete : bool
+        Whether every data set could be read and every row has a result.
+
+    Examples
+    --------
+    >>> from tempfile import TemporaryDirectory
+    >>> from cappedlda.experiments import reproduce
+    >>> with TemporaryDirectory() as folder:
+    ...     reproduce(["artificial"], out=folder, quick=True, methods=["LDA"], verbose=False)
+    True
+    """
+    check_names("table", tables, TABLES)
+    check_names("data set", datasets or [], case_names())
+    check_names("method", methods or [], METHODS)
+    out = Path(out)
+    out.mkdir(parents=True, exist_ok=True)
+    chosen_methods = [name for name in METHODS if methods is None or name in methods]
+    complete = True
+    for name in tables:
+        cases = chosen_cases(TABLES[name], datasets)
+        if cases:
+            run = TableRun(name, data, out, quick, n_jobs or cpu_count(), seed, verbose)
+            complete &= run(cases, chosen_methods)
+    return complete
+
+
+def check_names(kind, names, known):
+    """Raise a ValueError that lists the known names if one is unknown."""
+    for name in names:
+        if name not in known:
+            raise ValueError(f"the {kind} {name!r} is unknown; known are {', '.join(known)}")
+
+
+def chosen_cases(table, datasets):
+    """Return the names of the cases of a table to run."""
+    if datasets is None:
+        return list(table.cases)
+    return [name for name in known_cases(table) if name in datasets]
+
+
+class TableRun:
+    """The run of one table; see `reproduce` for the parameters."""
+
+    def __init__(self, name, data, out, quick, n_jobs, seed, verbose):
+        self.name = name
+        self.table = TABLES[name]
+        self.data = data
+        self.out = out
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+        self.effort = self.table.quick if quick else self.table.effort
+        self.settings = {
+            "version": __version__,
+            "seed": seed,
+            "quick": quick,
+            **self.effort._asdict(),
+        }
+        self.missing = {}
+
+    def __call__(self, cases, methods):
+        """Run what is pending, write the table and pictures, and tell whether it is complete."""
+        begin = time.perf_counter()
+        wanted = [(case, method) for case in cases for method in methods]
+        rows = {pair: report.read_row(self._path(*pair), self.settings) for pair in wanted}
+        pending = [pair for pair in wanted if rows[pair] is None]
+        with Progress(self.name, len(wanted), len(pending), self.verbose) as progress:
+            for row in self._run(pending):
+                report.write_json(self._path(row["dataset"], row["method"]), row)
+                rows[row["dataset"], row["method"]] = row
+                progress.tell(row)
+        for reason in self.missing.values():
+            print(f"cappedlda reproduce: {self.name}: {reason}", file=sys.stderr)
+        found = [row for row in rows.values() if row is not None]
+        summary = report.summarise(
+            self.name,
+            self.table,
+            found,
+            self.missing,
+            self.settings,
+            self._command(cases, methods),
+            time.perf_counter() - begin,
+        )
+        report.write_table(self.out, summary, self.table)
+        self._draw(summary)
+        return not self.missing and all(row["mean"] is not None for row in found)
+
+    def _path(self, dataset, method):
+        return report.row_path(self.out, self.name, dataset, method)
+
+    def _run(self, pairs):
+        """Yield the rows of pairs of case and method, in order."""
+        jobs = Parallel(n_jobs=self.n_jobs, return_as="generator")
+        outcomes = []
+        for pair, is_last, outcome in jobs(
+            delayed(_labelled_trial)(pair, trial, is_last, self.effort)
+            for pair, trial, is_last in self._trials(pairs)
+        ):
+            outcomes.append(outcome)
+            if is_last:
+                yield report.make_row(*pair, outcomes, self.settings)
+                outcomes = []
+
+    def _trials(self, pairs):
+        """Yield each trial of each pair, and whether it is its last; a data set is read once."""
+        for name, group in groupby(pairs, key=lambda pair: pair[0]):
+            case = known_cases(self.table)[name]
+            try:
+                data = load_case(case, self.data)
+            except (OSError, ValueError) as error:
+                self.missing[name] = str(error)
+                continue
+            trials = make_trials(self.table, case, data, self.effort, self.settings["seed"])
+            for pair in group:
+                for k, trial in enumerate(trials, 1):
+                    yield pair, trial, k == len(trials)
+
+    def _command(self, cases, methods):
+        parts = ["cappedlda reproduce", self.name]
+        if self.data is not None:
+            parts.append("--data DIR")
+        if self.settings["quick"]:
+            parts.append("--quick")
+        if self.settings["seed"]:
+            parts.append(f"--seed {self.settings['seed']}")
+        if cases != list(self.table.cases):
+            parts.append("--datasets " + " ".join(cases))
+        if methods != list(METHODS):
+            parts.append("--methods " + " ".join(methods))
+        return " ".join(parts)
+
+    def _draw(self, summary):
+        if find_spec("matplotlib"):
+            from cappedlda.experiments.figures import draw_table
+
+            draw_table(summary, self.out, self.data)
+
+
+def _labelled_trial(pair, trial, is_last, effort):
+    return pair, is_last, run_trial(pair[1], trial, effort.inner_folds, effort.grid_step)
+
+
+class Progress:
+    """A bar with the time left on a terminal where tqdm is installed, else a line per row."""
+
+    def __init__(self, name, total, pending, verbose):
+        self._name = name
+        self._total = total
+        self._done = total - pending
+        self._verbose = verbose
+        self._bar = None
+        self._begin = time.perf_counter()
+        self._first = self._done
+
+    def __enter__(self):
+        if self._verbose and sys.stderr.isatty() and find_spec("tqdm"):
+            from tqdm import tqdm
+
+            self._bar = tqdm(total=self._total, initial=self._done, desc=self._name, unit="row")
+        elif self._verbose and self._done:
+            print(f"{self._name}: {self._done} rows were there", file=sys.stderr)
+        return self
+
+    def __exit__(self, *error):
+        if self._bar is not None:
+            self._bar.close()
+
+    def tell(self, row):
+        """Note a finished row."""
+        self._done += 1
+        if self._bar is not None:
+            self._bar.set_postfix_str(f"{row['dataset']}, {row['method']}", refresh=False)
+            self._bar.update()
+        elif self._verbose:
+            result = "failed" if row["mean"] is None else f"{row['mean']:.2f} ± {row['std']:.2f}"
+            print(
+                f"{self._name}: {row['dataset']}, {row['method']}: {result} "
+                f"({self._done} of {self._total}, {self._left():.0f} s left)",
+                file=sys.stderr,
+                flush=True,
+            )
+
+    def _left(self):
+        spent = time.perf_counter() - self._begin
+        return spent / (self._done - self._first) * (self._total - self._done)
