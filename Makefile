@@ -8,21 +8,23 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check
 
 SOURCES := pyproject.toml meson.build meson.options README.md LICENSE \
 	$(shell find src -type f ! -name '*.pyc' ! -name '*.so')
-LINT_PACKAGES = $(shell $(BIN)/python -c "import tomllib; \
+# The packages of an extra, as pyproject.toml lists them.
+extra = $(shell $(BIN)/python -c "import tomllib; \
 	p = tomllib.load(open('pyproject.toml', 'rb'))['project']; \
-	print(*(repr(r) for r in p['optional-dependencies']['lint']))")
+	print(*(repr(r) for r in p['optional-dependencies']['$(1)']))")
 
 USABLE = import ensurepip, os, sys, sysconfig, venv; \
 	sys.exit(sys.version_info < (3, 11) \
 	or not os.path.exists(os.path.join(sysconfig.get_path("include"), "Python.h")))
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint install clean
+.PHONY: help demo test lint docs install clean
 
 help:
 	@echo "make demo   fit plain and capped LDA to dirty data, print a table, write demo.png"
 	@echo "make test   run the tests on the installed package"
 	@echo "make lint   check style"
+	@echo "make docs   build the documentation in docs/_build/html"
 	@echo "make clean  remove $(VENV) and everything built"
 
 demo: $(VENV)/installed
@@ -36,9 +38,14 @@ lint: $(VENV)/lint-tools
 	@$(BIN)/ruff format --check .
 	@PATH="$(BIN):$$PATH" $(BIN)/cython-lint src
 
+docs: $(VENV)/installed $(VENV)/docs-tools
+	@$(BIN)/python -m sphinx -q -W --keep-going -b html docs docs/_build/html
+	@echo "Open docs/_build/html/index.html"
+
 install: $(VENV)/installed
 
 clean:
+	@rm -rf docs/_build docs/examples docs/api/generated
 	@rm -rf $(VENV) build dist demo.png .pytest_cache .ruff_cache .hypothesis
 	@find src tests benchmarks -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true
 
@@ -63,6 +70,10 @@ $(VENV)/installed: $(VENV)/pyvenv.cfg $(SOURCES)
 	@$(PIP) install $(PIP_FLAGS) ".[test,plot]"
 	@touch $@
 
+$(VENV)/docs-tools: $(VENV)/pyvenv.cfg pyproject.toml
+	@$(PIP) install $(PIP_FLAGS) $(call extra,docs)
+	@touch $@
+
 $(VENV)/lint-tools: $(VENV)/pyvenv.cfg pyproject.toml
-	@$(PIP) install $(PIP_FLAGS) $(LINT_PACKAGES)
+	@$(PIP) install $(PIP_FLAGS) $(call extra,lint)
 	@touch $@

@@ -652,7 +652,7 @@ class L1BLDA(_Compared):
         Orthonormal directions.
     coef_ : ndarray of shape (n_classes, n_features) or (1, n_features)
     intercept_ : ndarray of shape (n_classes,) or (1,)
-    objective_path_ : ndarray of shape (n_iter_,)
+    objective_path_ : ndarray of shape (n_sweeps,)
         Objective by sweep; it never rises.
     n_iter_ : int
         Sweeps.

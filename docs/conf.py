@@ -1,0 +1,79 @@
+"""How sphinx builds the documentation: `make docs`. Nothing here needs a network."""
+
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent / "_ext"))
+
+import cappedlda  # noqa: E402
+
+project = "cappedlda"
+release = version = cappedlda.__version__
+html_title = f"cappedlda {release}"
+
+extensions = [
+    "mathml",
+    "myst_parser",
+    "numpydoc",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.autosummary",
+    "sphinx_gallery.gen_gallery",
+]
+templates_path = ["_templates"]
+exclude_patterns = [
+    "_build",
+    "_templates",
+    "gallery",
+    "examples/**/GALLERY_HEADER.rst",
+]
+# References in docstrings need not be cited in the text.
+suppress_warnings = ["ref.citation"]
+
+myst_enable_extensions = ["colon_fence", "deflist", "dollarmath"]
+myst_heading_anchors = 3
+
+default_role = "obj"
+toc_object_entries_show_parents = "hide"
+autosummary_generate = True
+autodoc_typehints = "none"
+numpydoc_show_class_members = False
+# scikit-learn's own methods, whose documentation points into scikit-learn's.
+autodoc_default_options = {
+    "exclude-members": "fit_transform, get_feature_names_out, get_metadata_routing, get_params, "
+    "score, set_fit_request, set_output, set_params, set_score_request, set_transform_request"
+}
+
+sphinx_gallery_conf = {
+    "examples_dirs": "gallery",
+    "gallery_dirs": "examples",
+    "within_subsection_order": "FileNameSortKey",
+    "image_srcset": ["2x"],
+    "abort_on_example_error": True,
+    "doc_module": ("cappedlda",),
+    "backreferences_dir": "api/generated/backreferences",
+    "inspect_global_variables": False,
+    "min_reported_time": 1e9,
+    "show_memory": False,
+    "show_signature": False,
+    "write_computation_times": False,
+    "download_all_examples": False,
+    "remove_config_comments": True,
+}
+
+html_theme = "pydata_sphinx_theme"
+html_math_renderer = "mathml"
+html_static_path = ["_static"]
+html_css_files = ["custom.css"]
+html_show_sourcelink = False
+html_show_copyright = False
+html_context = {"default_mode": "auto"}
+html_theme_options = {
+    "logo": {"text": "cappedlda"},
+    "show_prev_next": True,
+    "navigation_with_keys": False,
+    "header_links_before_dropdown": 5,
+    "secondary_sidebar_items": ["page-toc"],
+    "footer_start": [],
+    "footer_end": [],
+}
+html_sidebars = {"install": [], "tutorial": [], "changelog": []}

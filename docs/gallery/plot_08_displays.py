@@ -1,0 +1,70 @@
+"""
+A tour of the displays
+======================
+
+`cappedlda.plotting` follows scikit-learn's Display convention: ``from_estimator`` computes and
+draws, ``plot`` draws again, ``ax_``, ``figure_`` and the artists are there to be changed.
+"""
+
+# %%
+import matplotlib.pyplot as plt
+from sklearn.datasets import load_wine
+from sklearn.model_selection import RepeatedStratifiedKFold
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from cappedlda import CappedLDA
+from cappedlda.noise import leverage
+from cappedlda.plotting import (
+    ComponentsDisplay,
+    ConvergenceDisplay,
+    DistanceDisplay,
+    LoadingsDisplay,
+    ProjectionDisplay,
+)
+
+wine = load_wine(as_frame=True)
+X, y = wine.data, wine.target_names[wine.target]
+dirty, _, _ = leverage(X, y, share=0.1, random_state=0)
+lda = CappedLDA().fit(dirty, y)
+
+# %%
+# Where the rows lie. Flagged rows are ringed; what lies far outside the view is drawn on its
+# frame.
+
+display = ProjectionDisplay.from_estimator(lda, dirty, y)
+
+# %%
+# How far each row lies from its class, and the cap.
+
+display = DistanceDisplay.from_estimator(lda)
+
+# %%
+# How the iteration went, in the last frame: a value per evaluation. It does not rise.
+
+display = ConvergenceDisplay.from_estimator(lda)
+
+# %%
+# What a direction is made of.
+
+figure, axes = plt.subplots(2, 1, figsize=(7, 6), layout="constrained")
+for component, ax in enumerate(axes):
+    LoadingsDisplay.from_estimator(
+        lda, X, component=component, feature_names=X.columns, ax=ax, n_features=8
+    )
+plt.show()
+
+# %%
+# How many directions are needed, by cross-validation.
+
+cv = RepeatedStratifiedKFold(n_splits=3, n_repeats=3, random_state=0)
+display = ComponentsDisplay.from_estimator(CappedLDA(), X, y, cv=cv)
+
+# %%
+# Displays take pipelines too, and draw into axes that are given to them. A display keeps its data
+# and can be drawn again, in another way.
+
+pipeline = make_pipeline(StandardScaler(), CappedLDA()).fit(X, y)
+display = ProjectionDisplay.from_estimator(pipeline, X, y, legend=False)
+display.ax_.set_title("wine, as it is")
+plt.show()

@@ -1,0 +1,63 @@
+"""
+Pipelines, grid search, data frames
+===================================
+
+:class:`~cappedlda.CappedLDA` is a transformer and a classifier of scikit-learn, and can be used
+wherever those can.
+"""
+
+# %%
+# As a classifier in cross-validation. Here the test parts are as dirty as the training parts; a
+# spoiled test row may be anything.
+
+import matplotlib.pyplot as plt
+import pandas as pd
+from sklearn.datasets import load_wine
+from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
+from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.pipeline import make_pipeline
+
+from cappedlda import CappedLDA
+from cappedlda.noise import scatter
+
+X, y = load_wine(return_X_y=True, as_frame=True)
+values, _, planted = scatter(X, y, share=0.1, random_state=0)
+dirty = pd.DataFrame(values, columns=X.columns)
+for model in (LinearDiscriminantAnalysis(), CappedLDA()):
+    scores = cross_val_score(model, dirty, y, cv=5)
+    print(f"{type(model).__name__:<28} {scores.mean():.3f}")
+
+# %%
+# As a transformer before another classifier. The flagged rows still reach the classifier; give it
+# ``outliers_`` if they should not.
+
+pipeline = make_pipeline(CappedLDA(), KNeighborsClassifier())
+print(f"directions, then neighbours    {cross_val_score(pipeline, dirty, y, cv=5).mean():.3f}")
+
+# %%
+# Parameters in a grid search.
+
+search = GridSearchCV(
+    CappedLDA(),
+    {"epsilon": ["auto", 3.0, 5.0, 10.0], "q": [1.0, 1.5, 2.0]},
+    cv=5,
+).fit(dirty, y)
+print(search.best_params_, f"{search.best_score_:.3f}")
+table = pd.DataFrame(search.cv_results_).pivot_table(
+    index="param_epsilon", columns="param_q", values="mean_test_score", aggfunc="mean", sort=False
+)
+print(table.round(3).to_string())
+
+# %%
+# Data frames in, data frames out.
+
+lda = CappedLDA().set_output(transform="pandas").fit(dirty, y)
+Z = lda.transform(dirty)
+print(Z.head(3).round(2))
+
+figure, ax = plt.subplots(figsize=(6, 4), layout="constrained")
+Z[~lda.outliers_].plot.scatter(
+    x="cappedlda0", y="cappedlda1", c=y[~lda.outliers_], cmap="cividis", ax=ax
+)
+plt.show()

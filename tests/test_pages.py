@@ -1,0 +1,52 @@
+"""The Python examples in the pages of the documentation are true."""
+
+import doctest
+import re
+from pathlib import Path
+
+import pytest
+
+DOCS = Path(__file__).parents[1] / "docs"
+PAGES = sorted(
+    path
+    for path in DOCS.rglob("*.md")
+    if not path.relative_to(DOCS).parts[0].startswith("_") and ">>>" in path.read_text("utf-8")
+)
+
+
+def python_blocks(text):
+    """Return the Python blocks of a page, at the lines where they stand."""
+    lines = text.split("\n")
+    inside = False
+    for number, line in enumerate(lines):
+        fence = line.startswith("```")
+        if fence or not inside:
+            inside = line == "```python"
+            lines[number] = ""
+    return "\n".join(lines)
+
+
+def test_there_are_pages():
+    names = {path.relative_to(DOCS).as_posix() for path in PAGES}
+    assert {"index.md", "tutorial.md", "guide/diagnostics.md"} <= names
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda path: path.stem)
+def test_examples(page, tmp_path, monkeypatch):
+    pytest.importorskip("matplotlib").use("agg")
+    monkeypatch.chdir(tmp_path)
+    test = doctest.DocTestParser().get_doctest(
+        python_blocks(page.read_text("utf-8")), {}, page.stem, str(page), 0
+    )
+    assert test.examples
+    report = []
+    runner = doctest.DocTestRunner(optionflags=doctest.REPORT_NDIFF)
+    runner.run(test, out=report.append)
+    assert runner.summarize(verbose=False).failed == 0, "".join(report)
+
+
+def test_every_example_of_the_gallery_has_a_title():
+    examples = sorted((DOCS / "gallery").glob("plot_*.py"))
+    assert len(examples) >= 8
+    for path in examples:
+        assert re.match(r'"""\n\S.*\n=+\n', path.read_text("utf-8")), path.name
