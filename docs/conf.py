@@ -71,7 +71,7 @@ html_theme_options = {
     "logo": {"text": "cappedlda"},
     "show_prev_next": True,
     "navigation_with_keys": False,
-    "header_links_before_dropdown": 5,
+    "header_links_before_dropdown": 4,
     "secondary_sidebar_items": ["page-toc"],
     "footer_start": [],
     "footer_end": [],

@@ -83,7 +83,8 @@ default="robust"
         Largest number of iterations on all rows.
     tol : float, default=1e-4
         The iteration ends when the projected rows change by less than this share of
-        their spread (``solver="paper"``: the ratio by less than a hundredth of it).
+        their spread; before `polish`, thirty times it (``solver="paper"``: the ratio by less
+        than a hundredth of it).
     n_jobs : int, default=None
         Threads; None uses as many as the process may. The result is the same bit for bit.
     random_state : int, RandomState instance or None, default=None
