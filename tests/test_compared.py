@@ -1,5 +1,3 @@
-import doctest
-
 import numpy as np
 import pytest
 import reference_compared as reference
@@ -11,8 +9,10 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.preprocessing import minmax_scale
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from cappedlda import compared
-from cappedlda.compared import L1BLDA, L2BLDA, LDA, LDAL1, RDA, RLDA
+from cappedlda._passes import ArrayRows
+from cappedlda.compared import L1BLDA, L2BLDA, LDA, LDAL1, RDA, RLDA, _ldal1, _rlda
+from cappedlda.compared._directions import sphere_minimiser
+from cappedlda.compared._method import Problem
 
 ALL = [LDA(), RDA(), RLDA(), LDAL1(tol=1e-2), LDAL1(solver="mm", tol=1e-3), L2BLDA()]
 ALL += [L1BLDA(tol=1e-2)]
@@ -31,10 +31,6 @@ def test_estimator_checks(estimator, check):
     # No claim is made about array API input, whose check would only skip itself.
     if check.func.__name__ != "check_array_api_input":
         check(estimator)
-
-
-def test_examples_in_docstrings():
-    assert doctest.testmod(compared).failed == 0
 
 
 @pytest.mark.parametrize("estimator", ALL, ids=repr)
@@ -255,7 +251,7 @@ def test_rlda_never_rises(rng, n_classes):
 def test_rlda_starts_suffice_with_many_classes(rng, monkeypatch):
     X, y = make_classes(rng, [12] * 10, 8)
     every = RLDA(1).fit(X, y).objective_path_[0][-1]
-    monkeypatch.setattr(compared, "MAX_ENUMERATED_CLASSES", 2)
+    monkeypatch.setattr(_rlda, "MAX_ENUMERATED_CLASSES", 2)
     assert RLDA(1).fit(X, y).objective_path_[0][-1] <= 0.95 * every
 
 
@@ -292,11 +288,11 @@ def test_rlda_admm_can_converge_and_is_reproducible(clean):
 def test_ldal1_ascent_against_reference(scaled):
     X, y = scaled
     start = LDA(1).fit(X, y).scalings_[:, 0]
-    problem = compared._Problem.of(compared.ArrayRows(X, y.astype(np.int32), 3))
+    problem = Problem.of(ArrayRows(X, y.astype(np.int32), 3))
     start /= np.linalg.norm(start)
     floor = 1e-2
-    ratio = compared._RatioAscent(problem, start[:, None], floor, 1e-12, 0.05)
-    compared.iterate(problem.rows, ratio, 20)
+    ratio = _ldal1.RatioAscent(problem, start, floor, 1e-12, 0.05)
+    _ldal1.iterate(_ldal1.SignedRows(problem, floor), ratio, 20)
     expected = reference.l1_ascent(X, y, start, floor, 0.05, 20)
     np.testing.assert_allclose(ratio.objective_path, expected, rtol=1e-9)
     np.testing.assert_allclose(reference.l1_ratio(X, y, ratio.best, floor), expected.min())
@@ -413,19 +409,19 @@ def test_sphere_minimiser(rng, scale):
     turns = np.linspace(0.0, 2.0 * np.pi, 100001)
     V = np.array([np.cos(turns), np.sin(turns)])
     least = np.min(0.5 * np.sum(V * (A @ V), axis=0) - b @ V)
-    v = compared._sphere_minimiser(A, b)
+    v = sphere_minimiser(A, b)
     np.testing.assert_allclose(v @ v, 1.0)
     assert 0.5 * v @ A @ v - b @ v <= least + 1e-8 * max(scale, 1.0)
 
 
 def test_sphere_minimiser_in_the_hard_case():
     # b is orthogonal to the lowest direction and too short to reach the sphere.
-    v = compared._sphere_minimiser(np.diag([1.0, 3.0, 5.0]), np.array([0.0, 1.0, 0.0]))
+    v = sphere_minimiser(np.diag([1.0, 3.0, 5.0]), np.array([0.0, 1.0, 0.0]))
     np.testing.assert_allclose(np.abs(v), [np.sqrt(0.75), 0.5, 0.0], atol=1e-12)
 
 
 def test_sphere_minimiser_of_nothing():
-    v = compared._sphere_minimiser(np.zeros((3, 3)), np.zeros(3))
+    v = sphere_minimiser(np.zeros((3, 3)), np.zeros(3))
     np.testing.assert_allclose(v @ v, 1.0)
 
 
