@@ -61,6 +61,7 @@ def read_table(folder, name="uci"):
 def test_the_rows_of_the_tables():
     assert list(METHODS) == [
         "1-NN", "LDA", "RDA", "RLDA", "LDA-L1", "L2BLDA", "CLDA", "TrimmedLDA", "CappedLDA",
+        "CappedLDACV",
     ]  # fmt: skip
     gammas = [params["gamma"] for params in METHODS["RDA"].grid]
     np.testing.assert_allclose(gammas, [1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1, 10])
@@ -355,7 +356,7 @@ def test_artificial_table(tmp_path):
         assert row["std"] == pytest.approx(np.std(row["accuracies"], ddof=1), abs=1e-3)
         assert 1.0 <= row["rank"] <= 4.0
         assert len(row["params"]) == 5
-        assert row["seconds"] > 0.0
+        assert row["cpu_seconds"] > 0.0
     by_method = {row["method"]: row for row in summary["rows"] if row["dataset"] == "artificial"}
     assert by_method["CappedLDA"]["mean_angle"] < by_method["LDA"]["mean_angle"]
     text = (tmp_path / "artificial.md").read_text(encoding="utf-8")
@@ -368,7 +369,7 @@ def test_artificial_table(tmp_path):
 def test_six_methods_are_ranked_as_in_the_paper(folder):
     assert command("uci", folder, "--datasets", "iris") == 0
     summary = read_table(folder)
-    assert set(summary["comparison_of_six"]) == {"CLDA", "CappedLDA"}
+    assert set(summary["comparison_of_six"]) == {"CLDA", "CappedLDA", "CappedLDACV"}
     ranks = summary["comparison_of_six"]["CappedLDA"]["average_ranks"]
     assert list(ranks) == ["LDA", "RDA", "RLDA", "LDA-L1", "L2BLDA", "CappedLDA"]
     assert sum(ranks.values()) == pytest.approx(21.0)
@@ -410,6 +411,32 @@ def test_interrupted_run_keeps_its_rows(folder, monkeypatch):
     assert command("uci", folder, "--datasets", "iris", "--methods", "LDA", "RDA") == 130
     rows = folder / "out" / "rows" / "uci"
     assert [path.name for path in rows.iterdir()] == ["iris--LDA.json"]
+
+
+def test_interrupted_run_says_how_to_go_on(folder, monkeypatch, capsys):
+    def interrupted(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(run, "run_trial", interrupted)
+    assert command("uci", folder, "--datasets", "iris", "--methods", "LDA") == 130
+    assert "the same command goes on from there" in capsys.readouterr().err
+
+
+def test_rows_of_other_code_are_kept_and_told_of(folder, monkeypatch, capsys):
+    wanted = ("--datasets", "iris", "--methods", "LDA")
+    assert command("uci", folder, *wanted) == 0
+    first = read_table(folder)["rows"]
+    monkeypatch.setattr(report, "code_digest", lambda: "another")
+    assert command("uci", folder, *wanted) == 0
+    assert "1 rows" in (told := capsys.readouterr().err)
+    assert "made by another state of the code; delete them" in told
+    assert read_table(folder)["rows"] == first
+
+
+def test_self_tuned_method_takes_no_more_folds_than_rows(rng):
+    X, y = rng.normal(size=(40, 3)), np.arange(40) % 10
+    X[:, 0] += 3.0 * y
+    assert METHODS["CappedLDACV"].make(2).fit(X, y).n_splits_ == 4
 
 
 def test_damaged_row_is_named(folder, capsys):
@@ -588,7 +615,8 @@ def test_outcome_has_what_the_row_needs():
     assert row["std"] == 0.0
     assert row["params"] == [{"n_components": 1}, {"n_components": 2}]
     assert row["statuses"] == {"converged": 2}
-    assert row["seconds"] == 2.0
+    assert row["cpu_seconds"] == 2.0
+    assert row["code"] == report.code_digest()
 
 
 # The page of results

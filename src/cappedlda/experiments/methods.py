@@ -7,11 +7,14 @@ import numpy as np
 
 from cappedlda.capped import CappedLDA
 from cappedlda.compared import L2BLDA, LDA, LDAL1, RDA, RLDA
+from cappedlda.cv import CappedLDACV
 
 # So many dimensions are tried at most, in geometric steps.
 MOST_TRIED = 24
 # LDA-L1 pays for hundreds of passes per direction, RLDA for a factorisation.
-LDAL1_BEYOND_CLASSES, LDAL1_MOST, RLDA_MOST = 3, 20, 100
+LDAL1_MOST, RLDA_MOST = 20, 100
+# Folds in which CappedLDACV chooses its cap and norm, where a class has so many rows.
+CAPPED_FOLDS = 5
 
 
 class Method(NamedTuple):
@@ -90,6 +93,19 @@ class PublishedCLDA:
         return float(np.quantile(np.linalg.norm(vectors, axis=1), self.quantile))
 
 
+class SelfTunedCappedLDA:
+    """CappedLDACV, with no more folds than the largest class has rows."""
+
+    def __init__(self, n_components):
+        self.n_components = n_components
+
+    def fit(self, X, y):
+        """Return the fitted CappedLDACV."""
+        largest = np.unique(y, return_counts=True)[1].max()
+        folds = min(CAPPED_FOLDS, int(largest))
+        return CappedLDACV(self.n_components, cv=folds, n_jobs=1).fit(X, y)
+
+
 def up_to(most):
     """Return dimensions from 1 to `most`, all of them or in geometric steps."""
     if most <= MOST_TRIED:
@@ -102,8 +118,8 @@ def _supervised(n_classes, n_features):
     return up_to(min(n_classes - 1, n_features))
 
 
-def _few_beyond_classes(n_classes, n_features):
-    return up_to(min(n_features, n_classes + LDAL1_BEYOND_CLASSES, LDAL1_MOST))
+def _at_most(most):
+    return lambda n_classes, n_features: up_to(min(n_features, most))
 
 
 def _powers_of_ten(name, low, high):
@@ -123,7 +139,6 @@ CLDA_GRID = tuple(
     )
 )
 
-# `CappedLDACV` has its place at the end of this table.
 METHODS = {
     "1-NN": Method(
         Unprojected,
@@ -134,7 +149,7 @@ METHODS = {
     "RDA": Method(RDA, grid=_powers_of_ten("gamma", -5, 1), dimensions=_supervised),
     "RLDA": Method(
         RLDA,
-        dimensions=lambda n_classes, n_features: up_to(min(n_features, RLDA_MOST)),
+        dimensions=_at_most(RLDA_MOST),
         remark="Its minimum does not depend on the rho that the paper tunes, which only steers "
         f"an algorithm that need not converge; the exact minimum is taken. At most {RLDA_MOST} "
         "directions.",
@@ -142,9 +157,8 @@ METHODS = {
     "LDA-L1": Method(
         LDAL1,
         grid=_powers_of_ten("learning_rate", -6, 2),
-        dimensions=_few_beyond_classes,
-        remark="For its cost at most as many directions as classes and "
-        f"{LDAL1_BEYOND_CLASSES} more, {LDAL1_MOST} at most; the paper goes up to all.",
+        dimensions=_at_most(LDAL1_MOST),
+        remark=f"For its cost at most {LDAL1_MOST} directions; the paper goes up to all.",
     ),
     "L2BLDA": Method(L2BLDA),
     "CLDA": Method(
@@ -164,5 +178,11 @@ METHODS = {
         lambda n_components: CappedLDA(n_components, n_jobs=1),
         drops_flagged=True,
         remark="With its default parameters. Flagged training rows are no neighbours.",
+    ),
+    "CappedLDACV": Method(
+        SelfTunedCappedLDA,
+        drops_flagged=True,
+        remark="Cap and q by its own cross-validation, the number of directions as for the "
+        "others. Flagged training rows are no neighbours.",
     ),
 }

@@ -4,19 +4,24 @@ import json
 import os
 import platform
 from collections import Counter
+from functools import cache
+from hashlib import sha256
 from importlib import metadata
+from pathlib import Path
 
 import numpy as np
 from scipy.stats import chi2, rankdata, studentized_range
 
+import cappedlda
 from cappedlda.experiments import paper
 from cappedlda.experiments.methods import METHODS
 
 PACKAGES = ("cappedlda", "numpy", "scipy", "scikit-learn")
 SIGNIFICANCE = 0.05
 DECIMALS = 4
+DIGEST_LENGTH = 12
 # Stand in turn in the place of the paper's CLDA, for ranks among six methods as in the paper.
-IN_THE_PLACE_OF_CLDA = ("CLDA", "CappedLDA")
+IN_THE_PLACE_OF_CLDA = ("CLDA", "CappedLDA", "CappedLDACV")
 
 
 def row_path(out, table, dataset, method):
@@ -84,7 +89,8 @@ def make_row(dataset, method, outcomes, settings):
         "accuracies": None if failed else [100.0 * accuracy for accuracy in accuracies],
         "by_dimension": {} if failed else _mean_by_dimension(outcomes),
         "mean_angle": float(np.mean(angles)) if angles else None,
-        "seconds": sum(outcome.seconds for outcome in outcomes),
+        "cpu_seconds": sum(outcome.cpu_seconds for outcome in outcomes),
+        "code": code_digest(),
         "settings": settings,
     }
 
@@ -111,7 +117,7 @@ def summarise(name, table, rows, missing, settings, command, seconds):
     settings : dict
     command : str
     seconds : float
-        Of this run alone; each row has its own.
+        Of this run alone, by the clock.
 
     Returns
     -------
@@ -132,7 +138,8 @@ def summarise(name, table, rows, missing, settings, command, seconds):
         "seed": settings["seed"],
         "settings": settings,
         "versions": versions(),
-        "seconds": {"this run": seconds, "rows": sum(row["seconds"] for row in rows)},
+        "seconds_of_this_run": round(seconds, DECIMALS),
+        "cpu_seconds": round(sum(row["cpu_seconds"] for row in rows), DECIMALS),
         "rows": rows,
         "comparison": compare_ranks(means, methods),
         "comparison_of_six": {
@@ -147,7 +154,7 @@ def summarise(name, table, rows, missing, settings, command, seconds):
 def _shortened(row):
     """Return a row with rounded figures, and without the settings, which all rows share."""
     row = {key: value for key, value in row.items() if key != "settings"}
-    for key in ("mean", "std", "accuracies", "by_dimension", "mean_angle", "seconds"):
+    for key in ("mean", "std", "accuracies", "by_dimension", "mean_angle", "cpu_seconds"):
         row[key] = _rounded(row[key])
     return row
 
@@ -166,6 +173,17 @@ def versions():
         "python": platform.python_version(),
         **{package: metadata.version(package) for package in PACKAGES},
     }
+
+
+@cache
+def code_digest():
+    """Return a digest of the Python files of the package, to tell rows of other code apart."""
+    folder = Path(cappedlda.__file__).parent
+    digest = sha256()
+    for path in sorted(folder.rglob("*.py")):
+        digest.update(path.relative_to(folder).as_posix().encode())
+        digest.update(path.read_bytes())
+    return digest.hexdigest()[:DIGEST_LENGTH]
 
 
 def _means(rows, methods):
@@ -322,10 +340,22 @@ def _trouble_lines(summary):
             "",
             *lines,
         ]
+    lines += ["", *_cost_lines(summary)]
     if summary["missing"]:
         lines += ["", "## Missing", ""]
         lines += [f"- **{name}**: {reason}" for name, reason in summary["missing"].items()]
     return lines
+
+
+def _cost_lines(summary):
+    costs, codes = Counter(), {}
+    for row in summary["rows"]:
+        costs[row["method"]] += row["cpu_seconds"]
+        codes.setdefault(row["code"], {})[row["method"]] = None
+    cost = ", ".join(f"{method} {seconds:.0f}" for method, seconds in costs.items())
+    lines = [f"Processor time in seconds: {summary['cpu_seconds']:.0f} in all; {cost}.", ""]
+    made = "; ".join(f"`{code}` {', '.join(methods)}" for code, methods in codes.items())
+    return [*lines, f"Digest of the Python files that made the rows: {made}."]
 
 
 def _statuses_by_method(rows):

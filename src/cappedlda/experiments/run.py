@@ -72,9 +72,18 @@ def reproduce(
     complete = True
     for name in tables:
         cases = chosen_cases(TABLES[name], datasets)
-        if cases:
-            run = TableRun(name, data, out, quick, n_jobs or cpu_count(), seed, verbose)
+        if not cases:
+            continue
+        run = TableRun(name, data, out, quick, n_jobs or cpu_count(), seed, verbose)
+        try:
             complete &= run(cases, chosen_methods)
+        except KeyboardInterrupt:
+            print(
+                f"cappedlda reproduce: {name}: interrupted; {out / 'rows'} has the rows that are "
+                f"done, and the same command goes on from there",
+                file=sys.stderr,
+            )
+            raise
     return complete
 
 
@@ -117,6 +126,7 @@ class TableRun:
         wanted = [(case, method) for case in cases for method in methods]
         rows = {pair: report.read_row(self._path(*pair), self.settings) for pair in wanted}
         pending = [pair for pair in wanted if rows[pair] is None]
+        self._tell_of_other_code(rows)
         with Progress(self.name, len(wanted), len(pending), self.verbose) as progress:
             for row in self._run(pending):
                 report.write_json(self._path(row["dataset"], row["method"]), row)
@@ -137,6 +147,17 @@ class TableRun:
         report.write_table(self.out, summary, self.table)
         self._draw(summary)
         return not self.missing and all(row["mean"] is not None for row in found)
+
+    def _tell_of_other_code(self, rows):
+        others = sum(
+            row is not None and row["code"] != report.code_digest() for row in rows.values()
+        )
+        if others:
+            print(
+                f"cappedlda reproduce: {self.name}: {others} rows in {self.out / 'rows'} were made "
+                f"by another state of the code; delete them to run them anew",
+                file=sys.stderr,
+            )
 
     def _path(self, dataset, method):
         return report.row_path(self.out, self.name, dataset, method)
