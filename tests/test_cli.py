@@ -9,7 +9,10 @@ import pytest
 
 import cappedlda
 from cappedlda import _cli
-from cappedlda._cli import demo_data, main, table
+from cappedlda._cli import demo, main
+from cappedlda._cli.arguments import Command
+from cappedlda._cli.demo import demo_data
+from cappedlda._cli.text import table
 
 
 @pytest.fixture
@@ -61,7 +64,7 @@ def test_demo_data(seed):
 
 
 def test_demo_without_matplotlib(picture, capsys, monkeypatch):
-    monkeypatch.setattr(_cli, "find_spec", lambda name: None)
+    monkeypatch.setattr(demo, "find_spec", lambda name: None)
     assert main(["demo", "--out", str(picture)]) == 0
     out = capsys.readouterr().out
     assert "CappedLDA " in out
@@ -113,7 +116,7 @@ def test_interrupt(monkeypatch):
     def interrupted(args):
         raise KeyboardInterrupt
 
-    monkeypatch.setitem(_cli.COMMANDS, "info", _cli.Command(interrupted, ()))
+    monkeypatch.setitem(_cli.COMMANDS, "info", Command(interrupted, ()))
     monkeypatch.setattr(interrupted, "__doc__", "Stop.")
     assert main(["info"]) == 130
 

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from cappedlda._cli import main, table
+from cappedlda._cli import main
+from cappedlda._cli.text import table
 
 README = Path(__file__).parents[1] / "README.md"
 

@@ -1,0 +1,63 @@
+"""`cappedlda info`: what is installed."""
+
+import json
+import platform
+from importlib import metadata
+from pathlib import Path
+
+from cappedlda import __version__
+from cappedlda._cli.arguments import JSON, Command
+
+
+def info(args):
+    """Tell what is installed, for reports of problems."""
+    facts = collect_info()
+    if args.json:
+        print(json.dumps(facts, indent=2))
+        return 0
+    blas = facts.pop("blas")
+    for name, value in facts.items():
+        print(f"{name:<14} {'not installed' if value is None else value}")
+    for library in blas:
+        print(
+            f"{'blas':<14} {library['name']} {library['version']}, "
+            f"{library['threads']} threads, {library['file']}"
+        )
+    return 0
+
+
+def collect_info():
+    """Return versions, usable cores, and the BLAS libraries that are loaded."""
+    import scipy.linalg  # noqa: F401  (loads its BLAS)
+    from joblib import cpu_count
+    from threadpoolctl import threadpool_info
+
+    names = ("numpy", "scipy", "scikit-learn", "threadpoolctl", "matplotlib", "cython")
+    return {
+        "cappedlda": __version__,
+        "python": platform.python_version(),
+        "platform": platform.platform(),
+        **{name: installed_version(name) for name in names},
+        "usable cores": cpu_count(),
+        "blas": [
+            {
+                "name": library["internal_api"],
+                "version": library["version"],
+                "threads": library["num_threads"],
+                "file": Path(library["filepath"]).name,
+            }
+            for library in threadpool_info()
+            if library["user_api"] == "blas"
+        ],
+    }
+
+
+def installed_version(package):
+    """Return the version of an installed package, or None."""
+    try:
+        return metadata.version(package)
+    except metadata.PackageNotFoundError:
+        return None
+
+
+COMMAND = Command(info, (JSON,))

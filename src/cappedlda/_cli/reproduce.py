@@ -1,0 +1,106 @@
+"""`cappedlda reproduce`: the experiments of the paper."""
+
+import argparse
+import sys
+from pathlib import Path
+
+from cappedlda._cli.arguments import Command, argument, natural, positive
+
+
+def reproduce(args):
+    """Run the experiments of the paper and write their tables."""
+    from cappedlda.experiments import TABLES, run
+
+    tables = list(TABLES) if args.table == "all" else [args.table]
+    tables = [name for name in tables if run.chosen_cases(TABLES[name], args.datasets)]
+    if not tables:
+        known = ", ".join(run.known_cases(TABLES[args.table]))
+        print(f"cappedlda reproduce: {args.table} has only {known}", file=sys.stderr)
+        return 2
+    complete = run.reproduce(
+        tables,
+        data=args.data,
+        out=args.out,
+        quick=args.quick,
+        n_jobs=args.n_jobs,
+        datasets=args.datasets,
+        methods=args.methods,
+        seed=args.seed,
+    )
+    print(f"Tables: {', '.join(str(Path(args.out) / f'{name}.md') for name in tables)}")
+    return 0 if complete else 1
+
+
+def one_of(kind, known_names):
+    """Return a parser of names that lists the known ones when it meets another.
+
+    `known_names` is a function, so that what it needs is imported only when it is called.
+    """
+
+    def parse(text):
+        from cappedlda.experiments.run import check_names
+
+        try:
+            check_names(kind, [text], known_names())
+        except ValueError as error:
+            raise argparse.ArgumentTypeError(str(error)) from None
+        return text
+
+    return parse
+
+
+def table_names():
+    """Return what `reproduce` can make."""
+    from cappedlda.experiments import TABLES
+
+    return [*TABLES, "all"]
+
+
+def case_names():
+    """Return the data sets of all tables."""
+    from cappedlda.experiments import tables
+
+    return tables.case_names()
+
+
+def method_names():
+    """Return the methods of the tables."""
+    from cappedlda.experiments import METHODS
+
+    return METHODS
+
+
+COMMAND = Command(
+    reproduce,
+    (
+        argument(
+            "table",
+            type=one_of("table", table_names),
+            help="artificial, uci, uci-noise, coil100, usps or all",
+        ),
+        argument(
+            "--data",
+            metavar="DIR",
+            help="folder of .npz files (default: the environment variable CAPPEDLDA_DATA, "
+            "else what can be made or fetched from OpenML)",
+        ),
+        argument("--out", metavar="DIR", default="results", help="results (default: %(default)s)"),
+        argument("--quick", action="store_true", help="few folds and rows, thin grids"),
+        argument("--n-jobs", type=positive, metavar="K", help="processes (default: all cores)"),
+        argument(
+            "--datasets",
+            nargs="+",
+            metavar="NAME",
+            type=one_of("data set", case_names),
+            help="only these data sets",
+        ),
+        argument(
+            "--methods",
+            nargs="+",
+            metavar="NAME",
+            type=one_of("method", method_names),
+            help="only these methods",
+        ),
+        argument("--seed", type=natural, default=0, help="of folds, draws and noise"),
+    ),
+)
