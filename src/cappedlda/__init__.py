@@ -4,16 +4,17 @@ The layers, from the top; each uses only those below it:
 
 - periphery: `plotting`, `noise`, `datasets`, `_cli`
 - estimators: `capped` (`CappedLDA`), `cv` (`CappedLDACV`, on `_folds`), `compared`, on the
-  common `_base`
+  common `_base`; `_model_file` keeps what they found
 - start and end: `_fit` (from rows to a solution), `_start` (a first look at a sample), `_span`
 - solver: `_solver` and `_paper` (the iterations), `_epsilon`, `_linalg`; small matrices only
 - data: `_passes` (one pass gives one additive record), `_threads`
 - kernels: `_core` (compiled)
 """
 
+from cappedlda._model_file import load_model, save_model
 from cappedlda._norms import capped_norm
 from cappedlda._version import __version__
 from cappedlda.capped import CappedLDA
 from cappedlda.cv import CappedLDACV
 
-__all__ = ["CappedLDA", "CappedLDACV", "__version__", "capped_norm"]
+__all__ = ["CappedLDA", "CappedLDACV", "__version__", "capped_norm", "load_model", "save_model"]

@@ -1,0 +1,296 @@
+"""Model files: what is written comes back, old files stay readable, others are refused."""
+
+import json
+import pickle
+import zipfile
+from pathlib import Path
+
+import numpy as np
+import pytest
+from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
+from sklearn.exceptions import NotFittedError
+from sklearn.model_selection import KFold
+
+import cappedlda
+from cappedlda import CappedLDA, CappedLDACV, load_model, save_model
+from cappedlda._model_file import FORMAT_VERSION, read_model, write_model
+
+# Written by `save_model(example_model(), OLD[1])` of cappedlda 0.1.0, and never again: it stands
+# for the files that users have.
+OLD = {1: Path(__file__).parent / "model_format_1.npz"}
+# What they said when they were written.
+TRANSFORMED = {1: [10.21091563255727, -12.525746746022422]}
+OUTLYING = {1: [75.98310335122518, 0.3299739095955982]}
+
+
+def example_rows():
+    """Two classes on a curve, with one row far off; no random numbers."""
+    t = np.linspace(0.0, 6.0, 40)
+    y = np.where(np.arange(40) % 2, "böse", "gut")
+    X = np.column_stack([np.sin(t), np.cos(3.0 * t), t * t / 36.0]) + 3.0 * (y == "gut")[:, None]
+    X[7] = [50.0, -50.0, 50.0]
+    return X, y
+
+
+def example_model():
+    import pandas as pd
+
+    X, y = example_rows()
+    return CappedLDA(epsilon=4.0).fit(pd.DataFrame(X, columns=["sin", "cos", "square"]), y)
+
+
+def answers(model, X, y):
+    return {
+        "transform": model.transform(X),
+        "predict": model.predict(X),
+        "predict_proba": model.predict_proba(X),
+        "outlyingness": model.outlyingness(X, y),
+        "unlabelled": model.outlyingness(X),
+    }
+
+
+def assert_same_answers(model, other, X, y):
+    expected = answers(other, X, y)
+    for name, value in answers(model, X, y).items():
+        np.testing.assert_array_equal(value, expected[name], err_msg=name)
+
+
+@pytest.mark.parametrize(
+    "labels",
+    [
+        np.array([3, 7, 9]),
+        np.array(["a", "ß", "much longer"]),
+        np.array(["a", "ß", "much longer"], dtype=object),
+        np.array([0.5, 1.5, 2.5]) * 2.0,
+    ],
+    ids=["int", "str", "object", "float"],
+)
+@pytest.mark.parametrize(
+    "model",
+    [
+        CappedLDA(),
+        CappedLDA(n_components=3, q=2.0),
+        CappedLDA(epsilon=np.inf),
+        CappedLDA(start="lda", priors=np.array([0.2, 0.3, 0.5])),
+        CappedLDACV(n_components="all", multipliers=(1.0, np.inf), cv=3),
+    ],
+    ids=["default", "extra", "no cap", "array", "cv"],
+)
+def test_what_is_saved_comes_back(model, labels, dirty, tmp_path):
+    X, codes, _ = dirty
+    y = labels[codes]
+    model.fit(X, y)
+    save_model(model, tmp_path / "model.npz")
+    loaded = load_model(tmp_path / "model.npz")
+    assert type(loaded) is type(model)
+    assert_same_answers(loaded, model, X, y)
+    lost = {"weights_", "distances_", "outliers_"}
+    assert set(vars(loaded)) == set(vars(model)) - lost
+    for name, value in vars(model).items():
+        if name not in lost | {"_gate", "cv_results_"}:
+            np.testing.assert_array_equal(getattr(loaded, name), value, err_msg=name)
+    if hasattr(model, "cv_results_"):
+        assert loaded.cv_results_.keys() == model.cv_results_.keys()
+        for name, value in model.cv_results_.items():
+            np.testing.assert_array_equal(loaded.cv_results_[name], value)
+
+
+def test_two_classes_and_names(tmp_path):
+    pd = pytest.importorskip("pandas")
+    X, y = example_rows()
+    save_model(example_model(), tmp_path / "model.npz")
+    loaded = load_model(tmp_path / "model.npz")
+    assert loaded.feature_names_in_.tolist() == ["sin", "cos", "square"]
+    assert loaded.feature_names_in_.dtype == object
+    frame = pd.DataFrame(X, columns=loaded.feature_names_in_)
+    assert_same_answers(loaded, example_model(), frame, y)
+    with pytest.raises(ValueError, match="feature names"):
+        loaded.predict(frame.rename(columns={"sin": "tan"}))
+
+
+def test_a_loaded_model_can_be_saved_again(dirty, tmp_path):
+    X, y, _ = dirty
+    save_model(CappedLDA().fit(X, y), tmp_path / "first.npz")
+    save_model(load_model(tmp_path / "first.npz"), tmp_path / "second.npz")
+    first, second = (np.load(tmp_path / f"{name}.npz") for name in ("first", "second"))
+    assert first.files == second.files
+    for name in first.files:
+        np.testing.assert_array_equal(first[name], second[name])
+    first.close()
+    second.close()
+
+
+def test_notes(dirty, tmp_path):
+    X, y, _ = dirty
+    write_model(tmp_path / "model.npz", CappedLDA().fit(X, y), {"target": "kind"})
+    assert read_model(tmp_path / "model.npz")[1] == {"target": "kind"}
+
+
+def test_there_is_a_file_of_every_version():
+    assert set(OLD) == set(range(1, FORMAT_VERSION + 1))
+
+
+@pytest.mark.parametrize("version", OLD)
+def test_old_files_stay_readable(version):
+    model = load_model(OLD[version])
+    with np.load(OLD[version]) as archive:
+        assert json.loads(str(archive["header"]))["format_version"] == version
+    assert model.get_params() == CappedLDA(epsilon=4.0).get_params()
+    assert model.feature_names_in_.tolist() == ["sin", "cos", "square"]
+    assert model.classes_.tolist() == ["böse", "gut"]
+    assert (model.status_, model.epsilon_) == ("converged", 4.0)
+    del model.feature_names_in_
+    X, y = example_rows()
+    assert (model.predict(X) == y).sum() == 39
+    assert np.flatnonzero(model.outlyingness(X, y) > 1.0).tolist() == [7]
+    # The arithmetic is a product of three numbers.
+    np.testing.assert_allclose(model.transform(X[:2])[:, 0], TRANSFORMED[version], rtol=1e-12)
+    np.testing.assert_allclose(model.outlyingness(X[7:9]), OUTLYING[version], rtol=1e-12)
+
+
+@pytest.fixture
+def saved(dirty, tmp_path):
+    X, y, _ = dirty
+    path = tmp_path / "model.npz"
+    save_model(CappedLDA().fit(X, y), path)
+    return path
+
+
+def rewrite(path, header=None, drop=(), **arrays):
+    """Change some entries of a model file."""
+    with np.load(path) as archive:
+        content = dict(archive)
+    if header is not None:
+        content["header"] = np.array(json.dumps(json.loads(str(content["header"])) | header))
+    content |= arrays
+    np.savez(path, **{name: value for name, value in content.items() if name not in drop})
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"header": {"kind": "soup"}}, "is not a model of cappedlda"),
+        ({"header": {"format_version": FORMAT_VERSION + 1}}, "Update cappedlda"),
+        ({"header": {"format_version": "x"}}, "damaged: its format version is 'x'"),
+        ({"header": {"results": None}}, "damaged: results is missing"),
+        ({"header": {"results": {}}}, "damaged: epsilon_ is missing"),
+        ({"header": {"estimator": "Soup"}}, "estimator, 'Soup', is unknown"),
+        ({"header": {"parameters": {"soup": 1}}}, "parameters are unknown"),
+        ({"header": {"estimator": "CappedLDACV"}}, "n_splits_ is missing"),
+        ({"drop": ["header"]}, "is not a model of cappedlda"),
+        ({"drop": ["means_"]}, "damaged: means_ is missing"),
+        ({"drop": ["gate_scale"]}, "damaged: gate_scale is missing"),
+        ({"means_": np.zeros((3, 5))}, r"xbar_ has the shape \(6,\)"),
+        ({"coef_": np.zeros((1, 6)), "intercept_": np.zeros(1)}, "coef_ does not fit"),
+        ({"xbar_": np.full(6, np.nan)}, "xbar_ has values that are not numbers"),
+        ({"xbar_": np.array(["x"] * 6)}, "xbar_ has the type <U1"),
+        ({"priors_": np.ones((3, 1))}, "priors_ has the shape"),
+        ({"classes_": np.array([0, 1, 2], dtype=object)}, "is not a model of cappedlda"),
+    ],
+)
+def test_other_content_is_refused(change, message, saved):
+    rewrite(saved, **change)
+    with pytest.raises(ValueError, match=message) as caught:
+        load_model(saved)
+    assert str(saved) in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"",
+        b"sin,cos\n1,2\n",
+        pickle.dumps({"a": 1}),
+        b"\x93NUMPY nonsense",
+        b"PK",
+        b"PK\x03\x04 bits",
+    ],
+    ids=["empty", "csv", "pickle", "npy", "short", "zip"],
+)
+def test_other_files_are_refused(content, tmp_path):
+    path = tmp_path / "model.npz"
+    path.write_bytes(content)
+    with pytest.raises(ValueError, match=r"is not a model of cappedlda|is damaged"):
+        load_model(path)
+
+
+def test_npy_and_foreign_zip_are_refused(tmp_path):
+    np.save(tmp_path / "array.npy", np.zeros(3))
+    with zipfile.ZipFile(tmp_path / "zip.npz", "w") as archive:
+        archive.writestr("readme.txt", "nothing")
+    for name in ("array.npy", "zip.npz"):
+        with pytest.raises(ValueError, match="is not a model of cappedlda"):
+            load_model(tmp_path / name)
+
+
+@pytest.mark.parametrize("share", [0.2, 0.6, 0.99])
+def test_truncated_file_is_refused(share, saved):
+    content = saved.read_bytes()
+    saved.write_bytes(content[: int(share * len(content))])
+    with pytest.raises(ValueError, match=r"model\.npz is damaged"):
+        load_model(saved)
+
+
+def test_flipped_bits_are_found_or_harmless(saved, dirty, rng):
+    X, y, _ = dirty
+    model = load_model(saved)
+    content = bytearray(saved.read_bytes())
+    found = 0
+    for place in rng.integers(len(content), size=100):
+        content[place] ^= 0x10
+        saved.write_bytes(content)
+        try:
+            loaded = load_model(saved)
+        except ValueError:
+            found += 1
+        else:  # a bit of the date or the like
+            assert_same_answers(loaded, model, X, y)
+        content[place] ^= 0x10
+    assert found > 50
+
+
+def test_missing_file(tmp_path):
+    with pytest.raises(FileNotFoundError):
+        load_model(tmp_path / "none.npz")
+
+
+@pytest.mark.parametrize(
+    ("model", "error", "message"),
+    [
+        (CappedLDA(random_state=np.random.RandomState(0)), ValueError, "random_state=RandomState"),
+        (CappedLDACV(multipliers=(1.0,), qs=(1.0,), cv=KFold(2)), ValueError, "cv=KFold"),
+        (LinearDiscriminantAnalysis(), TypeError, "model is a LinearDiscriminantAnalysis"),
+    ],
+)
+def test_what_cannot_be_saved_is_refused(model, error, message, dirty, tmp_path):
+    X, y, _ = dirty
+    model.fit(X, y)
+    with pytest.raises(error, match=message):
+        save_model(model, tmp_path / "model.npz")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_unfitted_is_refused(tmp_path):
+    with pytest.raises(NotFittedError):
+        save_model(CappedLDA(), tmp_path / "model.npz")
+
+
+def test_a_failed_save_leaves_the_old_file(saved, dirty, monkeypatch):
+    X, y, _ = dirty
+    before = saved.read_bytes()
+
+    def full_disk(*args, **kwargs):
+        raise OSError("No space left on device")
+
+    monkeypatch.setattr(np, "savez_compressed", full_disk)
+    with pytest.raises(OSError, match="No space"):
+        save_model(CappedLDA(q=2.0).fit(X, y), saved)
+    assert saved.read_bytes() == before
+    assert list(saved.parent.iterdir()) == [saved]
+
+
+def test_the_file_tells_its_version(saved):
+    with np.load(saved, allow_pickle=False) as archive:
+        header = json.loads(str(archive["header"]))
+    assert header["cappedlda"] == cappedlda.__version__
+    assert header["format_version"] == FORMAT_VERSION
