@@ -314,9 +314,11 @@ def test_the_sample_is_stratified(rng, monkeypatch):
     monkeypatch.setattr(_start, "SAMPLE_ROWS", 1000)
     codes = rng.permutation(np.repeat([0, 1, 2], [9000, 2980, 20])).astype(np.int32)
     seed = np.random.RandomState(0)
-    rows = _start.stratified_sample(rows_of(np.zeros((12000, 1)), codes), seed)
-    assert np.all(np.diff(rows) > 0)
-    np.testing.assert_array_equal(np.bincount(codes[rows]), [750, 248, 20])
+    X = np.arange(12000.0)[:, None]
+    sample = _start.stratified_sample(rows_of(X, codes), seed)
+    assert np.all(np.diff(sample.X[:, 0]) > 0)
+    np.testing.assert_array_equal(sample.codes, codes[sample.X[:, 0].astype(int)])
+    np.testing.assert_array_equal(np.bincount(sample.codes), [750, 248, 20])
     few = rows_of(np.zeros((3999, 1)), np.arange(3999, dtype=np.int32) % 3)
     assert _start.stratified_sample(few, seed) is None
 

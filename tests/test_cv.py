@@ -134,7 +134,7 @@ def test_the_warm_path_ends_where_single_fits_end(rng, kind):
     warm = fit_path(rows, rules, **path_settings(rows))
     for rule, solution in zip(rules, warm, strict=True):
         cold = fit_majorized(rows, rule, **path_settings(rows))
-        np.testing.assert_array_equal(solution.outliers, cold.outliers, str(rule))
+        np.testing.assert_array_equal(solution.samples.outliers, cold.samples.outliers, str(rule))
         # Without a cap nothing is polished, and a norm with q < 2 depends on the gauge, which
         # the solver settles to SMALL_DRIFT only.
         unpolished = rule.epsilon == np.inf and rule.q < 2.0
@@ -150,7 +150,7 @@ def test_on_real_data_the_warm_path_flags_nearly_the_same_rows(rng, load):
     for rule, solution in zip(rules, fit_path(rows, rules, **path_settings(rows)), strict=True):
         cold = fit_majorized(rows, rule, **path_settings(rows))
         allowed = 0.0 if rule.multiplier >= 1.0 else 0.03
-        assert np.mean(solution.outliers != cold.outliers) <= allowed, rule
+        assert np.mean(solution.samples.outliers != cold.samples.outliers) <= allowed, rule
 
 
 def spoil_some(rng, X, share=0.15):

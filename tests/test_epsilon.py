@@ -11,9 +11,9 @@ from cappedlda._epsilon import (
     REACH,
     bin_positions,
     grown_caps,
-    histograms_of,
     settled_caps,
 )
+from cappedlda._passes import histograms_of
 
 ONE_BIN = 1 / 32
 

@@ -21,9 +21,7 @@ def problem(rng):
 def published(X, y, W, epsilon, scale="s2", tol=1e-12):
     rows = rows_of(X, y)
     method = PaperIteration(rows.class_means(), rows.class_weights, W, epsilon, tol, scale=scale)
-    distances = np.empty(len(X))
-    rows.run(method.query(scatter=False), distances)
-    method.begin(distances)
+    method.begin(rows)
     return rows, method
 
 

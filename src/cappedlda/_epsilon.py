@@ -30,14 +30,6 @@ def bin_positions():
 _POSITIONS = bin_positions()
 
 
-def histograms_of(distances, codes, n_classes, sample_weight=None):
-    """Return the histograms of distances of shape (N,), one per class."""
-    histograms = np.zeros((n_classes, kernels.HISTOGRAM_BINS))
-    weights = np.empty(0) if sample_weight is None else sample_weight
-    kernels.add_to_histograms(distances, codes, weights, histograms)
-    return histograms
-
-
 def quantiles(histograms, levels, caps=None):
     """Return quantiles of the distances in each class, and of all classes together.
 

@@ -6,16 +6,9 @@ from typing import NamedTuple
 import numpy as np
 
 from cappedlda import _linalg
-from cappedlda._core import kernels
-from cappedlda._epsilon import (
-    GATE_REACH,
-    Fences,
-    histograms_of,
-    nearer_half,
-    settled_caps,
-)
+from cappedlda._epsilon import GATE_REACH, Fences, nearer_half, settled_caps
 from cappedlda._paper import RIDGE, RIDGE_FLOAT32, PaperIteration
-from cappedlda._passes import ArrayRows, Query
+from cappedlda._passes import ArrayRows, Gate, PerSample, Query, Rows
 from cappedlda._solver import (
     Frame,
     Majorizer,
@@ -40,8 +33,6 @@ POLISH_TOLERANCE = 30.0
 # It is repeated, so often at most, while more than this share of the rows changes sides.
 MAX_POLISH = 5
 POLISHED = 0.005
-# A class that would keep less than this share of its weight is kept whole.
-MIN_KEPT = 0.1
 
 
 @dataclass
@@ -63,8 +54,10 @@ class Solution:
     centres : ndarray of shape (c, n)
     priors : ndarray of shape (c,)
     epsilon : float
-    distances, weights : ndarray of shape (N,)
-    outliers : ndarray of shape (N,), bool
+    samples : PerSample or None
+        None if they are not kept.
+    kept_weight : float
+        Weight of the rows within the caps.
     caps : ndarray of shape (c,)
         The cap of each class.
     kept_whole : ndarray of shape (c,), bool
@@ -81,13 +74,12 @@ class Solution:
     centres: np.ndarray
     priors: np.ndarray
     epsilon: float
-    distances: np.ndarray
-    weights: np.ndarray
-    outliers: np.ndarray
+    samples: PerSample | None
+    kept_weight: float
     caps: np.ndarray
     kept_whole: np.ndarray
     trace: Trace
-    gate: "Gate | None" = None
+    gate: Gate | None = None
 
 
 def fit_majorized(rows, rule, *, priors, start, random_state, **ending):
@@ -125,11 +117,11 @@ class Start:
 
     Attributes
     ----------
-    rows : ArrayRows
+    rows : Rows
         Rows that count, in coordinates if there is a span.
     sample : ArrayRows
         The part of them to fit first, or all.
-    all_rows : ArrayRows
+    all_rows : Rows
         Also those that the gate leaves out.
     point : Point
     gate : Gate or None
@@ -137,11 +129,11 @@ class Start:
     span : Span or None
     """
 
-    rows: ArrayRows
+    rows: Rows
     sample: ArrayRows
-    all_rows: ArrayRows
+    all_rows: Rows
     point: "Point"
-    gate: "Gate | None"
+    gate: Gate | None
     span: Span | None
 
 
@@ -164,16 +156,16 @@ class Point(NamedTuple):
 def find_start(rows, rule, priors, start, random_state):
     """Return where to start from; outliers cannot spoil it if `start` is "robust"."""
     n_rows, n_features = rows.shape
-    chosen = None if n_rows < n_features else stratified_sample(rows, random_state)
-    sample = rows if chosen is None else rows.take(chosen)
+    sample = None if n_rows < n_features else stratified_sample(rows, random_state)
+    if sample is None:
+        rows = sample = rows.load()
     means = None if rule.renew_centres else rows.class_means()
     robust = rule.epsilon != np.inf and isinstance(start, str) and start == "robust"
     look = (robust_look if robust else plain_look)(sample)
     gate, all_rows = None, rows
     if robust:
-        gate = Gate.around(rows, look)
-        rows = rows if gate.kept.all() else rows.reweighted(gate.kept)
-        sample = rows if chosen is None else rows.take(chosen)
+        gate, rows = rows.gated(look.centres, look.scale, gate_caps)
+        sample = rows if sample is all_rows else sample.behind(gate)
     span = None
     if n_rows < n_features:
         span = Span(rows.X, look)
@@ -210,8 +202,7 @@ def finish(start, begin, rule, *, polish, n_components, tol, max_iter, report=No
     if rule.epsilon == np.inf:
         rows, gate = start.all_rows, None
     frame = with_caps_of(rule, begin.frame)
-    min_kept = MIN_KEPT * rows.class_weights
-    method = Majorizer(frame, begin.W, min_kept, rule, tol, begin.other_rows)
+    method = Majorizer(frame, begin.W, rule, tol, begin.other_rows)
     trace = iterate(rows, method, max_iter, report)
     end = Point(method.frame, method.W)
     if polish:
@@ -220,7 +211,7 @@ def finish(start, begin, rule, *, polish, n_components, tol, max_iter, report=No
         solution = last_look(rows, method, trace, n_components, rule.q)
     if start.span is not None:
         solution = start.span.lift_solution(solution, n_components)
-    return solution if gate is None else gate.close(solution), end
+    return replace(solution, gate=gate), end
 
 
 def decided(rule, start, polish, tol):
@@ -242,48 +233,9 @@ def with_caps_of(rule, frame):
     return frame.with_cap(np.inf, frame.floor) if rule.epsilon == np.inf else frame
 
 
-@dataclass
-class Gate:
-    """A fence on the size of whole rows, in robust units of the features.
-
-    A row that is far outside in any direction is out for good: in directions that do
-    not separate the classes the cap would not see it, but the scatter would.
-
-    Attributes
-    ----------
-    centres : ndarray of shape (c, n)
-    scale : ndarray of shape (n,)
-    caps : ndarray of shape (c,)
-    kept : ndarray of shape (N,), bool, or None
-        Training rows inside.
-    """
-
-    centres: np.ndarray
-    scale: np.ndarray
-    caps: np.ndarray
-    kept: np.ndarray | None
-
-    @classmethod
-    def around(cls, rows, look):
-        """Set the fence by all rows."""
-        norms = rows.scaled_norms(look.centres, look.scale)
-        histograms = histograms_of(norms, rows.codes, rows.n_classes, rows.sample_weight)
-        caps = settled_caps(histograms, GATE_REACH).caps
-        return cls(look.centres, look.scale, caps, norms <= caps[rows.codes])
-
-    def ratio(self, X, codes):
-        """Return the size of rows over that of the fence of their class."""
-        norms = ArrayRows(X, codes, len(self.caps)).scaled_norms(self.centres, self.scale)
-        return norms / self.caps[codes]
-
-    def close(self, solution):
-        """Mark the rows outside as outliers."""
-        return replace(
-            solution,
-            gate=self,
-            outliers=solution.outliers | ~self.kept,
-            weights=np.where(self.kept, solution.weights, 0.0),
-        )
+def gate_caps(histograms):
+    """Return the caps of the gate for histograms of scaled norms."""
+    return settled_caps(histograms, GATE_REACH).caps
 
 
 def grown_start(rows, frame, W, rule):
@@ -310,21 +262,20 @@ def polished_look(rows, method, trace, n_components, q):
     Once is enough unless these directions keep other rows than those they came from.
     """
     method.rule = replace(method.rule, q=2.0, renew_shape=True)
-    weight = np.ones(rows.shape[0]) if rows.sample_weight is None else rows.sample_weight
     for _ in range(MAX_POLISH):
         record = rows.run(method.query())
         trace.n_passes += 1
         method.polish(record)
         solution = last_look(rows, method, trace, n_components, q)
-        change = record.kept[:, 1].sum() - weight[~solution.outliers].sum()
-        if abs(change) <= POLISHED * weight.sum():
+        change = record.kept[:, 1].sum() - solution.kept_weight
+        if abs(change) <= POLISHED * record.weight:
             break
     return solution
 
 
 def majorize(rows, frame, W, rule, tol, max_iter):
     """Run the majorizer; return its frame and projection."""
-    method = Majorizer(frame, W, MIN_KEPT * rows.class_weights, rule, tol)
+    method = Majorizer(frame, W, rule, tol)
     iterate(rows, method, max_iter)
     return method.frame, method.W
 
@@ -357,34 +308,27 @@ def fit_as_published(rows, *, epsilon, start, n_components, tol, max_iter, repor
     """Fit by Algorithm 1 of the paper (`solver="paper"`)."""
     n = rows.shape[1]
     W = start if not isinstance(start, str) else np.eye(n, n_components)
-    ridge = RIDGE if rows.X.dtype == np.float64 else RIDGE_FLOAT32
+    ridge = RIDGE if rows.dtype == np.float64 else RIDGE_FLOAT32
     method = PaperIteration(rows.class_means(), rows.class_weights, W, epsilon, tol, ridge)
-    distances = np.empty(rows.shape[0])
-    rows.run(method.query(scatter=False), distances)
-    method.begin(distances, rows.sample_weight)
+    method.begin(rows)
     trace = iterate(rows, method, max_iter, report)
-    trace.n_passes += 1
+    trace.n_passes += 2
     return last_look(rows, method, trace, n_components, q=1.0)
 
 
 def last_look(rows, method, trace, n_components, q):
     """Measure all rows with the final projection and put its columns in order."""
-    distances = np.empty(rows.shape[0])
-    record = rows.run(method.query(scatter=False), distances)
+    record, look = rows.look(method.query(scatter=False))
     method.finish(record)
     trace.n_passes += 1
     trace.objective_path = method.objective_path
     frame, query = method.frame, method.query(scatter=False)
-    caps = frame.caps[rows.codes]
-    outliers = ~(distances <= caps)
-    n_kept = record.kept[:, 0].sum()
-    if abs(n_kept - np.sum(~outliers)) > POLISHED * len(outliers):
+    kept_weight = look.kept_weight(frame.caps)
+    if abs(record.kept[:, 1].sum() - kept_weight) > POLISHED * record.weight:
         record = rows.run(query)  # the last cap keeps other rows: measure these
         trace.n_passes += 1
     covariance = method.covariance(record, unbiased=True)
     V, strengths = method.order(covariance, method.W.T @ frame.B)
-    weights = np.empty_like(distances)
-    kernels.capped_weights(distances, caps, weights, q, query.floor)
     return Solution(
         W=_linalg.fix_signs(query.W @ V),
         covariance=V.T @ covariance @ V,
@@ -394,9 +338,8 @@ def last_look(rows, method, trace, n_components, q):
         centres=frame.centres,
         priors=frame.priors,
         epsilon=frame.epsilon,
-        distances=distances,
-        weights=weights,
-        outliers=outliers,
+        samples=look.per_sample(frame.caps, q, query.floor),
+        kept_weight=kept_weight,
         caps=frame.caps,
         kept_whole=frame.kept_whole,
         trace=trace,

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 
 from cappedlda import _linalg
-from cappedlda._epsilon import fence, histograms_of, quantiles
+from cappedlda._epsilon import fence, quantiles
 from cappedlda._passes import Query
 from cappedlda._solver import Frame, Iteration, kept_covariance
 
@@ -59,14 +59,15 @@ class PaperIteration(Iteration):
         self._H_b = np.sqrt(total) * self.frame.B
         self.frame = self.frame.with_cap(np.inf, 0.0)
 
-    def begin(self, distances, sample_weight=None):
-        """Set the floor, and an automatic cap, from the distances of the start, shape (N,)."""
-        unit = np.average(distances, weights=sample_weight)
+    def begin(self, rows):
+        """Set the floor, and an automatic cap, by the distances of the start, in two passes."""
+        query = replace(self.query(scatter=False), floor=0.0)
+        record = rows.run(query)
+        unit = record.objective / record.weight
         if not unit > 0.0:
             self.frame = self.frame.with_cap(np.inf, FLOOR)
             return
-        codes = np.zeros(len(distances), np.int32)
-        histograms = histograms_of(distances / unit, codes, 1, sample_weight)
+        histograms = rows.run(replace(query, W=self.W / unit)).histograms
         q1, q2 = unit * quantiles(histograms, (0.25, 0.5))[0][-1]
         epsilon = fence(q1, q2) if self._epsilon == "auto" else self._epsilon
         self.frame = self.frame.with_cap(epsilon, FLOOR * q2)

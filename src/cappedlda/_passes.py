@@ -1,10 +1,13 @@
 """The data side: runs one pass over the rows and returns one additive record.
 
 This is the only place that knows how the rows are stored and how many threads
-work on them. The solver asks with a `Query` and sees nothing but a `Record`.
+work on them. The solver asks with a `Query` and sees nothing but a `Record`. `Rows` is
+what it holds; there is one subclass for each kind of input, here that of arrays.
 """
 
-from dataclasses import dataclass, fields
+import copy
+from dataclasses import dataclass, fields, replace
+from typing import NamedTuple
 
 import numpy as np
 
@@ -177,7 +180,229 @@ def run_block(X, codes, sample_weight, query, distances=None):
 _NOTHING = np.empty(0)
 
 
-class ArrayRows:
+@dataclass(frozen=True)
+class Gate:
+    """A fence on the size of whole rows, in robust units of the features.
+
+    A row that is far outside in any direction is out for good: in directions that do
+    not separate the classes the cap would not see it, but the scatter would.
+
+    Attributes
+    ----------
+    centres : ndarray of shape (c, n)
+    scale : ndarray of shape (n,)
+    caps : ndarray of shape (c,)
+    """
+
+    centres: np.ndarray
+    scale: np.ndarray
+    caps: np.ndarray
+
+    def ratio(self, X, codes):
+        """Return the size of rows over that of the fence of their class."""
+        rows = ArrayRows(X, codes, len(self.caps))
+        return rows.norms(self.centres, self.scale)[0] / self.caps[codes]
+
+    def weights(self, X, codes, sample_weight):
+        """Return the weights of a C-ordered block of rows, 0 outside."""
+        inside = scaled_norms(X, codes, self.centres, self.scale) <= self.caps[codes]
+        return inside * (1.0 if sample_weight is None else sample_weight)
+
+
+def scaled_norms(X, codes, centres, scale, norms=None):
+    """Return the root mean square of (x - centre) / scale of each row of a C-ordered block."""
+    norms = np.empty(len(X)) if norms is None else norms
+    kernels.scaled_norms(
+        X, codes, np.ascontiguousarray(centres, X.dtype), (1.0 / scale).astype(X.dtype), norms
+    )
+    return norms
+
+
+@dataclass(frozen=True)
+class PassJob:
+    """Makes the record of a block of rows; those outside the gate have no weight."""
+
+    query: Query
+    gate: Gate | None = None
+
+    def __call__(self, X, codes, sample_weight, distances=None):
+        """Return the record; `distances` are filled if given."""
+        if self.gate is not None:
+            sample_weight = self.gate.weights(X, codes, sample_weight)
+        return run_block(X, codes, sample_weight, self.query, distances)
+
+
+@dataclass(frozen=True)
+class NormsJob:
+    """Makes the histograms of the scaled norms of a block of rows."""
+
+    centres: np.ndarray
+    scale: np.ndarray
+
+    def __call__(self, X, codes, sample_weight, norms=None):
+        """Return histograms of shape (c, HISTOGRAM_BINS); `norms` are filled if given."""
+        norms = scaled_norms(X, codes, self.centres, self.scale, norms)
+        return histograms_of(norms, codes, len(self.centres), sample_weight)
+
+
+def histograms_of(distances, codes, n_classes, sample_weight=None):
+    """Return the histograms of distances of shape (N,), one per class."""
+    histograms = np.zeros((n_classes, kernels.HISTOGRAM_BINS))
+    weights = _NOTHING if sample_weight is None else sample_weight
+    kernels.add_to_histograms(distances, codes, weights, histograms)
+    return histograms
+
+
+class PerSample(NamedTuple):
+    """What is found about each training row; arrays of shape (N,)."""
+
+    distances: np.ndarray
+    weights: np.ndarray
+    outliers: np.ndarray
+
+
+class Rows:
+    """Rows of labelled data, whatever holds them: all that a fit knows of them.
+
+    A subclass has the attributes, and `reduce`, `pick` and `load`. All else follows from
+    `reduce`, so that nothing of the size of N has to be kept anywhere; a subclass that
+    can keep it, as `ArrayRows`, may do better.
+
+    Attributes
+    ----------
+    shape : tuple
+        (N, n).
+    dtype : dtype
+        float32 or float64.
+    n_classes : int
+    class_weights : ndarray of shape (c,)
+        Weight of each class.
+    class_counts : ndarray of shape (c,), int
+        Rows of each class that have a weight above 0.
+    gate : Gate or None
+        Rows outside count for nothing. `class_weights` and `class_counts` know no gate.
+    """
+
+    gate = None
+
+    def reduce(self, job):
+        """Return the sum of `job(X, codes, sample_weight)` over C-ordered blocks of all rows.
+
+        Jobs can be pickled, and their results have `+=`.
+        """
+        raise NotImplementedError
+
+    def pick(self, ranks):
+        """Return some rows in memory, in their order: an `ArrayRows`.
+
+        Parameters
+        ----------
+        ranks : list of ndarray of int
+            For each class, which of its rows that have a weight above 0, from 0.
+        """
+        raise NotImplementedError
+
+    def load(self):
+        """Return all rows in memory, an `ArrayRows`; only asked for if they are few."""
+        raise NotImplementedError
+
+    @property
+    def class_shares(self):
+        """Share of each class in the weight of all rows, shape (c,)."""
+        return self.class_weights / self.class_weights.sum()
+
+    def run(self, query):
+        """Return the record of one pass over all rows."""
+        return self.reduce(PassJob(query, self.gate)).mirror()
+
+    def class_means(self):
+        """Return the mean of each class, shape (c, n), in one pass."""
+        n = self.shape[1]
+        record = self.run(
+            Query.of_all_rows(np.zeros((self.n_classes, n)), np.ones(n), scatter=False)
+        )
+        return record.sums / record.kept[:, 1:]
+
+    def gated(self, centres, scale, settle):
+        """Return a gate by all rows, and the rows with those outside out of every sum.
+
+        Parameters
+        ----------
+        centres : ndarray of shape (c, n)
+        scale : ndarray of shape (n,)
+        settle : callable
+            Returns the caps for histograms of scaled norms.
+        """
+        gate = Gate(centres, scale, settle(self.reduce(NormsJob(centres, scale))))
+        rows = copy.copy(self)
+        rows.gate = gate
+        return gate, rows
+
+    def look(self, query):
+        """Return the record of a pass, and what it saw of each row, as `Look` or `ArrayLook`."""
+        record = self.run(query)
+        return record, Look(self, query, record)
+
+
+class Look:
+    """What a pass saw of each row, seen again when it is asked for.
+
+    Parameters
+    ----------
+    rows : Rows
+    query : Query
+    record : Record
+    """
+
+    def __init__(self, rows, query, record):
+        self._rows = rows
+        self._query = query
+        self._record = record
+
+    def kept_weight(self, caps):
+        """Return the weight of the rows within caps of shape (c,)."""
+        record = self._record
+        if not np.array_equal(caps, self._query.caps):
+            record = self._rows.run(replace(self._query, caps=caps))
+        return record.kept[:, 1].sum()
+
+    def per_sample(self, caps, q, floor):
+        """Return None: nothing of the size of N is kept."""
+
+
+class ArrayLook:
+    """What a pass saw of each row of an array.
+
+    Parameters
+    ----------
+    rows : ArrayRows
+    distances : ndarray of shape (N,)
+    """
+
+    def __init__(self, rows, distances):
+        self._rows = rows
+        self._distances = distances
+
+    def _outside(self, caps):
+        return ~(self._distances <= caps[self._rows.codes])  # also if it is not a number
+
+    def kept_weight(self, caps):
+        """Return the weight of the rows within caps of shape (c,)."""
+        kept, weight = ~self._outside(caps), self._rows.sample_weight
+        return float(kept.sum() if weight is None else weight[kept].sum())
+
+    def per_sample(self, caps, q, floor):
+        """Return the results for each row, `PerSample`."""
+        outliers, inside = self._outside(caps), self._rows.inside
+        weights = np.empty_like(self._distances)
+        kernels.capped_weights(self._distances, caps[self._rows.codes], weights, q, floor)
+        if inside is not None:
+            outliers |= ~inside
+            weights[~inside] = 0.0
+        return PerSample(self._distances, weights, outliers)
+
+
+class ArrayRows(Rows):
     """Rows of an array in memory (or mapped to it), read slab by slab.
 
     Parameters
@@ -190,7 +415,14 @@ class ArrayRows:
     sample_weight : ndarray of shape (N,), float64, optional
     n_jobs : int
         Threads.
+
+    Attributes
+    ----------
+    inside : ndarray of shape (N,), bool, or None
+        Rows inside the gate, if there is one; the others have a sample weight of 0.
     """
+
+    inside = None
 
     def __init__(self, X, codes, n_classes, sample_weight=None, n_jobs=1):
         self.X = X
@@ -205,20 +437,68 @@ class ArrayRows:
         return self.X.shape
 
     @property
+    def dtype(self):
+        """Type of the numbers."""
+        return self.X.dtype
+
+    @property
     def class_weights(self):
         """Weight of each class, shape (c,)."""
         return np.bincount(self.codes, self.sample_weight, self.n_classes).astype(np.float64)
 
     @property
-    def class_shares(self):
-        """Share of each class in the weight of all rows, shape (c,)."""
-        return self.class_weights / self.class_weights.sum()
+    def class_counts(self):
+        """Rows of each class that have a weight above 0, shape (c,)."""
+        codes = self.codes if self.sample_weight is None else self.codes[self.sample_weight > 0.0]
+        return np.bincount(codes, minlength=self.n_classes)
 
     def slabs(self):
         """Return the slices of rows that are worked on one at a time."""
         n_rows, n = self.shape
         step = max(MIN_SLAB_ROWS, SLAB_ELEMENTS // n)
         return [slice(start, min(start + step, n_rows)) for start in range(0, n_rows, step)]
+
+    def reduce(self, job, out=None):
+        """Return the sum of `job(X, codes, sample_weight, out)` over slabs, in their order.
+
+        Parameters
+        ----------
+        job : callable
+        out : ndarray of shape (N,), optional
+            Each job may write to its part.
+        """
+        weight = self.sample_weight
+
+        def run_slab(rows):
+            return job(
+                np.ascontiguousarray(self.X[rows]),
+                self.codes[rows],
+                None if weight is None else weight[rows],
+                None if out is None else out[rows],
+            )
+
+        total = None
+        for part in ordered_map(run_slab, self.slabs(), self.n_jobs):
+            if total is None:
+                total = part
+            else:
+                total += part
+        return total
+
+    def run(self, query, distances=None):
+        """Return the record of one pass over all rows; `distances` are filled if given."""
+        return self.reduce(PassJob(query), distances).mirror()
+
+    def pick(self, ranks):
+        """Return a copy of some rows; see `Rows`."""
+        if self.sample_weight is None:
+            return self.take(rows_of_ranks(self.codes, ranks))
+        drawable = np.flatnonzero(self.sample_weight > 0.0)
+        return self.take(drawable[rows_of_ranks(self.codes[drawable], ranks)])
+
+    def load(self):
+        """Return the rows as they are."""
+        return self
 
     def take(self, rows):
         """Return a copy of some rows as rows of their own."""
@@ -234,52 +514,60 @@ class ArrayRows:
             weight = None if self.sample_weight is None else self.sample_weight[rows]
             yield self.X[rows].astype(np.float64, copy=False), weight
 
-    def class_means(self):
-        """Return the mean of each class, shape (c, n), in one pass."""
-        n = self.shape[1]
-        record = self.run(
-            Query.of_all_rows(np.zeros((self.n_classes, n)), np.ones(n), scatter=False)
-        )
-        return record.sums / record.kept[:, 1:]
+    def with_features(self, X):
+        """Return the same rows with other features."""
+        rows = copy.copy(self)
+        rows.X = X
+        return rows
 
     def reweighted(self, keep):
         """Return the rows with those outside the mask `keep` out of every sum."""
-        weight = keep.astype(np.float64)
+        rows = copy.copy(self)
+        rows.sample_weight = keep.astype(np.float64)
         if self.sample_weight is not None:
-            weight *= self.sample_weight
-        return ArrayRows(self.X, self.codes, self.n_classes, weight, self.n_jobs)
+            rows.sample_weight *= self.sample_weight
+        return rows
 
-    def scaled_norms(self, centres, scale):
-        """Return the root mean square of (x - centre) / scale of each row."""
+    def norms(self, centres, scale):
+        """Return the scaled norm of each row, and their histograms."""
         norms = np.empty(self.shape[0])
-        dtype = self.X.dtype
-        centres = np.ascontiguousarray(centres, dtype)
-        inv_scale = (1.0 / scale).astype(dtype)
+        return norms, self.reduce(NormsJob(centres, scale), norms)
 
-        def run_slab(rows):
-            X = np.ascontiguousarray(self.X[rows])
-            kernels.scaled_norms(X, self.codes[rows], centres, inv_scale, norms[rows])
+    def gated(self, centres, scale, settle):
+        """Return a gate by all rows, and the rows behind it; see `Rows`."""
+        norms, histograms = self.norms(centres, scale)
+        gate = Gate(centres, scale, settle(histograms))
+        return gate, self._inside(norms <= gate.caps[self.codes])
 
-        for _ in ordered_map(run_slab, self.slabs(), self.n_jobs):
-            pass
-        return norms
+    def behind(self, gate):
+        """Return the rows with those outside a gate out of every sum."""
+        norms, _ = self.norms(gate.centres, gate.scale)
+        return self._inside(norms <= gate.caps[self.codes])
 
-    def run(self, query, distances=None):
-        """Return the record of one pass over all rows."""
+    def _inside(self, inside):
+        if inside.all():
+            return self
+        rows = self.reweighted(inside)
+        rows.inside = inside
+        return rows
 
-        def run_slab(rows):
-            return run_block(
-                np.ascontiguousarray(self.X[rows]),
-                self.codes[rows],
-                None if self.sample_weight is None else self.sample_weight[rows],
-                query,
-                None if distances is None else distances[rows],
-            )
+    def look(self, query):
+        """Return the record of a pass, and what it saw of each row."""
+        distances = np.empty(self.shape[0])
+        record = self.run(query, distances)
+        return record, ArrayLook(self, distances)
 
-        total = None
-        for record in ordered_map(run_slab, self.slabs(), self.n_jobs):
-            if total is None:
-                total = record
-            else:
-                total += record
-        return total.mirror()
+
+def rows_of_ranks(codes, ranks):
+    """Return the sorted indices of the rows that have some ranks in their class.
+
+    Parameters
+    ----------
+    codes : ndarray of shape (N,), int32
+    ranks : list of c ndarrays of int
+    """
+    # Rows grouped by class; small integers are sorted in linear time.
+    order = np.argsort(codes.astype(np.min_scalar_type(len(ranks))), kind="stable")
+    counts = np.bincount(codes, minlength=len(ranks))
+    starts = np.cumsum(counts) - counts
+    return np.sort(np.concatenate([order[s + r] for s, r in zip(starts, ranks, strict=True)]))

@@ -29,6 +29,9 @@ SHAPE_DRIFT = 0.05
 FLOOR = 1e-2
 # A mean variance of the scaled features that is only rounding.
 NO_SPREAD = 1e-10
+# A class that would keep less than this share of its weight is kept whole. It is a little
+# less than a tenth: one row of ten is enough, however the sums are rounded.
+MIN_KEPT = 0.1 * (1.0 - 1e-9)
 # Iterates that the acceleration combines.
 MEMORY = 4
 
@@ -207,8 +210,6 @@ class Majorizer(Iteration):
     frame : Frame
         With K = None the start W only gives the first weights, not the gauge.
     W : ndarray of shape (n, k)
-    min_kept : ndarray of shape (c,)
-        A class that keeps less weight is kept whole.
     rule : Rule
     tol : float
         On the change of the projected rows, relative to their spread.
@@ -225,14 +226,13 @@ class Majorizer(Iteration):
         Objective in the present frame.
     """
 
-    def __init__(self, frame, W, min_kept, rule, tol, other_rows=False):
+    def __init__(self, frame, W, rule, tol, other_rows=False):
         self.frame = frame
         self.W = W
         self.A = None
         self.rule = rule
         self.change = np.inf
         self.objective_path = []
-        self._min_kept = min_kept
         self._tol = tol
         self._other_rows = other_rows
         self._n_renewals = 0
@@ -311,7 +311,7 @@ class Majorizer(Iteration):
 
     def _drift(self, record):
         """Return how far the frame is from the one that this record would make."""
-        if np.any(record.kept[:, 1] < self._min_kept):
+        if np.any(vanishing(record)):
             return np.inf
         drift = 0.0
         if self.rule.renew_centres:
@@ -340,7 +340,7 @@ class Majorizer(Iteration):
 
     def _renew(self, record):
         """Make the frame anew from what the last pass kept."""
-        vanishing = (record.kept[:, 1] < self._min_kept) | self.frame.kept_whole
+        whole = vanishing(record) | self.frame.kept_whole
         renew_shape = self.rule.renew_shape or (self._other_rows and not self._n_renewals)
         frame = self._shape(record) if renew_shape else self.frame
         if renew_shape and frame.K is not None:
@@ -361,7 +361,7 @@ class Majorizer(Iteration):
                 record.scatter -= moves.T @ moves
         mean_variance = np.trace(record.scatter) / (record.weight * frame.n_features)
         self.frame = replace(
-            frame.without_caps_on(vanishing),
+            frame.without_caps_on(whole),
             # Without any spread within classes the robust unit of the features serves.
             gamma=self.rule.ridge * (mean_variance if mean_variance > NO_SPREAD else 1.0),
             K=None if frame.K is None else self.W.T @ frame.B,
@@ -438,6 +438,11 @@ class Anderson:
         return image - sum(
             s * (image - p) for s, p in zip(steps, list(self._points)[:-1], strict=True)
         )
+
+
+def vanishing(record):
+    """Return the classes of which a record kept hardly anything."""
+    return record.kept[:, 1] < MIN_KEPT * record.histograms.sum(axis=1)
 
 
 def kept_covariance(record, unbiased=False):

@@ -6,7 +6,6 @@ import numpy as np
 from scipy import linalg
 
 from cappedlda import _linalg
-from cappedlda._passes import ArrayRows
 from cappedlda._start import FirstLook
 
 
@@ -39,9 +38,7 @@ class Span:
 
     def rows(self, rows):
         """Return the rows in coordinates."""
-        return ArrayRows(
-            self._coordinates, rows.codes, rows.n_classes, rows.sample_weight, rows.n_jobs
-        )
+        return rows.with_features(self._coordinates)
 
     def look(self, look):
         """Return a first look in coordinates, whose unit is 1 in every direction."""

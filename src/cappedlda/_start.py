@@ -11,8 +11,8 @@ import numpy as np
 from scipy import linalg
 from sklearn.utils.random import sample_without_replacement
 
-from cappedlda._epsilon import GATE_REACH, grown_caps, histograms_of, nearer_half, settled_caps
-from cappedlda._passes import ArrayRows
+from cappedlda._epsilon import GATE_REACH, grown_caps, nearer_half, settled_caps
+from cappedlda._passes import ArrayRows, histograms_of
 
 # The first look and the first convergence use a stratified sample of about this many
 # rows when there are several times as many; a few passes over all rows finish the fit.
@@ -53,32 +53,23 @@ class FirstLook(NamedTuple):
 
 
 def stratified_sample(rows, random_state):
-    """Return sorted row indices of a stratified sample, or None if all rows should be used.
+    """Return a stratified sample of rows in memory, or None if all rows should be used.
 
     Every class gives its share, and at least `SAMPLE_ROWS_PER_CLASS` rows where it has them.
     Rows of no weight are not drawn.
     """
-    codes, n_classes = rows.codes, rows.n_classes
-    if rows.sample_weight is not None:
-        drawable = np.flatnonzero(rows.sample_weight > 0.0)
-        codes = codes[drawable]
-    n_rows = len(codes)
-    size = max(SAMPLE_ROWS, SAMPLE_ROWS_PER_CLASS * n_classes)
-    if n_rows < SAMPLE_WORTHWHILE * size:
+    counts = rows.class_counts
+    size = max(SAMPLE_ROWS, SAMPLE_ROWS_PER_CLASS * rows.n_classes)
+    if counts.sum() < SAMPLE_WORTHWHILE * size:
         return None
-    counts = np.bincount(codes, minlength=n_classes)
-    shares = np.minimum(
-        counts, np.maximum(SAMPLE_ROWS_PER_CLASS, np.round(counts * (size / n_rows))).astype(int)
+    shares = np.round(counts * (size / counts.sum())).astype(int)
+    shares = np.minimum(counts, np.maximum(SAMPLE_ROWS_PER_CLASS, shares))
+    return rows.pick(
+        [
+            sample_without_replacement(count, share, random_state=random_state)
+            for count, share in zip(counts, shares, strict=True)
+        ]
     )
-    # Rows grouped by class; small integers are sorted in linear time.
-    order = np.argsort(codes.astype(np.min_scalar_type(n_classes)), kind="stable")
-    starts = np.cumsum(counts) - counts
-    chosen = [
-        order[start + sample_without_replacement(count, share, random_state=random_state)]
-        for start, count, share in zip(starts, counts, shares, strict=True)
-    ]
-    chosen = np.sort(np.concatenate(chosen))
-    return chosen if rows.sample_weight is None else drawable[chosen]
 
 
 def weighted_median(values, weights):

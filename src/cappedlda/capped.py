@@ -2,7 +2,6 @@
 
 import time
 import warnings
-from dataclasses import replace
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
@@ -276,7 +275,7 @@ default="robust"
         return self.n_components
 
     def _store(self, solution, n_components):
-        trace, gate = solution.trace, solution.gate
+        trace = solution.trace
         self.means_ = solution.centres
         self.xbar_ = self.priors_ @ solution.centres
         self.scalings_ = np.hstack([solution.W, solution.extra])[:, :n_components]
@@ -285,15 +284,13 @@ default="robust"
         self.explained_variance_ratio_ = strengths[:n_components] / total
         self.epsilon_ = float(solution.epsilon)
         self.caps_ = solution.caps
-        self.weights_ = solution.weights
-        self.distances_ = solution.distances
-        self.outliers_ = solution.outliers
+        self.distances_, self.weights_, self.outliers_ = solution.samples
         self.objective_path_ = np.array(trace.objective_path)
         self.n_iter_ = trace.n_iter
         self.n_passes_ = trace.n_passes
         self.status_ = trace.status
         self._metric = solution.metric
-        self._gate = None if gate is None else replace(gate, kept=None)
+        self._gate = solution.gate
 
     def _warn(self, solution, n_supervised):
         if self.status_ == "converged" and solution.W.shape[1] < n_supervised:
