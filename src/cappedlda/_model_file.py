@@ -15,7 +15,7 @@ from zlib import error as ZlibError
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from cappedlda._fit import Gate
+from cappedlda._passes import Gate
 from cappedlda._version import __version__
 from cappedlda.capped import CappedLDA
 from cappedlda.cv import CappedLDACV
@@ -196,7 +196,7 @@ def read_model(path):
         setattr(model, name, arrays[name])
     if "feature_names_in_" in arrays:
         model.feature_names_in_ = arrays["feature_names_in_"].astype(object)
-    model._gate = Gate(*(arrays[name] for name in GATE), None) if "gate_scale" in arrays else None
+    model._gate = Gate(*(arrays[name] for name in GATE)) if "gate_scale" in arrays else None
     if header["estimator"] == "CappedLDACV":
         model.cv_results_ = parts(arrays, CV_RESULTS)
     return model, header["notes"]
