@@ -4,6 +4,7 @@ import doctest
 import importlib
 import inspect
 import pkgutil
+from dataclasses import is_dataclass
 
 import pytest
 
@@ -28,7 +29,7 @@ def public_objects():
 
 def is_record(value):
     """Tell whether a class only holds results; such a class needs no example."""
-    return inspect.isclass(value) and not hasattr(value, "fit")
+    return inspect.isclass(value) and (hasattr(value, "_fields") or is_dataclass(value))
 
 
 OBJECTS = list(public_objects())

@@ -1,6 +1,5 @@
 """The displays draw what they should: artists and their data, not pixels."""
 
-import doctest
 import subprocess
 import sys
 
@@ -18,16 +17,17 @@ from sklearn.exceptions import NotFittedError
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from cappedlda import CappedLDA, plotting
+from cappedlda import CappedLDA, CappedLDACV
 from cappedlda.plotting import (
-    OKABE_ITO,
     ComponentsDisplay,
     ConvergenceDisplay,
     DistanceDisplay,
+    EpsilonPathDisplay,
     LoadingsDisplay,
     ProjectionDisplay,
     class_colors,
 )
+from cappedlda.plotting._common import OKABE_ITO
 
 mpl.use("Agg")
 
@@ -56,6 +56,12 @@ def wine():
     return X, CappedLDA().fit(X, y)
 
 
+@pytest.fixture(scope="module")
+def search(dirty):
+    search = CappedLDACV("all", multipliers=(2.0, 0.5, np.inf, 1.0), qs=(2.0, 1.0), cv=3)
+    return search.fit(*dirty)
+
+
 def blobs(n_classes, n_features=6):
     return make_blobs(30 * n_classes, n_features, centers=n_classes, random_state=0)
 
@@ -67,12 +73,6 @@ def texts(legend):
 def test_import_does_not_load_matplotlib():
     code = "import cappedlda, cappedlda.plotting, sys; sys.exit('matplotlib' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
-
-
-def test_examples():
-    result = doctest.testmod(plotting)
-    assert result.attempted >= 30
-    assert result.failed == 0
 
 
 @pytest.mark.parametrize("n_classes", [1, 2, 8, 9, 20, 300])
@@ -214,42 +214,79 @@ class TestProjection:
             ProjectionDisplay.from_estimator(CappedLDA(), *dirty)
 
 
+def offsets(collection):
+    """Rows and distances of the dots that are drawn."""
+    return np.asarray(collection.get_offsets())
+
+
 class TestDistance:
-    def test_training_rows(self, fitted):
+    def test_rows_above_one_are_the_rejected_ones(self, fitted, dirty):
+        display = DistanceDisplay.from_estimator(fitted, *dirty)
+        ratio = fitted.outlyingness(*dirty)
+        rows = np.arange(len(ratio))
+        assert_array_equal(display.outliers, fitted.outliers_)
+        assert_array_equal(offsets(display.kept_)[:, 0], rows[ratio <= 1.0])
+        crosses, diamonds = offsets(display.outliers_), offsets(display.hidden_)
+        assert len(crosses) + len(diamonds) == np.sum(ratio > 1.0) > 0
+        drawn = np.vstack([crosses, diamonds])
+        assert_allclose(drawn[:, 1], ratio[drawn[:, 0].astype(int)])
+        (line,) = display.lines_
+        assert_allclose(line.get_ydata(), 1.0)
+        assert "rejected above 1" in texts(display.legend_)
+
+    def test_rows_that_only_all_features_show_are_diamonds(self):
+        rng = np.random.default_rng(0)
+        y = np.repeat([0, 1], 100)
+        X = rng.normal(size=(200, 5))
+        X[:, 0] += 8.0 * y
+        X[[3, 150], 4] += 60.0  # a feature that tells nothing about the classes
+        model = CappedLDA().fit(X, y)
+        both = DistanceDisplay.from_estimator(model, X, y)
+        inside = model.outlyingness(X, y, space="projected") <= 1.0
+        assert_array_equal(offsets(both.hidden_)[:, 0], np.flatnonzero(both.outliers & inside))
+        assert {3, 150} <= set(np.flatnonzero(model.outliers_))
+        names = [name.split(":")[0] for name in texts(both.legend_)]
+        assert names[0] == "kept"
+        assert "far off in all features" in names
+
+    def test_training_rows_against_the_cap_of_each_class(self, fitted):
         display = DistanceDisplay.from_estimator(fitted)
         marked = fitted.outliers_
-        rows = np.arange(len(marked))
-        outliers = np.column_stack([rows, fitted.distances_])[marked]
-        assert_allclose(display.outliers_.get_offsets(), outliers)
-        assert_array_equal(display.kept_.get_offsets()[:, 0], rows[~marked])
-        assert_allclose(display.line_.get_ydata(), fitted.epsilon_)
+        drawn = np.vstack([offsets(display.outliers_), offsets(display.hidden_)])
+        order = np.argsort(drawn[:, 0])
+        expected = np.column_stack([np.arange(len(marked)), fitted.distances_])[marked]
+        assert_allclose(drawn[order], expected)
+        caps = np.unique(fitted.caps_)
+        assert_allclose([line.get_ydata()[0] for line in display.lines_], caps)
         assert display.ax_.get_yscale() == "log"
-        assert texts(display.legend_) == [
-            f"kept: {np.sum(~marked)}",
-            f"outliers: {marked.sum()}",
-            f"epsilon = {fitted.epsilon_:.3g}",
-        ]
 
-    def test_new_rows(self, fitted, dirty):
-        X, y = dirty
-        display = DistanceDisplay.from_estimator(fitted, X[:41], y[:41])
-        assert_allclose(display.distances, fitted.outlyingness(X[:41], y[:41]) * fitted.epsilon_)
-        assert_array_equal(display.outliers, fitted.outliers_[:41])
+    def test_legend_counts(self):
+        distances = np.array([1.0, 2.0, 9.0, 3.0])
+        outliers = np.array([False, False, True, True])
+        hidden = np.array([False, False, False, True])
+        display = DistanceDisplay(distances, caps=[5.0, 7.0], outliers=outliers, hidden=hidden)
+        assert texts(display.plot().legend_) == [
+            "kept: 2",
+            "beyond the cap: 1",
+            "far off in all features: 1",
+            "caps of the classes: 5 to 7",
+        ]
+        one = DistanceDisplay(distances, caps=5.0, outliers=outliers).plot()
+        assert texts(one.legend_) == ["kept: 2", "beyond the cap: 2", "epsilon = 5"]
 
     def test_log_only_where_useful(self):
-        display = DistanceDisplay(np.arange(1.0, 9.0), epsilon=7.5, outliers=np.arange(8) == 7)
+        display = DistanceDisplay(np.arange(1.0, 9.0), caps=7.5, outliers=np.arange(8) == 7)
         assert display.plot().ax_.get_yscale() == "linear"
         assert display.plot(log=True).ax_.get_yscale() == "log"
 
     def test_zero_distance_stays_visible_on_log_scale(self):
         distances = np.array([0.0, 1.0, 1.0, 100.0])
-        display = DistanceDisplay(distances, epsilon=5.0, outliers=distances > 5.0).plot(log=True)
-        drawn = display.kept_.get_offsets()
-        assert_allclose(drawn[:, 1], [0.01, 1.0, 1.0])
+        display = DistanceDisplay(distances, caps=5.0, outliers=distances > 5.0).plot(log=True)
+        assert_allclose(offsets(display.kept_)[:, 1], [0.01, 1.0, 1.0])
 
     def test_no_cap(self, dirty):
         model = CappedLDA(epsilon=np.inf).fit(*dirty)
-        assert DistanceDisplay.from_estimator(model).line_ is None
+        assert DistanceDisplay.from_estimator(model).lines_ == []
         with pytest.raises(ValueError, match="epsilon_ is inf"):
             DistanceDisplay.from_estimator(model, *dirty)
 
@@ -265,6 +302,59 @@ class TestConvergence:
     def test_rises_are_marked(self):
         display = ConvergenceDisplay([3.0, 1.0, 2.0, 2.0]).plot()
         assert_allclose(display.rises_.get_offsets(), [[3.0, 2.0]])
+
+    def test_rounding_is_no_rise(self):
+        display = ConvergenceDisplay([3.0, 1.0, 1.0 + 1e-14, 1.0 + 1e-7, 0.5]).plot()
+        assert len(display.rises_.get_offsets()) == 0
+        assert display.ax_.get_legend() is None
+
+
+class TestEpsilonPath:
+    def test_draws_the_candidates_with_the_chosen_directions(self, search):
+        display = EpsilonPathDisplay.from_estimator(search)
+        results = search.cv_results_
+        shown = results["param_n_components"] == search.best_n_components_
+        for q, bars, apart in zip((1.0, 2.0), display.lines_, display.uncapped_, strict=True):
+            mine = shown & (results["param_q"] == q)
+            caps = results["param_multiplier"][mine]
+            order = np.argsort(caps)
+            line, _, _ = bars
+            assert_allclose(line.get_xdata(), [0.5, 1.0, 2.0], rtol=0.02)
+            scores = results["mean_test_score"][mine][order]
+            assert_allclose(line.get_ydata(), scores[:3])
+            assert_allclose(apart[0].get_ydata(), scores[3:])
+            assert apart[0].get_xdata()[0] > 2.0
+        assert texts(display.legend_) == ["chosen", "q = 1", "q = 2"]
+        ticks = [label.get_text() for label in display.ax_.get_xticklabels()]
+        assert ticks == ["0.5", "1", "2", "no cap"]
+
+    def test_rings_the_chosen_candidate(self, search):
+        display = EpsilonPathDisplay.from_estimator(search)
+        expected = [[search.best_multiplier_, search.best_score_]]
+        assert_allclose(display.chosen_.get_offsets(), expected, rtol=0.02)
+        first, second = (bars[0].get_xdata() for bars in display.lines_)
+        assert np.all(first < second)  # equal scores do not hide each other
+
+    def test_bars_are_standard_errors(self):
+        scores = np.array([[0.8, 0.9], [0.6, 0.9], [0.7, 0.9]])
+        display = EpsilonPathDisplay([0.5, 1.0], [1.0, 1.0], scores).plot()
+        assert display.chosen_ is None
+        segments = display.lines_[0][2][0].get_segments()
+        error = scores[:, 0].std(ddof=1) / np.sqrt(3)
+        assert_allclose(segments[0][:, 1], [0.7 - error, 0.7 + error])
+        assert_allclose(segments[1][:, 1], [0.9, 0.9])
+
+    def test_finds_the_path_of_one_estimator(self, dirty):
+        model = CappedLDA(q=2.0, ridge=1e-3)
+        display = EpsilonPathDisplay.from_estimator(model, *dirty, multipliers=(1.0, np.inf), cv=3)
+        search = CappedLDACV(multipliers=(1.0, np.inf), qs=(2.0,), cv=3, ridge=1e-3).fit(*dirty)
+        assert_allclose(display.scores.mean(axis=0), search.cv_results_["mean_test_score"])
+
+    def test_needs_a_path_or_data(self, fitted, dirty):
+        with pytest.raises(ValueError, match="X and y"):
+            EpsilonPathDisplay.from_estimator(fitted)
+        with pytest.raises(NotFittedError):
+            EpsilonPathDisplay.from_estimator(CappedLDACV())
 
 
 class TestLoadings:
@@ -318,6 +408,12 @@ class TestComponents:
         assert_allclose(display.line_.get_ydata(), display.scores.mean(axis=1))
         assert_array_equal(display.line_.get_xdata(), [1, 2, 3])
         assert display.scores[-1].mean() > 0.95
+
+    def test_one_direction_has_a_bar(self):
+        display = ComponentsDisplay(np.array([[0.8, 0.9]])).plot()
+        low, high = display.band_.get_paths()[0].get_extents().get_points()
+        assert_allclose([low[1], high[1]], [0.8, 0.9])
+        assert low[0] < 1.0 < high[0]
 
     def test_scores_are_those_of_fewer_components(self):
         X, y = load_wine(return_X_y=True)

@@ -44,11 +44,11 @@ report = pd.DataFrame(
 print(report[lda.outliers_].round(2).to_string())
 
 # %%
-# Distances from the centre of the class, for every row. A class that spreads more than the
-# others has a cap of its own above `epsilon_`: see `caps_`.
+# How far every row lies from the centre of its class, over the largest distance that is kept. A
+# class that spreads more than the others has a cap of its own above `epsilon_`: see `caps_`.
 
 print("caps:", dict(zip(lda.classes_.tolist(), lda.caps_.round(2).tolist(), strict=True)))
-display = DistanceDisplay.from_estimator(lda)
+display = DistanceDisplay.from_estimator(lda, X, y)
 
 # %%
 # Without labels a row is measured from the class where it fits best. A row that fits none is

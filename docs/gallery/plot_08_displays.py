@@ -13,12 +13,13 @@ from sklearn.model_selection import RepeatedStratifiedKFold
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from cappedlda import CappedLDA
+from cappedlda import CappedLDA, CappedLDACV
 from cappedlda.noise import leverage
 from cappedlda.plotting import (
     ComponentsDisplay,
     ConvergenceDisplay,
     DistanceDisplay,
+    EpsilonPathDisplay,
     LoadingsDisplay,
     ProjectionDisplay,
 )
@@ -35,9 +36,10 @@ lda = CappedLDA().fit(dirty, y)
 display = ProjectionDisplay.from_estimator(lda, dirty, y)
 
 # %%
-# How far each row lies from its class, and the cap.
+# How far each row lies from its class: what is above 1 was rejected, in the discriminant space
+# (crosses) or only by all features together (diamonds).
 
-display = DistanceDisplay.from_estimator(lda)
+display = DistanceDisplay.from_estimator(lda, dirty, y)
 
 # %%
 # How the iteration went, in the last frame: a value per evaluation. It does not rise.
@@ -59,6 +61,11 @@ plt.show()
 
 cv = RepeatedStratifiedKFold(n_splits=3, n_repeats=3, random_state=0)
 display = ComponentsDisplay.from_estimator(CappedLDA(), X, y, cv=cv)
+
+# %%
+# How much the cap matters: `CappedLDACV` tries multiples of the automatic one.
+
+display = EpsilonPathDisplay.from_estimator(CappedLDACV(cv=3).fit(dirty, y))
 
 # %%
 # Displays take pipelines too, and draw into axes that are given to them. A display keeps its data

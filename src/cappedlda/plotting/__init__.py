@@ -1,0 +1,24 @@
+"""Pictures of fitted discriminants, in scikit-learn's Display convention.
+
+Each class has `from_estimator`, which computes what is to be drawn, and `plot(ax=None)`, which
+draws it and keeps the axes (`ax_`), the figure (`figure_`) and the artists. Matplotlib is
+imported only when something is drawn; install it with ``pip install "cappedlda[plot]"``.
+"""
+
+from cappedlda.plotting._common import class_colors
+from cappedlda.plotting._components import ComponentsDisplay
+from cappedlda.plotting._convergence import ConvergenceDisplay
+from cappedlda.plotting._distance import DistanceDisplay
+from cappedlda.plotting._loadings import LoadingsDisplay
+from cappedlda.plotting._path import EpsilonPathDisplay
+from cappedlda.plotting._projection import ProjectionDisplay
+
+__all__ = [
+    "ComponentsDisplay",
+    "ConvergenceDisplay",
+    "DistanceDisplay",
+    "EpsilonPathDisplay",
+    "LoadingsDisplay",
+    "ProjectionDisplay",
+    "class_colors",
+]

@@ -1,0 +1,107 @@
+"""ConvergenceDisplay: the objective over the iterations."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Self
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from cappedlda.plotting._common import BLUE, GREY, VERMILLION, Display
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.collections import PathCollection
+    from matplotlib.lines import Line2D
+    from numpy.typing import ArrayLike
+
+    from cappedlda import CappedLDA
+
+# Smaller rises, relative to the objective, are the rounding of float32 rows.
+ROUNDING = 1e-6
+
+
+class ConvergenceDisplay(Display):
+    """The objective over the iterations.
+
+    Parameters
+    ----------
+    objective_path : array-like of shape (n_evaluations,)
+    status : str, default=None
+        How the iteration ended.
+
+    Attributes
+    ----------
+    ax_, figure_ : matplotlib Axes and Figure
+    line_ : Line2D
+        The objective.
+    rises_ : PathCollection
+        Values above the one before them by more than rounding.
+
+    Examples
+    --------
+    >>> import matplotlib.pyplot as plt
+    >>> from sklearn.datasets import load_wine
+    >>> from cappedlda import CappedLDA
+    >>> from cappedlda.plotting import ConvergenceDisplay
+    >>> lda = CappedLDA().fit(*load_wine(return_X_y=True))
+    >>> display = ConvergenceDisplay.from_estimator(lda)
+    >>> display.status
+    'converged'
+    >>> plt.close(display.figure_)
+    """
+
+    line_: Line2D
+    rises_: PathCollection
+
+    def __init__(self, objective_path: ArrayLike, *, status: str | None = None) -> None:
+        self.objective_path = objective_path
+        self.status = status
+
+    @classmethod
+    def from_estimator(cls, estimator: CappedLDA, *, ax: Axes | None = None) -> Self:
+        """Draw the objective of a fitted estimator.
+
+        Parameters
+        ----------
+        estimator : fitted CappedLDA
+        ax : matplotlib Axes, default=None
+            Where to draw; None makes a new figure.
+
+        Returns
+        -------
+        display : ConvergenceDisplay
+        """
+        check_is_fitted(estimator)
+        return cls(estimator.objective_path_, status=estimator.status_).plot(ax)
+
+    def plot(self, ax: Axes | None = None) -> Self:
+        """Draw the objective.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, default=None
+            Where to draw; None makes a new figure.
+
+        Returns
+        -------
+        self : ConvergenceDisplay
+        """
+        from matplotlib.ticker import MaxNLocator
+
+        ax = self._set_axes(ax)
+        path = np.asarray(self.objective_path)
+        steps = np.arange(1, len(path) + 1)
+        (self.line_,) = ax.plot(steps, path, color=BLUE, marker="o", ms=4.0, lw=1.2)
+        rises = np.flatnonzero(np.diff(path) > ROUNDING * np.abs(path[:-1])) + 1
+        self.rises_ = ax.scatter(
+            steps[rises], path[rises], s=36.0, color=VERMILLION, zorder=3, label="rises"
+        )
+        if len(rises):
+            ax.legend(frameon=False)
+        ax.xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
+        ax.set_xlim(0.5, len(path) + 0.5)
+        ax.set(xlabel="evaluation", ylabel="objective")
+        if self.status is not None:
+            ax.set_title(self.status, loc="right", fontsize="medium", color=GREY)
+        return self

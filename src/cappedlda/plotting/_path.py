@@ -1,0 +1,210 @@
+"""EpsilonPathDisplay: accuracy over the cap."""
+
+from __future__ import annotations
+
+from inspect import signature
+from typing import TYPE_CHECKING, Self
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from cappedlda.cv import CappedLDACV
+from cappedlda.plotting._common import Display, class_colors
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from matplotlib.axes import Axes
+    from matplotlib.collections import PathCollection
+    from matplotlib.container import ErrorbarContainer
+    from matplotlib.legend import Legend
+    from numpy.typing import ArrayLike
+
+    from cappedlda import CappedLDA
+
+
+# Between the lines of two norms, as a factor on the logarithmic axis.
+ASIDE = 1.02
+
+
+class EpsilonPathDisplay(Display):
+    """Accuracy in cross-validation over the cap, one line for each norm.
+
+    The cap is drawn as a multiple of the automatic one; what has no cap stands apart at the
+    right. Bars are one standard error over the folds. Lines stand a little aside of each
+    other, so that equal ones are seen.
+
+    Parameters
+    ----------
+    multipliers : array-like of shape (n_candidates,)
+        Multiples of the automatic cap; inf is no cap.
+    qs : array-like of shape (n_candidates,)
+        Exponents of the norm.
+    scores : ndarray of shape (n_folds, n_candidates)
+    chosen : int, default=None
+        The candidate to mark.
+
+    Attributes
+    ----------
+    ax_, figure_ : matplotlib Axes and Figure
+    lines_ : list of ErrorbarContainer
+        The finite caps, one for each q in rising order.
+    uncapped_ : list of ErrorbarContainer
+        The candidates without a cap, for those q that have one.
+    chosen_ : PathCollection or None
+        The ring around the chosen candidate.
+    legend_ : Legend
+
+    See Also
+    --------
+    cappedlda.CappedLDACV : Chooses among the candidates.
+
+    Examples
+    --------
+    >>> import matplotlib.pyplot as plt
+    >>> from sklearn.datasets import load_wine
+    >>> from cappedlda import CappedLDACV
+    >>> from cappedlda.plotting import EpsilonPathDisplay
+    >>> X, y = load_wine(return_X_y=True)
+    >>> lda = CappedLDACV(multipliers=(0.5, 1.0, 2.0), cv=3).fit(X, y)
+    >>> display = EpsilonPathDisplay.from_estimator(lda)
+    >>> display.scores.shape
+    (3, 6)
+    >>> plt.close(display.figure_)
+    """
+
+    lines_: list[ErrorbarContainer]
+    uncapped_: list[ErrorbarContainer]
+    chosen_: PathCollection | None
+    legend_: Legend
+
+    def __init__(
+        self,
+        multipliers: ArrayLike,
+        qs: ArrayLike,
+        scores: ArrayLike,
+        *,
+        chosen: int | None = None,
+    ) -> None:
+        self.multipliers = np.asarray(multipliers, dtype=float)
+        self.qs = np.asarray(qs, dtype=float)
+        self.scores = np.asarray(scores, dtype=float)
+        self.chosen = chosen
+
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator: CappedLDA,
+        X: ArrayLike | None = None,
+        y: ArrayLike | None = None,
+        *,
+        multipliers: Sequence[float] = (0.5, 0.7, 1.0, 1.4, 2.0, np.inf),
+        cv: object = 5,
+        ax: Axes | None = None,
+    ) -> Self:
+        """Draw the path of a fitted `CappedLDACV`, or find that of a `CappedLDA`.
+
+        Parameters
+        ----------
+        estimator : CappedLDACV or CappedLDA
+            A fitted `CappedLDACV` has the path already: the candidates with the chosen
+            number of directions are drawn. For a `CappedLDA`, fitted or not,
+            `CappedLDACV` is run with the estimator's parameters.
+        X : array-like of shape (n_samples, n_features), default=None
+            Needed for a `CappedLDA` only.
+        y : array-like of shape (n_samples,), default=None
+        multipliers : sequence of float, default=(0.5, 0.7, 1.0, 1.4, 2.0, inf)
+            Multiples of the automatic cap, for a `CappedLDA`.
+        cv : int, splitter or iterable of (train, test) indices, default=5
+            For a `CappedLDA`.
+        ax : matplotlib Axes, default=None
+            Where to draw; None makes a new figure.
+
+        Returns
+        -------
+        display : EpsilonPathDisplay
+        """
+        if not isinstance(estimator, CappedLDACV):
+            if X is None or y is None:
+                raise ValueError("A CappedLDA has no path yet; give X and y, or a CappedLDACV.")
+            estimator = _searching(estimator, multipliers, cv).fit(X, y)
+        check_is_fitted(estimator)
+        results = estimator.cv_results_
+        shown = results["param_n_components"] == estimator.best_n_components_
+        splits = [results[f"split{i}_test_score"][shown] for i in range(estimator.n_splits_)]
+        chosen = int(np.count_nonzero(shown[: estimator.best_index_]))
+        display = cls(
+            results["param_multiplier"][shown], results["param_q"][shown], splits, chosen=chosen
+        )
+        return display.plot(ax)
+
+    def plot(self, ax: Axes | None = None) -> Self:
+        """Draw the path.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, default=None
+            Where to draw; None makes a new figure.
+
+        Returns
+        -------
+        self : EpsilonPathDisplay
+        """
+        ax = self._set_axes(ax)
+        mean = self.scores.mean(axis=0)
+        error = self.scores.std(axis=0) / np.sqrt(max(len(self.scores) - 1, 1))
+        finite = np.isfinite(self.multipliers)
+        values = np.unique(self.qs)
+        places, no_cap = self._places(finite, values)
+        self.lines_, self.uncapped_ = [], []
+        for q, color in zip(values, class_colors(len(values)), strict=True):
+            style = {"color": color, "marker": "o", "ms": 4.0, "capsize": 2.0, "elinewidth": 0.8}
+            (capped,) = np.nonzero((self.qs == q) & finite)
+            capped = capped[np.argsort(places[capped])]
+            bars = ax.errorbar(
+                places[capped], mean[capped], error[capped], lw=1.2, label=f"q = {q:g}", **style
+            )
+            self.lines_.append(bars)
+            (open_,) = np.nonzero((self.qs == q) & ~finite)
+            if len(open_):
+                bars = ax.errorbar(places[open_], mean[open_], error[open_], ls="", **style)
+                self.uncapped_.append(bars)
+        self.chosen_ = None
+        if self.chosen is not None:
+            self.chosen_ = ax.scatter(
+                places[[self.chosen]],
+                mean[[self.chosen]],
+                s=120.0,
+                facecolors="none",
+                edgecolors="black",
+                zorder=3,
+                label="chosen",
+            )
+        self._label_caps(ax, finite, no_cap)
+        ax.set(
+            xlabel="cap, as a multiple of the automatic one", ylabel="accuracy in cross-validation"
+        )
+        self.legend_ = ax.legend(frameon=False)
+        return self
+
+    def _places(self, finite, values):
+        """Return where the candidates stand on the logarithmic axis, and where "no cap" is."""
+        no_cap = 1.6 * self.multipliers[finite].max(initial=0.625)
+        steps = np.searchsorted(values, self.qs) - 0.5 * (len(values) - 1)
+        return np.where(finite, self.multipliers, no_cap) * ASIDE**steps, no_cap
+
+    def _label_caps(self, ax, finite, no_cap):
+        caps = np.unique(self.multipliers[finite]).tolist()
+        ticks, names = caps, [f"{cap:g}" for cap in caps]
+        if not finite.all():
+            ticks, names = [*caps, no_cap], [*names, "no cap"]
+        ax.set_xscale("log")
+        ax.set_xticks(ticks, names)
+        ax.set_xticks([], minor=True)
+
+
+def _searching(estimator, multipliers, cv):
+    """Return a `CappedLDACV` with the parameters of a `CappedLDA`."""
+    known = set(signature(CappedLDACV).parameters)
+    shared = {name: value for name, value in estimator.get_params().items() if name in known}
+    return CappedLDACV(multipliers=multipliers, qs=(estimator.q,), cv=cv, **shared)
