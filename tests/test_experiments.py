@@ -13,7 +13,7 @@ from scipy.stats import friedmanchisquare
 from sklearn.datasets import load_digits, load_iris
 from sklearn.neighbors import KNeighborsClassifier
 
-from cappedlda import CappedLDA
+from cappedlda import CappedLDA, CappedLDACV
 from cappedlda._cli import main
 from cappedlda.datasets import make_artificial
 from cappedlda.experiments import METHODS, TABLES, paper, protocol, report, reproduce, run, tables
@@ -74,7 +74,9 @@ def test_dimensions_ascend_and_can_be_fitted(name, clean):
     X, y = clean
     dimensions = METHODS[name].dimensions(3, X.shape[1])
     assert dimensions == sorted(set(dimensions))
-    model = METHODS[name].make(dimensions[-1], **METHODS[name].grid[0]).fit(X, y)
+    method = METHODS[name]
+    params = method.grid[0] if method.tune is None else method.tune(X, y)
+    model = method.make(dimensions[-1], **params).fit(X, y)
     assert model.transform(X).shape == (len(X), dimensions[-1])
 
 
@@ -96,6 +98,22 @@ def test_epsilon_of_the_published_method_is_a_quantile_of_its_start(clean):
     model = PublishedCLDA(1, "within", 0.9)
     assert model._epsilon(X[:, :1], y) == pytest.approx(np.quantile(norms, 0.9))
     assert PublishedCLDA(1, "between", 2.0)._epsilon(X[:, :1], y) == np.inf
+
+
+def test_tuned_cap_is_the_choice_of_the_estimator(dirty):
+    X, y, _ = dirty
+    params = METHODS["CappedLDACV"].tune(X, y)
+    model = CappedLDACV().fit(X, y)
+    assert params == {"multiplier": model.best_multiplier_, "q": model.best_q_}
+    fixed = METHODS["CappedLDACV"].make(2, **params).fit(X, y)
+    np.testing.assert_array_equal(fixed.scalings_, model.scalings_)
+    np.testing.assert_array_equal(fixed.outliers_, model.outliers_)
+
+
+def test_tuning_takes_no_more_folds_than_a_class_has_rows(rng):
+    X, y = rng.normal(size=(40, 3)), np.arange(40) % 10
+    X[:, 0] += 3.0 * y
+    assert set(METHODS["CappedLDACV"].tune(X, y)) == {"multiplier", "q"}
 
 
 # Protocol
@@ -147,7 +165,7 @@ def test_preparation_sees_training_rows_only(step, spy, trial, monkeypatch):
     assert seen == [len(trial.X_train)]
 
 
-@pytest.mark.parametrize("name", ["RDA", "CLDA", "CappedLDA"])
+@pytest.mark.parametrize("name", ["RDA", "CLDA", "CappedLDA", "CappedLDACV"])
 def test_test_rows_do_not_change_the_choice(name, trial, rng):
     other = trial._replace(
         X_test=rng.normal(size=trial.X_test.shape), y_test=rng.permutation(trial.y_test)
@@ -431,12 +449,6 @@ def test_rows_of_other_code_are_kept_and_told_of(folder, monkeypatch, capsys):
     assert "1 rows" in (told := capsys.readouterr().err)
     assert "made by another state of the code; delete them" in told
     assert read_table(folder)["rows"] == first
-
-
-def test_self_tuned_method_takes_no_more_folds_than_rows(rng):
-    X, y = rng.normal(size=(40, 3)), np.arange(40) % 10
-    X[:, 0] += 3.0 * y
-    assert METHODS["CappedLDACV"].make(2).fit(X, y).n_splits_ == 4
 
 
 def test_damaged_row_is_named(folder, capsys):

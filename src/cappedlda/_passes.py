@@ -109,6 +109,11 @@ class Record:
         """Weight of all rows, kept or not."""
         return self.histograms.sum()
 
+    @property
+    def overflows(self):
+        """Whether a distance or the scatter is too large for floating-point numbers."""
+        return self.not_finite > 0 or not np.isfinite(np.trace(self.scatter))
+
     def __iadd__(self, other):
         for item in fields(self):
             value = getattr(self, item.name)

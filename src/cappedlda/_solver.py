@@ -166,7 +166,7 @@ def iterate(rows, method, max_iter, report=None):
 
 def check_overflow(record):
     """Raise an error if rows that count are too far off for floating-point numbers."""
-    if record.not_finite or not np.isfinite(np.trace(record.scatter)):
+    if record.overflows:
         raise ValueError(
             "The squares of some distances in X overflow; remove or scale the rows that are so "
             "far off, or use start='robust', which leaves them out."

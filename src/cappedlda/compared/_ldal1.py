@@ -1,5 +1,6 @@
 """Discriminant analysis by a ratio of L1 norms."""
 
+import math
 from functools import partial
 from typing import NamedTuple
 
@@ -11,7 +12,6 @@ from cappedlda.compared._directions import (
     floor_of,
     one_by_one,
     ridged_scatter,
-    signs_of,
     sphere_minimiser,
     starting_points,
 )
@@ -23,7 +23,7 @@ from cappedlda.compared._method import (
     check_iteration,
 )
 
-EPS, TINY = np.finfo(float).eps, np.finfo(float).tiny
+TINY = float(np.finfo(float).tiny)
 
 
 class LDAL1(ComparedMethod):
@@ -140,12 +140,11 @@ class SignedRecord(NamedTuple):
 
     objective: float
     signed_sum: np.ndarray
-    scatter: np.ndarray = np.empty((0, 0))
 
     @property
-    def not_finite(self):
-        """Whether the sum overflows."""
-        return not np.isfinite(self.objective)
+    def overflows(self):
+        """Whether a distance is too large for floating-point numbers."""
+        return not math.isfinite(self.objective)
 
 
 class SignedRows:
@@ -161,13 +160,13 @@ class SignedRows:
     def __init__(self, problem, floor):
         rows = problem.rows
         self._H = rows.X - problem.means[rows.codes]
-        self._floor = floor
+        self._squared_floor = floor**2
 
     def run(self, w):
         """Return the record at a direction w, shape (n,)."""
         images = self._H @ w
-        sizes = np.sqrt(images * images + self._floor**2)
-        return SignedRecord(sizes.sum(), (images / sizes) @ self._H)
+        sizes = np.sqrt(images * images + self._squared_floor)
+        return SignedRecord(float(np.add.reduce(sizes)), (images / sizes) @ self._H)
 
 
 class L1Ratio(Iteration):
@@ -198,13 +197,14 @@ class L1Ratio(Iteration):
         self._tol = tol
         self._problem = problem
         self._pulls = problem.deviations * problem.sizes
+        # Where w is orthogonal to all means this makes a step towards them.
+        self._least_between = np.finfo(float).eps * np.linalg.norm(self._pulls)
 
     def advance(self, record):
         """Move to the next direction; return a status once it is the last one."""
         path, w = self.objective_path, self.w
-        p = self._pulls @ signs_of(w @ self._pulls)
-        # Where w is orthogonal to all means this makes a step towards them.
-        between = max(w @ p, EPS * length(p))
+        p = self._pulls @ np.copysign(1.0, w @ self._pulls)
+        between = max(float(w @ p), self._least_between)
         ratio = record.objective / between
         if ratio < self._least:
             self.best, self._least = w, ratio
@@ -230,7 +230,7 @@ class RatioAscent(L1Ratio):
 
     def _step(self, w, record, p):
         q = record.signed_sum
-        return w + self._learning_rate * (p - q / max(w @ q, TINY))
+        return w + self._learning_rate * (p - q / max(float(w @ q), TINY))
 
 
 class RatioMajorizer(L1Ratio):
@@ -251,4 +251,4 @@ class RatioMajorizer(L1Ratio):
 
 def length(v):
     """Return the Euclidean norm of a vector, for a loop that has no time for checks."""
-    return np.sqrt(v @ v)
+    return math.sqrt(v @ v)

@@ -12,7 +12,7 @@ from cappedlda.cv import CappedLDACV
 # So many dimensions are tried at most, in geometric steps.
 MOST_TRIED = 24
 # LDA-L1 pays for hundreds of passes per direction, RLDA for a factorisation.
-LDAL1_MOST, RLDA_MOST = 20, 100
+LDAL1_PER_CLASS, LDAL1_MOST, RLDA_MOST = 4, 40, 100
 # Folds in which CappedLDACV chooses its cap and norm, where a class has so many rows.
 CAPPED_FOLDS = 5
 
@@ -28,6 +28,8 @@ class Method(NamedTuple):
         Parameters to choose from.
     dimensions : callable
         ``dimensions(n_classes, n_features)`` returns the dimensions to choose from, ascending.
+    tune : callable or None
+        ``tune(X, y)`` returns the parameters that the method chooses by itself, instead of a grid.
     drops_flagged : bool
         Whether training rows that the model flags are no neighbours of anything.
     remark : str
@@ -37,6 +39,7 @@ class Method(NamedTuple):
     make: Callable
     grid: tuple = ({},)
     dimensions: Callable = lambda n_classes, n_features: up_to(n_features)
+    tune: Callable | None = None
     drops_flagged: bool = False
     remark: str = ""
 
@@ -93,17 +96,18 @@ class PublishedCLDA:
         return float(np.quantile(np.linalg.norm(vectors, axis=1), self.quantile))
 
 
-class SelfTunedCappedLDA:
-    """CappedLDACV, with no more folds than the largest class has rows."""
+def tuned_cap(X, y):
+    """Return the multiple of the automatic cap and the q that CappedLDACV chooses."""
+    # No more folds than the largest class has rows.
+    folds = min(CAPPED_FOLDS, int(np.unique(y, return_counts=True)[1].max()))
+    model = CappedLDACV(cv=folds, n_jobs=1).fit(X, y)
+    return {"multiplier": model.best_multiplier_, "q": model.best_q_}
 
-    def __init__(self, n_components):
-        self.n_components = n_components
 
-    def fit(self, X, y):
-        """Return the fitted CappedLDACV."""
-        largest = np.unique(y, return_counts=True)[1].max()
-        folds = min(CAPPED_FOLDS, int(largest))
-        return CappedLDACV(self.n_components, cv=folds, n_jobs=1).fit(X, y)
+def with_cap(n_components, multiplier, q):
+    """Return CappedLDA with a multiple of its automatic cap."""
+    # There is one candidate, so that the folds decide nothing.
+    return CappedLDACV(n_components, multipliers=(multiplier,), qs=(q,), cv=2, n_jobs=1)
 
 
 def up_to(most):
@@ -118,8 +122,8 @@ def _supervised(n_classes, n_features):
     return up_to(min(n_classes - 1, n_features))
 
 
-def _at_most(most):
-    return lambda n_classes, n_features: up_to(min(n_features, most))
+def _few_per_class(n_classes, n_features):
+    return up_to(min(n_features, LDAL1_PER_CLASS * n_classes, LDAL1_MOST))
 
 
 def _powers_of_ten(name, low, high):
@@ -149,7 +153,7 @@ METHODS = {
     "RDA": Method(RDA, grid=_powers_of_ten("gamma", -5, 1), dimensions=_supervised),
     "RLDA": Method(
         RLDA,
-        dimensions=_at_most(RLDA_MOST),
+        dimensions=lambda n_classes, n_features: up_to(min(n_features, RLDA_MOST)),
         remark="Its minimum does not depend on the rho that the paper tunes, which only steers "
         f"an algorithm that need not converge; the exact minimum is taken. At most {RLDA_MOST} "
         "directions.",
@@ -157,8 +161,9 @@ METHODS = {
     "LDA-L1": Method(
         LDAL1,
         grid=_powers_of_ten("learning_rate", -6, 2),
-        dimensions=_at_most(LDAL1_MOST),
-        remark=f"For its cost at most {LDAL1_MOST} directions; the paper goes up to all.",
+        dimensions=_few_per_class,
+        remark=f"For its cost at most {LDAL1_PER_CLASS} directions per class, and {LDAL1_MOST} in "
+        "all; the paper goes up to as many as features.",
     ),
     "L2BLDA": Method(L2BLDA),
     "CLDA": Method(
@@ -180,9 +185,10 @@ METHODS = {
         remark="With its default parameters. Flagged training rows are no neighbours.",
     ),
     "CappedLDACV": Method(
-        SelfTunedCappedLDA,
+        with_cap,
+        tune=tuned_cap,
         drops_flagged=True,
-        remark="Cap and q by its own cross-validation, the number of directions as for the "
-        "others. Flagged training rows are no neighbours.",
+        remark="Cap and q are what CappedLDACV chooses on the training part, the number of "
+        "directions is chosen as for the others. Flagged training rows are no neighbours.",
     ),
 }

@@ -110,9 +110,8 @@ def run_trial(name, trial, inner_folds, grid_step=1):
         X, X_test = prepared(trial)
         y = trial.y_train
         dimensions = allowed_dimensions(method, trial)
-        params, dimension = choose(
-            method, method.grid[::grid_step], dimensions, X, y, inner_folds, trial.seed
-        )
+        grid = method.grid[::grid_step] if method.tune is None else [method.tune(X, y)]
+        params, dimension = choose(method, grid, dimensions, X, y, inner_folds, trial.seed)
         chosen = {**params, "n_components": dimension}
         try:
             model = method.make(dimensions[-1], **params).fit(X, y)
