@@ -159,7 +159,7 @@ def test_rank_deficient(problem):
 def test_max_iter(problem):
     X, y = problem
     with pytest.warns(
-        ConvergenceWarning, match=r"max_iter: .*after 2 passes; increase max_iter or tol"
+        ConvergenceWarning, match=r"\(tol=1.0e-06\) after 2 passes; increase max_iter or tol"
     ):
         model = CappedLDA(solver="paper", epsilon=np.inf, max_iter=2).fit(X, y)
     assert model.status_ == "max_iter"
@@ -210,6 +210,16 @@ def test_the_scale_of_the_data_does_not_matter(problem, scale):
     other = CappedLDA(solver="paper", epsilon=np.inf).fit(scale * X, y)
     assert angle(other.scalings_ * scale, model.scalings_) < 1e-6
     np.testing.assert_array_equal(other.predict(scale * X), model.predict(X))
+
+
+@pytest.mark.parametrize("epsilon", ["auto", 1.0, np.inf])
+@pytest.mark.parametrize(
+    ("scale", "kind"), [(1e30, "f4"), (1e-30, "f4"), (1e200, "f8"), (1e300, "f8"), (1e-200, "f8")]
+)
+def test_units_beyond_the_squares_of_numbers_are_refused(problem, scale, kind, epsilon):
+    X, y = problem
+    with pytest.raises(ValueError, match=r"leave the range of float.*scale X, or use solver='mm'"):
+        CappedLDA(solver="paper", epsilon=epsilon).fit((scale * X).astype(kind), y)
 
 
 @pytest.mark.parametrize(("n_others", "epsilon"), [(0, "auto"), (0, np.inf), (5, np.inf)])

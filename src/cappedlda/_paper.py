@@ -15,6 +15,8 @@ from cappedlda._solver import Frame, Iteration, kept_covariance
 FLOOR = 1e-3
 RIDGE = 1e-10
 RIDGE_FLOAT32 = 1e-6
+# So many times further than the root of the largest or smallest number distances may not be.
+MARGIN = 10.0
 
 
 class PaperIteration(Iteration):
@@ -52,7 +54,7 @@ class PaperIteration(Iteration):
         self.change = np.inf
         self.objective_path = []
         self._epsilon = epsilon
-        self._tol = tol
+        self.tol = tol
         self._ridge = ridge
         self._scale = scale
         self._n_columns = W.shape[1]
@@ -64,6 +66,7 @@ class PaperIteration(Iteration):
         query = replace(self.query(scatter=False), floor=0.0)
         record = rows.run(query)
         unit = record.objective / record.weight
+        self._check_units(unit, rows.dtype)
         if not unit > 0.0:
             self.frame = self.frame.with_cap(np.inf, FLOOR)
             return
@@ -71,6 +74,18 @@ class PaperIteration(Iteration):
         q1, q2 = unit * quantiles(histograms, (0.25, 0.5))[0][-1]
         epsilon = fence(q1, q2) if self._epsilon == "auto" else self._epsilon
         self.frame = self.frame.with_cap(epsilon, FLOOR * q2)
+
+    def _check_units(self, unit, dtype):
+        """Raise an error if squares of distances leave the range of floating-point numbers."""
+        size = max(unit, np.abs(self._H_b).max())
+        numbers = np.finfo(dtype)
+        low, high = MARGIN * np.sqrt(numbers.tiny), np.sqrt(numbers.max) / MARGIN
+        if size != 0.0 and not low < size < high:
+            raise ValueError(
+                f"Distances in X have a size of {size:.1e}, and their squares leave the range of "
+                f"{numbers.dtype}. solver='paper' works in the units of X, as published; scale X, "
+                f"or use solver='mm'."
+            )
 
     def query(self, scatter=True):
         """Return what the next pass should evaluate."""
@@ -92,7 +107,7 @@ class PaperIteration(Iteration):
             return "saturated"
         if len(self.objective_path) > 1:
             self.change = abs(1.0 - ratio / self.objective_path[-2])
-            if self.change <= self._tol:
+            if self.change <= self.tol:
                 return self._ended()
         unit = self._unit()
         self._step(record.scatter, self._H_b[:, inside] / np.sqrt(distances[inside]))

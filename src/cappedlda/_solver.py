@@ -135,12 +135,13 @@ class Frame:
 
 @dataclass
 class Trace:
-    """What the loop did: its status and one entry per pass."""
+    """What the loop did: its status, the tolerance that decided, and one entry per pass."""
 
     status: str = "max_iter"
     n_iter: int = 0
     n_passes: int = 0
     change: float = np.inf
+    tol: float = 0.0
     objective_path: list = field(default_factory=list)
 
 
@@ -161,6 +162,7 @@ def iterate(rows, method, max_iter, report=None):
         method.interrupt()
     trace.n_passes = trace.n_iter
     trace.change = method.change
+    trace.tol = method.tol
     return trace
 
 
@@ -180,6 +182,7 @@ class Iteration:
     """
 
     change = np.inf
+    tol = 0.0
 
     def query(self):
         """Return what the next pass should evaluate."""
@@ -233,7 +236,7 @@ class Majorizer(Iteration):
         self.rule = rule
         self.change = np.inf
         self.objective_path = []
-        self._tol = tol
+        self.tol = tol
         self._other_rows = other_rows
         self._n_renewals = 0
         self._polished = False
@@ -264,12 +267,12 @@ class Majorizer(Iteration):
         drift = self._drift(record) if self._n_renewals else np.inf
         if self._n_renewals == MAX_RENEWALS:
             drift = 0.0
-        settled = drift <= DRIFT_TOLERANCE * self._tol
+        settled = drift <= DRIFT_TOLERANCE * self.tol
         if not settled and drift > self.change or not self._n_renewals:
             self._renew(record)
             remaining = self._step(record.scatter / record.weight)
             # A frame that hardly changes, and a projection that does not: nothing is left.
-            return "converged" if remaining <= self._tol and drift <= SMALL_DRIFT else None
+            return "converged" if remaining <= self.tol and drift <= SMALL_DRIFT else None
         return self._descend(record, settled)
 
     def covariance(self, record, unbiased=False):
@@ -394,7 +397,7 @@ class Majorizer(Iteration):
             return self._retreat()
         self.objective_path.append(objective)
         remaining = self._step(record.scatter / record.weight)
-        if remaining <= self._tol and settled:
+        if remaining <= self.tol and settled:
             return "converged"
         self._fallback = self.W
         self.W = self._accelerator.extrapolate(self._before, self.W)

@@ -108,7 +108,7 @@ class BoundMajorizer(Iteration):
         self.objective_path = []
         self._problem = problem
         self._floor = floor
-        self._tol = tol
+        self.tol = tol
         self._pulls = pairwise_pulls(problem)
         self._delta = np.abs(self._pulls).sum() / 4.0
         self._scatters = []
@@ -130,7 +130,7 @@ class BoundMajorizer(Iteration):
         if self.objective_path:
             self.change = abs(self.objective_path[-1] - objective) / (self._within + between)
         self.objective_path.append(objective)
-        if self.change <= self._tol:
+        if self.change <= self.tol:
             return "converged"
         self.W = self._improved()
         self._scatters, self._within = [], 0.0

@@ -194,7 +194,7 @@ class L1Ratio(Iteration):
         self.objective_path = []
         self._least = np.inf
         self._floor = floor
-        self._tol = tol
+        self.tol = tol
         self._problem = problem
         self._pulls = problem.deviations * problem.sizes
         # Where w is orthogonal to all means this makes a step towards them.
@@ -214,7 +214,7 @@ class L1Ratio(Iteration):
         self.change = length(self.w - w)
         if len(path) > 1:
             self.change = min(self.change, abs(1.0 - ratio / path[-2]))
-        return "converged" if self.change <= self._tol else None
+        return "converged" if self.change <= self.tol else None
 
 
 class RatioAscent(L1Ratio):
