@@ -17,14 +17,26 @@ USABLE = import ensurepip, os, sys, sysconfig, venv; \
 	sys.exit(sys.version_info < (3, 11) \
 	or not os.path.exists(os.path.join(sysconfig.get_path("include"), "Python.h")))
 
+PYTHONS := $(or $(PYTHON),python3.13 python3.12 python3.11 python3)
+FIND_PYTHON = python=; \
+	for candidate in $(PYTHONS); do \
+		if "$$candidate" -c '$(USABLE)' >/dev/null 2>&1; then python=$$candidate; break; fi; \
+	done; \
+	if [ -z "$$python" ]; then \
+		echo "No usable Python found. cappedlda needs Python 3.11 or newer with venv and headers" >&2; \
+		echo "(Debian, Ubuntu: apt install python3-venv python3-dev). Tried: $(PYTHONS)." >&2; \
+		exit 1; \
+	fi
+
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint docs install clean
+.PHONY: help demo test lint docs wheel install clean
 
 help:
 	@echo "make demo   fit plain and capped LDA to dirty data, print a table, write demo.png"
 	@echo "make test   run the tests on the installed package"
-	@echo "make lint   check style"
+	@echo "make lint   check style and type hints"
 	@echo "make docs   build the documentation in docs/_build/html"
+	@echo "make wheel  build wheel and sdist in dist/, check them, test them on every Python here"
 	@echo "make clean  remove $(VENV) and everything built"
 
 demo: $(VENV)/installed
@@ -37,29 +49,25 @@ lint: $(VENV)/lint-tools
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
 	@PATH="$(BIN):$$PATH" $(BIN)/cython-lint src
+	@$(BIN)/mypy --no-error-summary
 
 docs: $(VENV)/installed $(VENV)/docs-tools
 	@$(BIN)/python -m sphinx -q -W --keep-going -b html docs docs/_build/html
 	@echo "Open docs/_build/html/index.html"
 
+# Builds what is committed, and tests it outside the tree; needs no $(VENV).
+wheel:
+	@$(FIND_PYTHON); "$$python" tools/wheel.py $(WHEEL_FLAGS)
+
 install: $(VENV)/installed
 
 clean:
 	@rm -rf docs/_build docs/examples docs/api/generated
-	@rm -rf $(VENV) build dist demo.png .pytest_cache .ruff_cache .hypothesis
+	@rm -rf $(VENV) build dist demo.png .pytest_cache .ruff_cache .mypy_cache .hypothesis
 	@find src tests benchmarks -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true
 
 $(VENV)/pyvenv.cfg:
-	@python=; \
-	for candidate in $(or $(PYTHON),python3.13 python3.12 python3.11 python3); do \
-		if "$$candidate" -c '$(USABLE)' >/dev/null 2>&1; then python=$$candidate; break; fi; \
-	done; \
-	if [ -z "$$python" ]; then \
-		echo "No usable Python found. cappedlda needs Python 3.11 or newer with venv and headers" >&2; \
-		echo "(Debian, Ubuntu: apt install python3-venv python3-dev). Tried:" \
-			"$(or $(PYTHON),python3.13 python3.12 python3.11 python3)." >&2; \
-		exit 1; \
-	fi; \
+	@$(FIND_PYTHON); \
 	echo "Making $(VENV) with $$("$$python" --version)"; \
 	"$$python" -m venv --clear $(VENV)
 

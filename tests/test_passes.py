@@ -1,6 +1,7 @@
 """The data side: slabs, strides, threads, and BLAS kept to one of them."""
 
 import _thread
+import signal
 import threading
 
 import numpy as np
@@ -183,6 +184,15 @@ def test_an_error_in_a_worker_is_raised_and_leaves_no_thread(n_jobs):
     join_new_threads(before)
 
 
+@pytest.fixture
+def interruptible():
+    """Let interrupts in, also where the tests run in the background and ignore them."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("interruptible")
 @pytest.mark.parametrize("n_jobs", [1, 2])
 def test_an_interrupt_stops_within_a_slab(small_slabs, problem, monkeypatch, n_jobs):
     X, codes, weight, query = problem

@@ -81,7 +81,7 @@ def test_colors_differ(n_classes):
     assert colors.shape == (n_classes, 4)
     assert len(np.unique(colors, axis=0)) == min(n_classes, 256)
     if n_classes <= 8:
-        assert_allclose(colors, mpl_colors.to_rgba_array(OKABE_ITO[:n_classes]))
+        assert_allclose(colors, mpl_colors.to_rgba_array(list(OKABE_ITO[:n_classes])))
 
 
 class TestProjection:

@@ -45,7 +45,7 @@ def class_colors(n_classes: int) -> np.ndarray:
     from matplotlib import colormaps, colors
 
     if n_classes <= len(OKABE_ITO):
-        return colors.to_rgba_array(OKABE_ITO[:n_classes])
+        return colors.to_rgba_array(list(OKABE_ITO[:n_classes]))
     return colormaps["viridis"](np.linspace(0.0, 1.0, n_classes))
 
 
