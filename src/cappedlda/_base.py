@@ -10,13 +10,22 @@ from sklearn.base import (
 )
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from cappedlda._typing import Floats, Labels, MatrixLike
 from cappedlda._validation import FLOATS
 
 
 class LinearDiscriminant(
     ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClassifierMixin, BaseEstimator
 ):
-    """Base of fitted discriminants: `scalings_`, `xbar_`, `coef_`, `intercept_`, `classes_`."""
+    """Base of fitted discriminants."""
+
+    classes_: Labels
+    scalings_: Floats
+    xbar_: Floats
+    coef_: Floats
+    intercept_: Floats
+    n_features_in_: int
+    feature_names_in_: Labels
 
     @property
     def _n_features_out(self):
@@ -30,7 +39,7 @@ class LinearDiscriminant(
         check_is_fitted(self)
         return validate_data(self, X, reset=False, dtype=FLOATS)
 
-    def transform(self, X):
+    def transform(self, X: MatrixLike) -> Floats:
         """Project data onto the discriminant directions.
 
         Parameters
@@ -44,7 +53,7 @@ class LinearDiscriminant(
         X = self._check_new(X)
         return _affine(X, self.scalings_, -(self.xbar_ @ self.scalings_))
 
-    def decision_function(self, X):
+    def decision_function(self, X: MatrixLike) -> Floats:
         """Return the discriminant score of each class.
 
         Parameters
@@ -59,7 +68,7 @@ class LinearDiscriminant(
         scores = _affine(self._check_new(X), self.coef_.T, self.intercept_)
         return scores.ravel() if len(self.classes_) == 2 else scores
 
-    def predict(self, X):
+    def predict(self, X: MatrixLike) -> Labels:
         """Predict the class of each row.
 
         Parameters
@@ -73,7 +82,7 @@ class LinearDiscriminant(
         codes = class_codes(self.decision_function(X))
         return self.classes_[codes]
 
-    def predict_proba(self, X):
+    def predict_proba(self, X: MatrixLike) -> Floats:
         """Estimate the probability of each class.
 
         Parameters
@@ -89,7 +98,7 @@ class LinearDiscriminant(
             return np.column_stack([expit(-scores), expit(scores)])
         return softmax(scores, axis=1)
 
-    def predict_log_proba(self, X):
+    def predict_log_proba(self, X: MatrixLike) -> Floats:
         """Estimate the logarithm of the probability of each class.
 
         Parameters

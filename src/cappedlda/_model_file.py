@@ -58,7 +58,7 @@ ZIP = b"PK\x03\x04"  # what every .npz begins with
 CV_RESULTS, PARAMETER = "cv_results_.", "parameter."  # what such entries begin with
 
 
-def save_model(model, path):
+def save_model(model: CappedLDA, path: str | os.PathLike[str]) -> None:
     """Write a fitted model to a file that holds no code.
 
     Everything is kept that `transform`, `predict`, `predict_proba` and `outlyingness` need, and
@@ -99,7 +99,7 @@ def save_model(model, path):
     write_model(path, model, {})
 
 
-def load_model(path):
+def load_model(path: str | os.PathLike[str]) -> CappedLDA:
     """Read a model that `save_model` wrote.
 
     Parameters

@@ -1,11 +1,12 @@
 """The capped l_{p,q} norm of a matrix, equation (2) of the paper."""
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from cappedlda._validation import check_real
 
 
-def capped_norm(M, epsilon, p=2, q=1, axis=0):
+def capped_norm(M: ArrayLike, epsilon: float, p: float = 2, q: float = 1, axis: int = 0) -> float:
     """Capped l_{p,q} norm of a matrix.
 
     The norm ``(sum_j min(||m_j||_p^q, epsilon))^(1/q)`` over the vectors m_j that lie

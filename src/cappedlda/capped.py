@@ -2,6 +2,7 @@
 
 import time
 import warnings
+from typing import Literal, Self
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
@@ -12,6 +13,7 @@ from cappedlda._fit import fit_as_published, fit_majorized, outlyingness
 from cappedlda._passes import ArrayRows
 from cappedlda._solver import Rule
 from cappedlda._threads import effective_n_jobs, single_threaded_blas
+from cappedlda._typing import ArrayLike, Bools, Floats, MatrixLike
 from cappedlda._validation import (
     check_choice,
     check_count,
@@ -150,24 +152,37 @@ default="robust"
     (178, 2)
     """
 
+    priors_: Floats
+    means_: Floats
+    explained_variance_ratio_: Floats
+    epsilon_: float
+    caps_: Floats
+    weights_: Floats
+    distances_: Floats
+    outliers_: Bools
+    objective_path_: Floats
+    n_iter_: int
+    n_passes_: int
+    status_: str
+
     def __init__(
         self,
-        n_components=None,
+        n_components: int | None = None,
         *,
-        epsilon="auto",
-        q=1.0,
-        solver="mm",
-        centers="kept",
-        start="robust",
-        ridge=1e-4,
-        polish=True,
-        priors=None,
-        max_iter=100,
-        tol=1e-4,
-        n_jobs=None,
-        random_state=None,
-        verbose=0,
-    ):
+        epsilon: float | Literal["auto"] = "auto",
+        q: float = 1.0,
+        solver: Literal["mm", "paper"] = "mm",
+        centers: Literal["kept", "mean"] = "kept",
+        start: Literal["robust", "lda", "identity"] | ArrayLike = "robust",
+        ridge: float = 1e-4,
+        polish: bool = True,
+        priors: ArrayLike | None = None,
+        max_iter: int = 100,
+        tol: float = 1e-4,
+        n_jobs: int | None = None,
+        random_state: int | np.random.RandomState | None = None,
+        verbose: int = 0,
+    ) -> None:
         self.n_components = n_components
         self.epsilon = epsilon
         self.q = q
@@ -183,7 +198,7 @@ default="robust"
         self.random_state = random_state
         self.verbose = verbose
 
-    def fit(self, X, y, sample_weight=None):
+    def fit(self, X: MatrixLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Find the discriminant directions and the rows that do not belong.
 
         Parameters
@@ -313,7 +328,12 @@ default="robust"
                 stacklevel=3,
             )
 
-    def outlyingness(self, X, y=None, space="both"):
+    def outlyingness(
+        self,
+        X: MatrixLike,
+        y: ArrayLike | None = None,
+        space: Literal["both", "projected", "full"] = "both",
+    ) -> Floats:
         """Measure how far rows lie from the classes.
 
         Parameters

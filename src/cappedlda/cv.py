@@ -1,6 +1,8 @@
 """CappedLDACV: CappedLDA with its cap, norm and directions chosen by cross-validation."""
 
+from collections.abc import Sequence
 from itertools import product
+from typing import Any, Literal, Self
 
 import numpy as np
 from scipy.stats import rankdata
@@ -10,6 +12,7 @@ from cappedlda._base import linear_rule
 from cappedlda._fit import fit_majorized
 from cappedlda._folds import Fold
 from cappedlda._threads import ordered_map, single_threaded_blas
+from cappedlda._typing import ArrayLike, MatrixLike
 from cappedlda._validation import (
     check_count,
     check_flag,
@@ -105,26 +108,35 @@ default="robust"
     9
     """
 
+    cv_results_: dict[str, np.ndarray]
+    best_index_: int
+    best_multiplier_: float
+    best_epsilon_: float
+    best_q_: float
+    best_n_components_: int
+    best_score_: float
+    n_splits_: int
+
     def __init__(
         self,
-        n_components=None,
+        n_components: int | Sequence[int] | Literal["all"] | None = None,
         *,
-        multipliers=(0.5, 0.7, 1.0, 1.4, 2.0, np.inf),
-        qs=(1.0, 2.0),
-        cv=5,
-        one_standard_error=True,
-        centers="kept",
-        start="robust",
-        ridge=1e-4,
-        polish=True,
-        priors=None,
-        max_iter=100,
-        tol=1e-4,
-        n_jobs=None,
-        random_state=None,
-        verbose=0,
-    ):
-        self.n_components = n_components
+        multipliers: Sequence[float] = (0.5, 0.7, 1.0, 1.4, 2.0, np.inf),
+        qs: Sequence[float] = (1.0, 2.0),
+        cv: Any = 5,
+        one_standard_error: bool = True,
+        centers: Literal["kept", "mean"] = "kept",
+        start: Literal["robust", "lda", "identity"] | ArrayLike = "robust",
+        ridge: float = 1e-4,
+        polish: bool = True,
+        priors: ArrayLike | None = None,
+        max_iter: int = 100,
+        tol: float = 1e-4,
+        n_jobs: int | None = None,
+        random_state: int | np.random.RandomState | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.n_components = n_components  # type: ignore[assignment]  # several to choose from
         self.multipliers = multipliers
         self.qs = qs
         self.cv = cv
@@ -140,7 +152,7 @@ default="robust"
         self.random_state = random_state
         self.verbose = verbose
 
-    def fit(self, X, y, sample_weight=None):
+    def fit(self, X: MatrixLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Choose a candidate by cross-validation and fit it to all rows.
 
         Parameters
@@ -168,7 +180,8 @@ default="robust"
         }
         labels = classes[rows.codes]
         splits = check_cv(self.cv, labels, classifier=True).split(rows.X, labels)
-        folds = [Fold(rows, *split, None if self.priors is None else priors) for split in splits]
+        fixed = None if self.priors is None else priors
+        folds = [Fold(rows, train, test, fixed) for train, test in splits]
         default = self._rule(self.qs[0])
         grid = [self._rule(q).multiplied(float(m)) for m, q in product(self.multipliers, self.qs)]
         # The default comes first, for the score; the others follow one of their neighbours.

@@ -7,10 +7,12 @@ import os
 from collections.abc import Callable
 from itertools import product
 from pathlib import Path
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 from sklearn.datasets import fetch_openml
+
+from cappedlda._typing import Floats, Labels, RandomState
 
 __all__ = [
     "DATASETS",
@@ -57,7 +59,9 @@ class ArtificialData(NamedTuple):
     outliers: np.ndarray
 
 
-def make_artificial(*, n_samples=120, n_outliers=3, random_state=None):
+def make_artificial(
+    *, n_samples: int = 120, n_outliers: int = 3, random_state: RandomState = None
+) -> ArtificialData:
     """Draw the paper's artificial set of two classes in the plane.
 
     Class 0 is uniform on a rectangle that lies horizontally, [0, 4] x [-0.5, 0.5], class 1
@@ -124,7 +128,9 @@ def _outliers(n_samples, rng):
     return chosen[:n_samples]
 
 
-def make_waveform(n_samples=5000, *, random_state=None):
+def make_waveform(
+    n_samples: int = 5000, *, random_state: RandomState = None
+) -> tuple[Floats, Labels]:
     """Draw Breiman's waveform data: three classes, 21 features.
 
     A row is a random convex combination of two of three triangular waves, which two
@@ -166,7 +172,7 @@ def make_waveform(n_samples=5000, *, random_state=None):
     return share * first + (1.0 - share) * second + rng.normal(size=(n_samples, 21)), y
 
 
-def make_monks3():
+def make_monks3() -> tuple[Floats, Labels]:
     """Return the third monks' problem: all 432 combinations of six attributes, free of noise.
 
     A row is in class 1 if attribute 5 is 3 and attribute 4 is 1, or if attribute 5 is
@@ -351,7 +357,7 @@ DATASETS = {
 }
 
 
-def dataset_names(group=None):
+def dataset_names(group: Literal["uci", "image", "variant"] | None = None) -> list[str]:
     """Return the names that `load_dataset` knows.
 
     Parameters
@@ -372,7 +378,9 @@ def dataset_names(group=None):
     return [name for name, info in DATASETS.items() if group in (None, info.group)]
 
 
-def load_dataset(name, *, data_home=None):
+def load_dataset(
+    name: str, *, data_home: str | os.PathLike[str] | None = None
+) -> tuple[Floats, Labels]:
     """Load a data set of the paper.
 
     It is read from ``<data_home>/<name>.npz``, with arrays X and y. Without a folder it

@@ -10,7 +10,11 @@ models do not depend on the units of the features.
 The models are meant for *training* data; a method is then judged on clean test data.
 """
 
+from typing import Literal, TypeAlias
+
 import numpy as np
+
+from cappedlda._typing import ArrayLike, Bools, Floats, Labels, RandomState
 
 __all__ = [
     "cluster",
@@ -23,8 +27,18 @@ __all__ = [
     "swap_labels",
 ]
 
+# The rows, their labels, and a mask of what was touched.
+Contaminated: TypeAlias = tuple[Floats, Labels, Bools]
 
-def scatter(X, y, *, share=0.1, size=10.0, random_state=None):
+
+def scatter(
+    X: ArrayLike,
+    y: ArrayLike,
+    *,
+    share: float = 0.1,
+    size: float = 10.0,
+    random_state: RandomState = None,
+) -> Contaminated:
     """Throw rows far away, each in a random direction of its own (gross outliers).
 
     A chosen row x becomes ``x + t * size * s * u``: s holds the within-class standard deviations
@@ -67,7 +81,14 @@ def scatter(X, y, *, share=0.1, size=10.0, random_state=None):
     return X, y, touched
 
 
-def leverage(X, y, *, share=0.1, size=10.0, random_state=None):
+def leverage(
+    X: ArrayLike,
+    y: ArrayLike,
+    *,
+    share: float = 0.1,
+    size: float = 10.0,
+    random_state: RandomState = None,
+) -> Contaminated:
     """Move rows of each class to a cloud beyond the next class; they keep their labels.
 
     The cloud of class i lies on the line from its mean through the mean of class i + 1 (the last
@@ -117,7 +138,15 @@ def leverage(X, y, *, share=0.1, size=10.0, random_state=None):
     return X, y, touched
 
 
-def cluster(X, y, *, share=0.1, size=10.0, spread=0.1, random_state=None):
+def cluster(
+    X: ArrayLike,
+    y: ArrayLike,
+    *,
+    share: float = 0.1,
+    size: float = 10.0,
+    spread: float = 0.1,
+    random_state: RandomState = None,
+) -> Contaminated:
     """Replace rows of each class by a tight cluster at a shifted place, one per class.
 
     The shift is in a random direction, ``size`` within-class standard deviations of that
@@ -165,7 +194,14 @@ def cluster(X, y, *, share=0.1, size=10.0, spread=0.1, random_state=None):
     return X, y, touched
 
 
-def heavy_tails(X, y, *, share=1.0, df=1.0, random_state=None):
+def heavy_tails(
+    X: ArrayLike,
+    y: ArrayLike,
+    *,
+    share: float = 1.0,
+    df: float = 1.0,
+    random_state: RandomState = None,
+) -> Contaminated:
     """Give rows the tails of a multivariate t distribution around their class mean.
 
     The deviation of a chosen row from its class mean is multiplied by ``sqrt(df / chi2(df))``:
@@ -209,7 +245,13 @@ def heavy_tails(X, y, *, share=1.0, df=1.0, random_state=None):
     return X, y, touched
 
 
-def swap_labels(X, y, *, share=0.1, random_state=None):
+def swap_labels(
+    X: ArrayLike,
+    y: ArrayLike,
+    *,
+    share: float = 0.1,
+    random_state: RandomState = None,
+) -> Contaminated:
     """Give rows the label of another class, drawn uniformly from the other classes.
 
     Parameters
@@ -249,7 +291,16 @@ def swap_labels(X, y, *, share=0.1, random_state=None):
     return X, y, touched
 
 
-def dirty_class(X, y, *, share=0.4, label=None, others=0.0, size=10.0, random_state=None):
+def dirty_class(
+    X: ArrayLike,
+    y: ArrayLike,
+    *,
+    share: float = 0.4,
+    label: object = None,
+    others: float = 0.0,
+    size: float = 10.0,
+    random_state: RandomState = None,
+) -> Contaminated:
     """Scatter rows of one class, and few or none of the others (see `scatter`).
 
     Parameters
@@ -297,7 +348,15 @@ def dirty_class(X, y, *, share=0.4, label=None, others=0.0, size=10.0, random_st
     return X, y, touched
 
 
-def feature_noise(X, y, *, share=0.1, features=0.3, variance=0.05, random_state=None):
+def feature_noise(
+    X: ArrayLike,
+    y: ArrayLike,
+    *,
+    share: float = 0.1,
+    features: float = 0.3,
+    variance: float = 0.05,
+    random_state: RandomState = None,
+) -> Contaminated:
     """Add Gaussian noise to random features of random rows (the noise of the CLDA paper).
 
     Each chosen row gets its own random set of features. The variance is that of the paper, whose
@@ -346,17 +405,17 @@ def feature_noise(X, y, *, share=0.1, features=0.3, variance=0.05, random_state=
 
 
 def image_noise(
-    X,
-    y,
+    X: ArrayLike,
+    y: ArrayLike,
     *,
-    shape,
-    share=0.1,
-    cover=0.3,
-    kind="gaussian",
-    variance=0.05,
-    density=0.05,
-    random_state=None,
-):
+    shape: tuple[int, int],
+    share: float = 0.1,
+    cover: float = 0.3,
+    kind: Literal["gaussian", "salt_pepper"] = "gaussian",
+    variance: float = 0.05,
+    density: float = 0.05,
+    random_state: RandomState = None,
+) -> Contaminated:
     """Spoil a rectangle at a random place of random images (the CLDA paper's image noise).
 
     Parameters

@@ -67,7 +67,9 @@ class L1BLDA(ComparedMethod):
     (150, 2)
     """
 
-    def __init__(self, n_components=None, *, max_iter=200, tol=1e-5):
+    def __init__(
+        self, n_components: int | None = None, *, max_iter: int = 200, tol: float = 1e-5
+    ) -> None:
         self.n_components = n_components
         self.max_iter = max_iter
         self.tol = tol

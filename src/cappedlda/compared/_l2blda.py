@@ -52,7 +52,7 @@ class L2BLDA(ComparedMethod):
     (150, 3)
     """
 
-    def __init__(self, n_components=None):
+    def __init__(self, n_components: int | None = None) -> None:
         self.n_components = n_components
 
     def _solve(self, problem, n_components):

@@ -45,7 +45,7 @@ class LDA(FisherMethod):
     (150, 1)
     """
 
-    def __init__(self, n_components=None):
+    def __init__(self, n_components: int | None = None) -> None:
         self.n_components = n_components
 
     def _solve(self, problem, n_components):

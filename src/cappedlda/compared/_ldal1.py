@@ -2,7 +2,7 @@
 
 import math
 from functools import partial
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 
@@ -87,8 +87,14 @@ class LDAL1(ComparedMethod):
     _lies_in_span = True
 
     def __init__(
-        self, n_components=None, *, solver="ascent", learning_rate=0.1, max_iter=100, tol=1e-6
-    ):
+        self,
+        n_components: int | None = None,
+        *,
+        solver: Literal["ascent", "mm"] = "ascent",
+        learning_rate: float = 0.1,
+        max_iter: int = 100,
+        tol: float = 1e-6,
+    ) -> None:
         self.n_components = n_components
         self.solver = solver
         self.learning_rate = learning_rate

@@ -6,6 +6,7 @@ overall mean, H_w the matrix of all h_j, S_w = H_w H_w' / N.
 
 import warnings
 from dataclasses import dataclass
+from typing import Self
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
@@ -18,6 +19,7 @@ from cappedlda._solver import kept_covariance
 from cappedlda._span import Span
 from cappedlda._start import FirstLook
 from cappedlda._threads import effective_n_jobs, single_threaded_blas
+from cappedlda._typing import ArrayLike, MatrixLike
 from cappedlda._validation import check_count, check_real, check_training_data
 
 # Class means nearer to each other than this share of the spread of the data are the same.
@@ -116,7 +118,7 @@ class ComparedMethod(LinearDiscriminant):
     # Whether every solution lies in the span of the data, so that n > N needs N coordinates.
     _lies_in_span = False
 
-    def fit(self, X, y):
+    def fit(self, X: MatrixLike, y: ArrayLike) -> Self:
         """Find the discriminant directions.
 
         Parameters

@@ -54,7 +54,9 @@ class RDA(FisherMethod):
 
     _lies_in_span = True
 
-    def __init__(self, n_components=None, *, gamma=1e-2, relative=False):
+    def __init__(
+        self, n_components: int | None = None, *, gamma: float = 1e-2, relative: bool = False
+    ) -> None:
         self.n_components = n_components
         self.gamma = gamma
         self.relative = relative

@@ -1,5 +1,7 @@
 """Discriminant analysis with an L1 between-class term."""
 
+from typing import Literal
+
 import numpy as np
 from scipy import linalg
 from sklearn.utils import check_random_state
@@ -87,15 +89,15 @@ class RLDA(ComparedMethod):
 
     def __init__(
         self,
-        n_components=None,
+        n_components: int | None = None,
         *,
-        method="dca",
-        lam=1.0,
-        rho=1.0,
-        max_iter=1000,
-        tol=1e-3,
-        random_state=None,
-    ):
+        method: Literal["dca", "admm"] = "dca",
+        lam: float = 1.0,
+        rho: float = 1.0,
+        max_iter: int = 1000,
+        tol: float = 1e-3,
+        random_state: int | np.random.RandomState | None = None,
+    ) -> None:
         self.n_components = n_components
         self.method = method
         self.lam = lam

@@ -1,7 +1,9 @@
 """Running the tables: every pending row, its trials in parallel, kept as soon as it is done."""
 
+import os
 import sys
 import time
+from collections.abc import Sequence
 from importlib.util import find_spec
 from itertools import groupby
 from pathlib import Path
@@ -16,17 +18,17 @@ from cappedlda.experiments.tables import TABLES, case_names, known_cases, load_c
 
 
 def reproduce(
-    tables,
+    tables: Sequence[str],
     *,
-    data=None,
-    out="results",
-    quick=False,
-    n_jobs=None,
-    datasets=None,
-    methods=None,
-    seed=0,
-    verbose=True,
-):
+    data: str | os.PathLike[str] | None = None,
+    out: str | os.PathLike[str] = "results",
+    quick: bool = False,
+    n_jobs: int | None = None,
+    datasets: Sequence[str] | None = None,
+    methods: Sequence[str] | None = None,
+    seed: int = 0,
+    verbose: bool = True,
+) -> bool:
     """Run tables of the paper and write them to a folder.
 
     Each row is kept in the folder as soon as it is done, and is not run again with the same

@@ -1,0 +1,34 @@
+"""A program as typed users write it: `make lint` checks the types, a test runs it."""
+
+from typing import Any, assert_type
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cappedlda import CappedLDA, CappedLDACV, capped_norm
+from cappedlda.noise import scatter
+from cappedlda.plotting import DistanceDisplay
+
+
+def main() -> float:
+    rng = np.random.default_rng(0)
+    y = np.repeat([0, 1, 2], 30)
+    X = rng.normal(size=(90, 4)) + 4.0 * y[:, None]
+    X, y, touched = scatter(X, y, share=0.1, random_state=0)
+    lda = CappedLDA(epsilon="auto", q=1.0, solver="mm").fit(X, y, sample_weight=np.ones(90))
+    assert_type(lda, CappedLDA)
+    assert_type(lda.outliers_, NDArray[np.bool_])
+    assert_type(lda.transform(X), NDArray[np.floating[Any]])
+    assert_type(lda.outlyingness(X.tolist(), space="full"), NDArray[np.floating[Any]])
+    assert_type(lda.status_, str)
+    search = CappedLDACV("all", multipliers=[1.0, np.inf], cv=3).fit(X, y)
+    assert_type(search, CappedLDACV)
+    assert_type(search.best_q_, float)
+    display = DistanceDisplay.from_estimator(lda, X, y)
+    display.figure_.clear()
+    assert_type(display, DistanceDisplay)
+    return float(np.mean(lda.outliers_[touched])) + capped_norm(X, epsilon=1.0)
+
+
+if __name__ == "__main__":
+    main()
