@@ -4,8 +4,9 @@ Every function has the signature ``f(X, y, *, share, random_state=None, ...)`` a
 ``(X_new, y_new, touched)``. The inputs are never modified. ``touched`` marks what was changed: a
 mask of rows, shape (N,), or, for `feature_noise` and `image_noise`, of entries, shape (N, n).
 Rows are drawn class by class (stratified), so that ``share`` holds within every class; it may be
-as large as 1. Distances are in units of the within-class standard deviations of ``X``, so the
-models do not depend on the units of the features.
+as large as 1. An int as ``random_state`` makes the result reproducible. Distances are in units of
+the within-class standard deviations of ``X``, so the models do not depend on the units of the
+features.
 
 The models are meant for *training* data; a method is then judged on clean test data.
 """
@@ -46,23 +47,17 @@ def scatter(
 
     Parameters
     ----------
-    X : array-like of shape (N, n)
-        Samples.
-    y : array-like of shape (N,)
-        Class labels.
+    X, y : array-like of shape (N, n) and (N,)
+        Samples and their class labels.
     share : float, default=0.1
-        Share of the rows of each class that is touched, from 0 to 1.
+        Of the rows of each class, from 0 to 1.
     size : float, default=10.0
         Least root mean square displacement of a feature, in within-class standard deviations.
     random_state : None, int, numpy.random.Generator or RandomState
-        Source of randomness; an int makes the result reproducible.
 
     Returns
     -------
-    X_new : ndarray of shape (N, n)
-    y_new : ndarray of shape (N,)
-    touched : ndarray of bool, shape (N,)
-        The changed rows.
+    X_new, y_new, touched : ndarray of shape (N, n), (N,) and (N,)
 
     Examples
     --------
@@ -97,23 +92,17 @@ def leverage(
 
     Parameters
     ----------
-    X : array-like of shape (N, n)
-        Samples.
-    y : array-like of shape (N,)
-        Class labels, at least two classes.
+    X, y : array-like of shape (N, n) and (N,)
+        Samples and their class labels, of at least two classes.
     share : float, default=0.1
-        Share of the rows of each class that is touched, from 0 to 1.
+        Of the rows of each class, from 0 to 1.
     size : float, default=10.0
         Distance of the cloud behind the other class, in within-class standard deviations.
     random_state : None, int, numpy.random.Generator or RandomState
-        Source of randomness; an int makes the result reproducible.
 
     Returns
     -------
-    X_new : ndarray of shape (N, n)
-    y_new : ndarray of shape (N,)
-    touched : ndarray of bool, shape (N,)
-        The changed rows.
+    X_new, y_new, touched : ndarray of shape (N, n), (N,) and (N,)
 
     Examples
     --------
@@ -155,25 +144,19 @@ def cluster(
 
     Parameters
     ----------
-    X : array-like of shape (N, n)
-        Samples.
-    y : array-like of shape (N,)
-        Class labels.
+    X, y : array-like of shape (N, n) and (N,)
+        Samples and their class labels.
     share : float, default=0.1
-        Share of the rows of each class that is touched, from 0 to 1.
+        Of the rows of each class, from 0 to 1.
     size : float, default=10.0
         Distance of the cluster from the mean of its class, in within-class standard deviations.
     spread : float, default=0.1
         Size of the cluster relative to its class.
     random_state : None, int, numpy.random.Generator or RandomState
-        Source of randomness; an int makes the result reproducible.
 
     Returns
     -------
-    X_new : ndarray of shape (N, n)
-    y_new : ndarray of shape (N,)
-    touched : ndarray of bool, shape (N,)
-        The changed rows.
+    X_new, y_new, touched : ndarray of shape (N, n), (N,) and (N,)
 
     Examples
     --------
@@ -209,21 +192,17 @@ def heavy_tails(
 
     Parameters
     ----------
-    X : array-like of shape (N, n)
-        Samples.
-    y : array-like of shape (N,)
-        Class labels.
+    X, y : array-like of shape (N, n) and (N,)
+        Samples and their class labels.
     share : float, default=1.0
-        Share of the rows of each class that is touched, from 0 to 1.
+        Of the rows of each class, from 0 to 1.
     df : float, default=1.0
         Degrees of freedom; smaller is wilder.
     random_state : None, int, numpy.random.Generator or RandomState
-        Source of randomness; an int makes the result reproducible.
 
     Returns
     -------
-    X_new : ndarray of shape (N, n)
-    y_new : ndarray of shape (N,)
+    X_new, y_new : ndarray of shape (N, n) and (N,)
     touched : ndarray of bool, shape (N,)
         The changed rows. Not all of them are outliers: many change little.
 
@@ -256,19 +235,15 @@ def swap_labels(
 
     Parameters
     ----------
-    X : array-like of shape (N, n)
-        Samples; returned unchanged (a copy).
-    y : array-like of shape (N,)
-        Class labels, at least two classes.
+    X, y : array-like of shape (N, n) and (N,)
+        Samples, of which a copy is returned, and their labels, of at least two classes.
     share : float, default=0.1
-        Share of the rows of each class that is touched, from 0 to 1.
+        Of the rows of each class, from 0 to 1.
     random_state : None, int, numpy.random.Generator or RandomState
-        Source of randomness; an int makes the result reproducible.
 
     Returns
     -------
-    X_new : ndarray of shape (N, n)
-    y_new : ndarray of shape (N,)
+    X_new, y_new : ndarray of shape (N, n) and (N,)
     touched : ndarray of bool, shape (N,)
         The rows whose label is now wrong.
 
@@ -305,10 +280,8 @@ def dirty_class(
 
     Parameters
     ----------
-    X : array-like of shape (N, n)
-        Samples.
-    y : array-like of shape (N,)
-        Class labels.
+    X, y : array-like of shape (N, n) and (N,)
+        Samples and their class labels.
     share : float, default=0.4
         Share of the rows of the dirty class that is touched, from 0 to 1.
     label : scalar, optional
@@ -318,14 +291,10 @@ def dirty_class(
     size : float, default=10.0
         Least root mean square displacement of a feature, in within-class standard deviations.
     random_state : None, int, numpy.random.Generator or RandomState
-        Source of randomness; an int makes the result reproducible.
 
     Returns
     -------
-    X_new : ndarray of shape (N, n)
-    y_new : ndarray of shape (N,)
-    touched : ndarray of bool, shape (N,)
-        The changed rows.
+    X_new, y_new, touched : ndarray of shape (N, n), (N,) and (N,)
 
     Examples
     --------
@@ -364,23 +333,19 @@ def feature_noise(
 
     Parameters
     ----------
-    X : array-like of shape (N, n)
-        Samples.
-    y : array-like of shape (N,)
-        Class labels.
+    X, y : array-like of shape (N, n) and (N,)
+        Samples and their class labels.
     share : float, default=0.1
-        Share of the rows of each class that is touched, from 0 to 1.
+        Of the rows of each class, from 0 to 1.
     features : float, default=0.3
         Share of the features touched in such a row (at least one feature).
     variance : float, default=0.05
         Variance of the noise for a feature of range 1.
     random_state : None, int, numpy.random.Generator or RandomState
-        Source of randomness; an int makes the result reproducible.
 
     Returns
     -------
-    X_new : ndarray of shape (N, n)
-    y_new : ndarray of shape (N,)
+    X_new, y_new : ndarray of shape (N, n) and (N,)
     touched : ndarray of bool, shape (N, n)
         The changed *entries*.
 
@@ -420,14 +385,12 @@ def image_noise(
 
     Parameters
     ----------
-    X : array-like of shape (N, n)
-        Images, one per row, row-major.
-    y : array-like of shape (N,)
-        Class labels.
+    X, y : array-like of shape (N, n) and (N,)
+        Images, one per row, row-major, and their class labels.
     shape : tuple (height, width)
         Shape of an image; ``height * width`` must be n.
     share : float, default=0.1
-        Share of the images of each class that is touched, from 0 to 1.
+        Of the rows of each class, from 0 to 1.
     cover : float, default=0.3
         Share of the image that the rectangle covers (the paper: 0.3 and 0.4).
     kind : {"gaussian", "salt_pepper"}, default="gaussian"
@@ -437,7 +400,6 @@ def image_noise(
     density : float, default=0.05
         Share of the pixels of the rectangle hit by salt or pepper.
     random_state : None, int, numpy.random.Generator or RandomState
-        Source of randomness; an int makes the result reproducible.
 
     Returns
     -------
