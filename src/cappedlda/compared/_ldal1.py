@@ -1,7 +1,6 @@
 """Discriminant analysis by a ratio of L1 norms."""
 
 import math
-from functools import partial
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -32,17 +31,17 @@ class LDAL1(ComparedMethod):
     One direction maximises ``sum_i N_i |w'(m_i - m)| / sum_j |w'h_j|`` over unit vectors
     [1]_ [2]_; the next does so in the orthogonal complement. Absolute values of the rows are
     smoothed, ``sqrt((w'h_j)^2 + floor^2)`` with a floor of 1e-3 of their initial median.
-    The ratio has many local optima: it is climbed from the LDA direction and from the best
-    class mean, and the better end is kept.
+    The ratio has many local optima. Starts are the LDA direction and the best class mean.
 
     Parameters
     ----------
     n_components : int, default=None
         Number of directions, up to n_features; None takes min(n_classes - 1, n_features).
     solver : {"ascent", "mm"}, default="ascent"
-        "ascent" is the published gradient ascent with a fixed step, of which the best iterate
-        is kept; it is not monotone. "mm" needs no step size and never makes the ratio worse:
-        each step minimises a quadratic majorant on the unit sphere.
+        "ascent" is the published gradient ascent with a fixed step from the better start, of
+        which the best iterate is kept; it is not monotone. "mm" needs no step size and never
+        makes the ratio worse: each step minimises a quadratic majorant on the unit sphere. It
+        tries both starts and keeps the better end.
     learning_rate : float, default=0.1
         Step size of "ascent"; the paper tunes it between 1e-6 and 1e2.
     max_iter : int, default=100
@@ -113,20 +112,22 @@ class LDAL1(ComparedMethod):
             inner = problem.project(basis)
             starts = starting_points(basis.T @ S @ basis, inner.between_factor)
             floor = floor_of(inner, starts[0])
-            rows, method = self._method(inner, floor)
-            return min(
-                (self._climb(rows, method(inner, start[:, 0], floor)) for start in starts),
-                key=lambda found: min(found.objective_path),
-            )
+            solve = self._ascend if self.solver == "ascent" else self._majorize
+            return solve(inner, [start[:, 0] for start in starts], floor)
 
         return one_by_one(problem, n_components, solve_one)
 
-    def _method(self, problem, floor):
-        """Return the rows that the solver passes over, and what makes its iteration."""
-        if self.solver == "ascent":
-            options = {"tol": self.tol, "learning_rate": self.learning_rate}
-            return SignedRows(problem, floor), partial(RatioAscent, **options)
-        return problem.rows, partial(RatioMajorizer, tol=self.tol)
+    def _ascend(self, problem, starts, floor):
+        rows = SignedRows(problem, floor)
+        ascents = (
+            RatioAscent(problem, start, floor, self.tol, self.learning_rate) for start in starts
+        )
+        return self._climb(rows, min(ascents, key=lambda ascent: ascent.ratio(rows.run(ascent.w))))
+
+    def _majorize(self, problem, starts, floor):
+        ratios = (RatioMajorizer(problem, start, floor, self.tol) for start in starts)
+        ends = (self._climb(problem.rows, ratio) for ratio in ratios)
+        return min(ends, key=lambda end: min(end.objective_path))
 
     def _climb(self, rows, ratio):
         trace = iterate(rows, ratio, self.max_iter)
@@ -206,11 +207,19 @@ class L1Ratio(Iteration):
         # Where w is orthogonal to all means this makes a step towards them.
         self._least_between = np.finfo(float).eps * np.linalg.norm(self._pulls)
 
+    def ratio(self, record):
+        """Return the ratio at w, from the record of a pass there."""
+        return record.objective / self._between()[1]
+
+    def _between(self):
+        """Return p with w'p = sum_i N_i |w'(m_i - m)|, and that sum."""
+        p = self._pulls @ np.copysign(1.0, self.w @ self._pulls)
+        return p, max(float(self.w @ p), self._least_between)
+
     def advance(self, record):
         """Move to the next direction; return a status once it is the last one."""
         path, w = self.objective_path, self.w
-        p = self._pulls @ np.copysign(1.0, w @ self._pulls)
-        between = max(float(w @ p), self._least_between)
+        p, between = self._between()
         ratio = record.objective / between
         if ratio < self._least:
             self.best, self._least = w, ratio

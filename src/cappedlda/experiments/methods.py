@@ -12,7 +12,7 @@ from cappedlda.cv import CappedLDACV
 # So many dimensions are tried at most, in geometric steps.
 MOST_TRIED = 24
 # LDA-L1 pays for hundreds of passes per direction, RLDA for a factorisation.
-LDAL1_PER_CLASS, LDAL1_MOST, RLDA_MOST = 4, 40, 100
+LDAL1_PER_CLASS, LDAL1_MOST, RLDA_MOST = 3, 30, 100
 # Folds in which CappedLDACV chooses its cap and norm, where a class has so many rows.
 CAPPED_FOLDS = 5
 
