@@ -10,6 +10,7 @@ from sklearn.base import (
 )
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from cappedlda._inputs import blocks_of, is_read_by_slices
 from cappedlda._typing import Floats, Labels, MatrixLike
 from cappedlda._validation import FLOATS
 
@@ -39,6 +40,15 @@ class LinearDiscriminant(
         check_is_fitted(self)
         return validate_data(self, X, reset=False, dtype=FLOATS)
 
+    def _by_rows(self, method, X, y=None):
+        """Return what a method gives for checked rows, whatever X is."""
+        check_is_fitted(self)
+        if is_read_by_slices(X):
+            return np.concatenate(
+                [method(self._check_new(rows), labels) for rows, labels in blocks_of(X, y)]
+            )
+        return method(self._check_new(X), y)
+
     def transform(self, X: MatrixLike) -> Floats:
         """Project data onto the discriminant directions.
 
@@ -50,7 +60,9 @@ class LinearDiscriminant(
         -------
         Z : ndarray of shape (n_samples, n_components)
         """
-        X = self._check_new(X)
+        return self._by_rows(self._transform, X)
+
+    def _transform(self, X, _=None):
         return _affine(X, self.scalings_, -(self.xbar_ @ self.scalings_))
 
     def decision_function(self, X: MatrixLike) -> Floats:
@@ -65,7 +77,10 @@ class LinearDiscriminant(
         scores : ndarray of shape (n_samples,) or (n_samples, n_classes)
             With two classes the score of the second against the first.
         """
-        scores = _affine(self._check_new(X), self.coef_.T, self.intercept_)
+        return self._by_rows(self._decide, X)
+
+    def _decide(self, X, _=None):
+        scores = _affine(X, self.coef_.T, self.intercept_)
         return scores.ravel() if len(self.classes_) == 2 else scores
 
     def predict(self, X: MatrixLike) -> Labels:
@@ -79,8 +94,10 @@ class LinearDiscriminant(
         -------
         y : ndarray of shape (n_samples,)
         """
-        codes = class_codes(self.decision_function(X))
-        return self.classes_[codes]
+        return self._by_rows(self._predict, X)
+
+    def _predict(self, X, _=None):
+        return self.classes_[class_codes(self._decide(X))]
 
     def predict_proba(self, X: MatrixLike) -> Floats:
         """Estimate the probability of each class.
@@ -93,7 +110,10 @@ class LinearDiscriminant(
         -------
         p : ndarray of shape (n_samples, n_classes)
         """
-        scores = self.decision_function(X)
+        return self._by_rows(self._probabilities, X)
+
+    def _probabilities(self, X, _=None):
+        scores = self._decide(X)
         if scores.ndim == 1:
             return np.column_stack([expit(-scores), expit(scores)])
         return softmax(scores, axis=1)
@@ -109,7 +129,10 @@ class LinearDiscriminant(
         -------
         log_p : ndarray of shape (n_samples, n_classes)
         """
-        scores = self.decision_function(X)
+        return self._by_rows(self._log_probabilities, X)
+
+    def _log_probabilities(self, X, _=None):
+        scores = self._decide(X)
         if scores.ndim == 1:
             scores = np.column_stack([np.zeros_like(scores), scores])
         return log_softmax(scores, axis=1)

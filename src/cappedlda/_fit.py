@@ -54,6 +54,8 @@ class Solution:
     centres : ndarray of shape (c, n)
     priors : ndarray of shape (c,)
     epsilon : float
+    q, floor : float
+        Of the weights.
     samples : PerSample or None
         None if they are not kept.
     kept_weight : float
@@ -74,6 +76,8 @@ class Solution:
     centres: np.ndarray
     priors: np.ndarray
     epsilon: float
+    q: float
+    floor: float
     samples: PerSample | None
     kept_weight: float
     caps: np.ndarray
@@ -338,6 +342,8 @@ def last_look(rows, method, trace, n_components, q):
         centres=frame.centres,
         priors=frame.priors,
         epsilon=frame.epsilon,
+        q=q,
+        floor=query.floor,
         samples=look.per_sample(frame.caps, q, query.floor),
         kept_weight=kept_weight,
         caps=frame.caps,

@@ -266,6 +266,45 @@ class PerSample(NamedTuple):
     outliers: np.ndarray
 
 
+@dataclass(frozen=True)
+class Measure:
+    """Measures rows as the fit has measured its training rows.
+
+    Attributes
+    ----------
+    metric : ndarray of shape (n, r)
+        The projection in which distances are measured.
+    centres : ndarray of shape (c, n)
+    caps : ndarray of shape (c,)
+    q, floor : float
+    gate : Gate or None
+    """
+
+    metric: np.ndarray
+    centres: np.ndarray
+    caps: np.ndarray
+    q: float
+    floor: float
+    gate: Gate | None
+
+    def __call__(self, X, codes):
+        """Return the results for each row of an array, `PerSample`."""
+        rows = ArrayRows(X, codes, len(self.caps))
+        if self.gate is not None:
+            rows = rows.behind(self.gate)
+        query = Query(
+            W=self.metric,
+            centres=self.centres,
+            scale=np.ones(X.shape[1]),
+            caps=self.caps,
+            q=self.q,
+            floor=self.floor,
+            scatter=False,
+            sums=False,
+        )
+        return rows.look(query)[1].per_sample(self.caps, self.q, self.floor)
+
+
 class Rows:
     """Rows of labelled data, whatever holds them: all that a fit knows of them.
 
@@ -343,10 +382,27 @@ class Rows:
         rows.gate = gate
         return gate, rows
 
+    def per_sample(self, solution):
+        """Return the results for each row, `PerSample`, or None if they are not kept."""
+
     def look(self, query):
         """Return the record of a pass, and what it saw of each row, as `Look` or `ArrayLook`."""
         record = self.run(query)
         return record, Look(self, query, record)
+
+
+def slab_rows(n):
+    """Return the number of rows of n features that are worked on at a time."""
+    return max(MIN_SLAB_ROWS, SLAB_ELEMENTS // n)
+
+
+def added_up(parts):
+    """Return the sum of parts, added in their order to the first of them."""
+    parts = iter(parts)
+    total = next(parts)
+    for part in parts:
+        total += part
+    return total
 
 
 class Look:
@@ -460,7 +516,7 @@ class ArrayRows(Rows):
     def slabs(self):
         """Return the slices of rows that are worked on one at a time."""
         n_rows, n = self.shape
-        step = max(MIN_SLAB_ROWS, SLAB_ELEMENTS // n)
+        step = slab_rows(n)
         return [slice(start, min(start + step, n_rows)) for start in range(0, n_rows, step)]
 
     def reduce(self, job, out=None):
@@ -472,6 +528,10 @@ class ArrayRows(Rows):
         out : ndarray of shape (N,), optional
             Each job may write to its part.
         """
+        return added_up(self.map(job, out))
+
+    def map(self, job, out=None):
+        """Yield what a job returns for each slab, in their order."""
         weight = self.sample_weight
 
         def run_slab(rows):
@@ -482,17 +542,15 @@ class ArrayRows(Rows):
                 None if out is None else out[rows],
             )
 
-        total = None
-        for part in ordered_map(run_slab, self.slabs(), self.n_jobs):
-            if total is None:
-                total = part
-            else:
-                total += part
-        return total
+        return ordered_map(run_slab, self.slabs(), self.n_jobs)
 
     def run(self, query, distances=None):
         """Return the record of one pass over all rows; `distances` are filled if given."""
         return self.reduce(PassJob(query), distances).mirror()
+
+    def per_sample(self, solution):
+        """Return the results for each row as the last look has found them."""
+        return solution.samples
 
     def pick(self, ranks):
         """Return a copy of some rows; see `Rows`."""
@@ -502,8 +560,8 @@ class ArrayRows(Rows):
         return self.take(drawable[rows_of_ranks(self.codes[drawable], ranks)])
 
     def load(self):
-        """Return the rows as they are."""
-        return self
+        """Return the rows, in memory."""
+        return self if isinstance(self.X, np.ndarray) else self.with_features(self.X[:])
 
     def take(self, rows):
         """Return a copy of some rows as rows of their own."""

@@ -5,7 +5,13 @@ from numbers import Integral, Real
 
 import numpy as np
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import _check_sample_weight, check_random_state, check_X_y
+from sklearn.utils.validation import (
+    _check_sample_weight,
+    _check_y,
+    check_consistent_length,
+    check_random_state,
+    check_X_y,
+)
 
 FLOATS = (np.float64, np.float32)
 # Squares of larger numbers, or of smaller ones than its inverse, are not numbers any more.
@@ -117,12 +123,41 @@ def encode(y):
 def check_training_data(estimator, X, y):
     """Return X, the class codes (int32) and the sorted classes; the estimator stays as it is."""
     X, y = check_X_y(X, y, dtype=FLOATS, ensure_min_samples=2, estimator=estimator)
+    return X, *codes_and_classes(y)
+
+
+def check_labels(estimator, y, X):
+    """Return the class codes (int32) of the rows of X, and the sorted classes."""
+    y = _check_y(y, estimator=estimator)
+    check_consistent_length(X, y)
+    return codes_and_classes(y)
+
+
+def codes_and_classes(y):
+    """Return the class codes (int32) and the sorted classes of labels of shape (N,)."""
     check_classification_targets(y)
     classes, codes = encode(y)
+    check_classes(classes)
+    return codes, classes
+
+
+def check_classes(classes):
+    """Check that there are two classes or more."""
     if len(classes) < 2:
         only = classes.tolist()[0]
         raise ValueError(f"y has one class only ({only!r}); give rows of two or more classes.")
-    return X, codes, classes
+
+
+def known_codes(y, classes, name="y"):
+    """Return the codes (int32) of labels, all of which must be among the sorted classes."""
+    codes = np.minimum(np.searchsorted(classes, y), len(classes) - 1)
+    unknown = classes[codes] != y
+    if unknown.any():
+        raise ValueError(
+            f"{name} has labels {np.unique(y[unknown]).tolist()} that were not there before; "
+            f"known are {classes.tolist()}."
+        )
+    return codes.astype(np.int32)
 
 
 def check_seed(random_state):
@@ -135,7 +170,12 @@ def check_weights(sample_weight, X, codes, classes):
     if sample_weight is None:
         return None
     weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
-    per_class = np.bincount(codes, weights, minlength=len(classes))
+    check_class_weights(np.bincount(codes, weights, minlength=len(classes)), classes)
+    return np.ascontiguousarray(weights)
+
+
+def check_class_weights(per_class, classes):
+    """Check the weight of each class."""
     if not np.isfinite(per_class.sum()):
         raise ValueError("sample_weight adds up to infinity; divide it by a large number.")
     if not per_class.any():
@@ -145,4 +185,3 @@ def check_weights(sample_weight, X, codes, classes):
         raise ValueError(
             f"sample_weight is zero for every row of the classes {names}; remove these rows."
         )
-    return np.ascontiguousarray(weights)

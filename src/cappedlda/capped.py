@@ -2,15 +2,18 @@
 
 import time
 import warnings
-from typing import Literal, Self
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, Literal, Self
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils.validation import column_or_1d
+from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from cappedlda._base import LinearDiscriminant, linear_rule
+from cappedlda._chunks import ChunkReader, ChunkRows
 from cappedlda._fit import fit_as_published, fit_majorized, outlyingness
-from cappedlda._passes import ArrayRows
+from cappedlda._inputs import training_rows
+from cappedlda._passes import Measure, PerSample
 from cappedlda._solver import Rule
 from cappedlda._threads import effective_n_jobs, single_threaded_blas
 from cappedlda._typing import ArrayLike, Bools, Floats, MatrixLike
@@ -23,8 +26,7 @@ from cappedlda._validation import (
     check_real,
     check_seed,
     check_start,
-    check_training_data,
-    check_weights,
+    known_codes,
 )
 
 _REMEDIES = {
@@ -214,11 +216,86 @@ default="robust"
         self : CappedLDA
         """
         self._check_parameters()
-        check_choice("solver", self.solver, ("mm", "paper"))
-        check_epsilon(self.epsilon)
-        check_real("q", self.q, 0.0, 2.0, "use 0 < q <= 2")
-        random_state = check_seed(self.random_state)
         rows, classes, priors = self._check_data(X, y, sample_weight)
+        return self._fit_rows(rows, classes, priors, X)
+
+    def fit_chunks(
+        self,
+        make_chunks: Callable[[], Iterable[tuple[Any, ...]]],
+        *,
+        classes: ArrayLike | None = None,
+    ) -> Self:
+        """Fit data that come in chunks, which need not fit into memory together.
+
+        The result is that of `fit` on all rows in their order, however they are cut into
+        chunks. `weights_`, `distances_` and `outliers_`, which have an entry for each row,
+        are not set; `measure_chunks` gives them chunk by chunk.
+
+        Parameters
+        ----------
+        make_chunks : callable
+            Returns a fresh iterator of chunks for each pass over the data. A chunk is a
+            tuple (X, y) or (X, y, sample_weight) of arrays or data frames. All have the same
+            features and type; their number of rows may differ, and be 0. The rows must be
+            the same in each pass. `cappedlda.sources` has some for folders of files.
+        classes : array-like of shape (n_classes,), default=None
+            All labels there are; another one is an error. None takes those of the data.
+
+        Returns
+        -------
+        self : CappedLDA
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from sklearn.datasets import load_wine
+        >>> from cappedlda import CappedLDA
+        >>> X, y = load_wine(return_X_y=True)
+        >>> def chunks():
+        ...     for start in range(0, len(X), 50):
+        ...         yield X[start : start + 50], y[start : start + 50]
+        >>> lda = CappedLDA().fit_chunks(chunks)
+        >>> np.array_equal(lda.scalings_, CappedLDA().fit(X, y).scalings_)
+        True
+        >>> int(sum(samples.outliers.sum() for samples in lda.measure_chunks(chunks)))
+        1
+        """
+        self._check_parameters()
+        rows = ChunkRows(make_chunks, classes, effective_n_jobs(self.n_jobs))
+        priors = check_priors(self.priors, rows.n_classes)
+        priors = rows.class_shares if priors is None else priors
+        return self._fit_rows(rows, rows.classes, priors, rows.example)
+
+    def measure_chunks(
+        self, make_chunks: Callable[[], Iterable[tuple[Any, ...]]]
+    ) -> Iterator[PerSample]:
+        """Measure the rows of chunks, as `fit` measures its training rows.
+
+        Parameters
+        ----------
+        make_chunks : callable
+            Returns an iterator of chunks, as in `fit_chunks`.
+
+        Returns
+        -------
+        samples : iterator of PerSample
+            A tuple (distances, weights, outliers) of arrays of shape (rows,) for each chunk
+            that has rows: what `distances_`, `weights_` and `outliers_` are after `fit`.
+        """
+        check_is_fitted(self)
+        if not hasattr(self, "_norm"):
+            raise ValueError("A model that was read from a file only has outlyingness(X, y).")
+        return map(self._measured, ChunkReader(make_chunks))
+
+    def _measured(self, chunk):
+        codes = known_codes(chunk.y, self.classes_, f"y of {chunk.name}")
+        return self._measure(self._check_new(chunk.X), codes)
+
+    @property
+    def _measure(self):
+        return Measure(self._metric, self.means_, self.caps_, *self._norm, self._gate)
+
+    def _fit_rows(self, rows, classes, priors, features):
         n_features = rows.shape[1]
         n_directions = min(len(classes) - 1, n_features)
         n_components = self._check_n_components(n_directions, n_features)
@@ -237,7 +314,7 @@ default="robust"
                     n_components=n_components,
                     tol=self.tol,
                     max_iter=self.max_iter,
-                    random_state=random_state,
+                    random_state=check_seed(self.random_state),
                     report=report,
                 )
             else:
@@ -251,20 +328,18 @@ default="robust"
                     report=report,
                 )
         rule = linear_rule(solution.W, solution.covariance, solution.centres, priors)
-        self._remember_features(X)
+        self._remember_features(features)
         self.classes_ = classes
         self.priors_ = priors
         self.coef_, self.intercept_ = rule
-        self._store(solution, n_components)
-        self._warn(solution, min(n_components, n_wanted))
+        self._store(rows, solution, n_components)
+        self._warn(solution, min(n_components, n_wanted), stacklevel=4)
         return self
 
     def _check_data(self, X, y, sample_weight):
         """Return the rows, the classes and their priors."""
         n_jobs = effective_n_jobs(self.n_jobs)
-        X, codes, classes = check_training_data(self, X, y)
-        weights = check_weights(sample_weight, X, codes, classes)
-        rows = ArrayRows(X, codes, len(classes), weights, n_jobs)
+        rows, classes = training_rows(self, X, y, sample_weight, n_jobs)
         priors = check_priors(self.priors, len(classes))
         return rows, classes, rows.class_shares if priors is None else priors
 
@@ -275,6 +350,13 @@ default="robust"
         return _Report(rows.class_weights.sum()) if self.verbose else None
 
     def _check_parameters(self):
+        check_choice("solver", self.solver, ("mm", "paper"))
+        check_epsilon(self.epsilon)
+        check_real("q", self.q, 0.0, 2.0, "use 0 < q <= 2")
+        self._check_common_parameters()
+
+    def _check_common_parameters(self):
+        check_seed(self.random_state)
         check_choice("centers", self.centers, ("kept", "mean"))
         check_real("ridge", self.ridge, 0.0, 1e3, "use a small positive number")
         check_real("tol", self.tol, 0.0, 1.0, "use a small positive number")
@@ -289,7 +371,7 @@ default="robust"
         check_count("n_components", self.n_components, 1, n_features, advice)
         return self.n_components
 
-    def _store(self, solution, n_components):
+    def _store(self, rows, solution, n_components):
         trace = solution.trace
         self.means_ = solution.centres
         self.xbar_ = self.priors_ @ solution.centres
@@ -299,15 +381,24 @@ default="robust"
         self.explained_variance_ratio_ = strengths[:n_components] / total
         self.epsilon_ = float(solution.epsilon)
         self.caps_ = solution.caps
-        self.distances_, self.weights_, self.outliers_ = solution.samples
+        self._store_samples(rows.per_sample(solution))
         self.objective_path_ = np.array(trace.objective_path)
         self.n_iter_ = trace.n_iter
         self.n_passes_ = trace.n_passes
         self.status_ = trace.status
         self._metric = solution.metric
+        self._norm = solution.q, solution.floor
         self._gate = solution.gate
 
-    def _warn(self, solution, n_supervised):
+    def _store_samples(self, samples):
+        names = "distances_", "weights_", "outliers_"
+        if samples is None:
+            for name in names:  # of an earlier fit
+                vars(self).pop(name, None)
+        else:
+            vars(self).update(zip(names, samples, strict=True))
+
+    def _warn(self, solution, n_supervised, stacklevel=3):
         if self.status_ == "converged" and solution.W.shape[1] < n_supervised:
             self.status_ = "rank_deficient"
         if self.status_ != "converged":
@@ -319,13 +410,13 @@ default="robust"
                 rank=solution.W.shape[1],
                 wanted=n_supervised,
             )
-            warnings.warn(f"{self.status_}: {message}", ConvergenceWarning, stacklevel=3)
+            warnings.warn(f"{self.status_}: {message}", ConvergenceWarning, stacklevel=stacklevel)
         if solution.kept_whole.any():
             names = self.classes_[solution.kept_whole].tolist()
             warnings.warn(
                 f"The cap would have removed the classes {names}; all their rows are kept.",
                 UserWarning,
-                stacklevel=3,
+                stacklevel=stacklevel,
             )
 
     def outlyingness(
@@ -354,7 +445,13 @@ default="robust"
             Above 1 a row would be rejected.
         """
         check_choice("space", space, ("both", "projected", "full"))
-        X = self._check_new(X)
+
+        def method(X, y):
+            return self._outlyingness(X, y, space)
+
+        return self._by_rows(method, X, y)
+
+    def _outlyingness(self, X, y, space):
         images = None if space == "full" else X @ self._metric.astype(X.dtype, copy=False)
         gate = None if space == "projected" else self._gate
         centres = self.means_ @ self._metric
@@ -373,13 +470,7 @@ default="robust"
         y = column_or_1d(y)
         if len(y) != n_rows:
             raise ValueError(f"X has {n_rows} rows and y has {len(y)}; give one label per row.")
-        unknown = sorted(set(np.unique(y).tolist()) - set(self.classes_.tolist()))
-        if unknown:
-            raise ValueError(
-                f"y has labels {unknown} that were not in the training data; "
-                f"known are {self.classes_.tolist()}."
-            )
-        return np.searchsorted(self.classes_, y).astype(np.int32)
+        return known_codes(y, self.classes_)
 
 
 class _Report:

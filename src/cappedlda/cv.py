@@ -1,8 +1,8 @@
 """CappedLDACV: CappedLDA with its cap, norm and directions chosen by cross-validation."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from itertools import product
-from typing import Any, Literal, Self
+from typing import Any, Literal, NoReturn, Self
 
 import numpy as np
 from scipy.stats import rankdata
@@ -11,6 +11,7 @@ from sklearn.model_selection import check_cv
 from cappedlda._base import linear_rule
 from cappedlda._fit import fit_majorized
 from cappedlda._folds import Fold
+from cappedlda._passes import ArrayRows
 from cappedlda._threads import ordered_map, single_threaded_blas
 from cappedlda._typing import ArrayLike, MatrixLike
 from cappedlda._validation import (
@@ -222,12 +223,44 @@ default="robust"
         self.best_q_ = rule.q
         self.best_n_components_ = n_components
         self.best_score_ = float(scores[:, best].mean())
-        self._store(solution, n_components)
+        self._store(rows, solution, n_components)
         self._warn(solution, min(n_components, n_directions))
         return self
 
+    def _check_data(self, X, y, sample_weight):
+        rows, classes, priors = super()._check_data(X, y, sample_weight)
+        if not isinstance(rows, ArrayRows):
+            raise TypeError(
+                f"X is a {type(X).__name__}, which CappedLDACV cannot cut into folds; give it a "
+                "part of the rows as an array, and its best parameters to CappedLDA for all."
+            )
+        return rows, classes, priors
+
+    def fit_chunks(
+        self,
+        make_chunks: Callable[[], Iterable[tuple[Any, ...]]],
+        *,
+        classes: ArrayLike | None = None,
+    ) -> NoReturn:
+        """Raise an error: chunks cannot be cut into folds.
+
+        Parameters
+        ----------
+        make_chunks : callable
+        classes : array-like of shape (n_classes,), default=None
+
+        Returns
+        -------
+        None
+            Never.
+        """
+        raise TypeError(
+            "CappedLDACV cannot cut chunks into folds; give it a part of the rows as an array, "
+            "and its best parameters to CappedLDA(...).fit_chunks for all."
+        )
+
     def _check_parameters(self):
-        super()._check_parameters()
+        self._check_common_parameters()
         check_flag("one_standard_error", self.one_standard_error)
         for name, high, advice in (
             ("multipliers", np.inf, "use positive numbers or inf"),

@@ -1,0 +1,114 @@
+"""Which rows a fit passes over: chooses the adapter for the kind of input."""
+
+import threading
+from contextlib import nullcontext
+
+import numpy as np
+from scipy import sparse
+
+from cappedlda._passes import ArrayRows, slab_rows
+from cappedlda._validation import FLOATS, check_labels, check_training_data, check_weights
+
+
+def training_rows(estimator, X, y, sample_weight, n_jobs):
+    """Return checked rows and the sorted classes, for whatever X is."""
+    if is_read_by_slices(X):
+        X = RowReader(X)
+        check_shape(X.shape)
+        codes, classes = check_labels(estimator, y, X)
+        X.check_finite(n_jobs)
+    else:
+        X, codes, classes = check_training_data(estimator, X, y)
+    weights = check_weights(sample_weight, X, codes, classes)
+    return ArrayRows(X, codes, len(classes), weights, n_jobs), classes
+
+
+def check_shape(shape):
+    """Check that there are enough rows and features for a fit."""
+    for size, least, what in zip(shape, (2, 1), ("rows", "features"), strict=True):
+        if size < least:
+            raise ValueError(f"X has {size} {what}; a fit needs at least {least}.")
+
+
+def blocks_of(X, y=None):
+    """Yield the slabs of an array that is read by slices, and the labels of their rows."""
+    X = RowReader(X)
+    if y is not None and len(y) != X.shape[0]:
+        raise ValueError(f"X has {X.shape[0]} rows and y has {len(y)}; give one label per row.")
+    step = slab_rows(max(X.shape[1], 1))
+    for start in range(0, X.shape[0], step):
+        rows = slice(start, start + step)
+        yield X[rows], None if y is None else y[rows]
+
+
+def is_read_by_slices(X):
+    """Return whether X is an array that is not in memory as numbers of floating point.
+
+    Such are datasets of h5py and zarr, and all that has a shape, a NumPy dtype and
+    slices of rows; and memory maps of other numbers, which would be converted as a whole.
+    """
+    if isinstance(X, np.ndarray):
+        return isinstance(X, np.memmap) and X.ndim == 2 and X.dtype not in FLOATS
+    return (
+        isinstance(getattr(X, "dtype", None), np.dtype)
+        and len(getattr(X, "shape", ())) == 2
+        and hasattr(X, "__getitem__")
+        and not hasattr(X, "iloc")  # a frame is sliced by names
+        and not sparse.issparse(X)
+    )
+
+
+def float_type(dtype, name="X"):
+    """Return the type in which numbers of some type are worked with."""
+    if dtype.kind not in "fiub":
+        raise TypeError(f"{name} has the type {dtype}; give real numbers.")
+    return np.dtype(np.float32 if dtype == np.float32 else np.float64)
+
+
+class RowReader:
+    """An array that is read by slices of rows, as C-ordered numbers of floating point.
+
+    Parameters
+    ----------
+    source : array-like of shape (N, n)
+        With `shape`, `dtype` and slices of rows.
+    """
+
+    def __init__(self, source):
+        self._source = source
+        self.shape = tuple(source.shape)
+        self.dtype = float_type(source.dtype)
+        # Readers of files need not be safe for threads; memory maps are.
+        self._lock = nullcontext() if isinstance(source, np.ndarray) else threading.Lock()
+
+    def __getitem__(self, rows):
+        """Return rows: those of a slice, or those that an array of indices chooses."""
+        if isinstance(rows, slice):
+            with self._lock:
+                return np.ascontiguousarray(self._source[rows], dtype=self.dtype)
+        rows = np.arange(self.shape[0])[rows]
+        chosen = np.empty((len(rows), self.shape[1]), self.dtype)
+        order = np.argsort(rows, kind="stable")
+        step = slab_rows(self.shape[1])
+        slabs, starts = np.unique(rows[order] // step, return_index=True)
+        for slab, here in zip(slabs, np.split(order, starts[1:]), strict=True):
+            chosen[here] = self[slab * step : (slab + 1) * step][rows[here] - slab * step]
+        return chosen
+
+    def check_finite(self, n_jobs):
+        """Raise an error that names the first row with a number that is not finite."""
+        rows = ArrayRows(self, np.zeros(self.shape[0], np.int32), 1, n_jobs=n_jobs)
+        for slab, first in zip(rows.slabs(), rows.map(first_not_finite), strict=True):
+            if first is not None:
+                raise ValueError(
+                    f"X contains NaN or infinity, first in row {slab.start + first}; "
+                    "remove or impute such rows."
+                )
+
+
+def first_not_finite(X, *_):
+    """Return the index of the first row with NaN or infinity, or None."""
+    if np.isfinite(X.sum(dtype=np.float64)):
+        return None
+    bad = ~np.isfinite(X).all(axis=1)
+    return int(np.argmax(bad)) if bad.any() else None

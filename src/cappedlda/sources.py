@@ -1,0 +1,224 @@
+"""Sources of chunks for `CappedLDA.fit_chunks`: folders of .npy, .npz and Parquet files.
+
+A source is a function without arguments that returns a fresh iterator of chunks; these are
+objects that can be called so. Files are read one after the other, in the order of their
+names, and nothing is ever unpickled.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from os import PathLike
+from pathlib import Path
+
+import numpy as np
+
+from cappedlda._chunks import Chunk
+from cappedlda._passes import slab_rows
+
+__all__ = ["Chunk", "NpyFolder", "NpzFolder", "ParquetFolder"]
+
+
+@dataclass(frozen=True)
+class NpyFolder:
+    """Chunks from pairs of .npy files, one with rows and one with their labels.
+
+    The files are mapped, not loaded, so that each may be larger than memory.
+
+    Parameters
+    ----------
+    folder : str or path-like
+    X, y : str, default="X*.npy", "y*.npy"
+        Patterns of the names. The first file of one belongs to the first of the other,
+        and so on, in the order of their names.
+    sample_weight : str, default=None
+        Pattern of the files of weights, if there are any.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> import numpy as np
+    >>> from sklearn.datasets import load_wine
+    >>> from cappedlda import CappedLDA
+    >>> from cappedlda.sources import NpyFolder
+    >>> X, y = load_wine(return_X_y=True)
+    >>> with tempfile.TemporaryDirectory() as name:
+    ...     for part, rows in enumerate(np.array_split(np.arange(len(y)), 3)):
+    ...         np.save(Path(name) / f"X{part}.npy", X[rows])
+    ...         np.save(Path(name) / f"y{part}.npy", y[rows])
+    ...     lda = CappedLDA().fit_chunks(NpyFolder(name))
+    >>> lda.scalings_.shape
+    (13, 2)
+    """
+
+    folder: str | PathLike[str]
+    X: str = "X*.npy"
+    y: str = "y*.npy"
+    sample_weight: str | None = None
+
+    def __call__(self) -> Iterator[Chunk]:
+        """Return an iterator of chunks."""
+        patterns = [self.X, self.y] + [self.sample_weight] * (self.sample_weight is not None)
+        files = [_files(self.folder, pattern) for pattern in patterns]
+        if len({len(some) for some in files}) > 1:
+            found = ", ".join(f"{len(f)} {p}" for f, p in zip(files, patterns, strict=True))
+            raise ValueError(f"The folder {self.folder} has {found}; give as many of each.")
+        return self._read(files)
+
+    @staticmethod
+    def _read(files):
+        for paths in zip(*files, strict=True):
+            arrays = [_mapped(path) for path in paths]
+            n_rows, name = len(arrays[0]), paths[0].name
+            if any(len(array) != n_rows for array in arrays):
+                found = ", ".join(f"{p.name} {len(a)}" for p, a in zip(paths, arrays, strict=True))
+                raise ValueError(f"Files that belong together differ in their rows: {found}.")
+            step = slab_rows(arrays[0].shape[1]) if arrays[0].ndim == 2 else n_rows
+            for start in range(0, n_rows, step):
+                X, y, *weight = (array[start : start + step] for array in arrays)
+                yield Chunk(X, y, *(weight or [None]), f"{name}, from row {start}")
+
+
+@dataclass(frozen=True)
+class NpzFolder:
+    """Chunks from .npz files, each with rows and their labels; one file at a time is loaded.
+
+    Parameters
+    ----------
+    folder : str or path-like
+    X, y : str, default="X", "y"
+        Names of the arrays in each file.
+    sample_weight : str, default=None
+        Name of the array of weights, if there is one.
+    pattern : str, default="*.npz"
+        Of the names of the files.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> import numpy as np
+    >>> from sklearn.datasets import load_wine
+    >>> from cappedlda import CappedLDA
+    >>> from cappedlda.sources import NpzFolder
+    >>> X, y = load_wine(return_X_y=True)
+    >>> with tempfile.TemporaryDirectory() as name:
+    ...     for part, rows in enumerate(np.array_split(np.arange(len(y)), 3)):
+    ...         np.savez(Path(name) / f"part{part}.npz", X=X[rows], y=y[rows])
+    ...     lda = CappedLDA().fit_chunks(NpzFolder(name))
+    >>> lda.scalings_.shape
+    (13, 2)
+    """
+
+    folder: str | PathLike[str]
+    X: str = "X"
+    y: str = "y"
+    sample_weight: str | None = None
+    pattern: str = "*.npz"
+
+    def __call__(self) -> Iterator[Chunk]:
+        """Return an iterator of chunks."""
+        return map(self._read, _files(self.folder, self.pattern))
+
+    def _read(self, path):
+        keys = [self.X, self.y] + [self.sample_weight] * (self.sample_weight is not None)
+        try:
+            with np.load(path, allow_pickle=False) as arrays:
+                missing = [key for key in keys if key not in arrays]
+                if missing:
+                    raise ValueError(f"it has {list(arrays)}, but not {missing}")
+                X, y, *weight = (arrays[key] for key in keys)
+        except (ValueError, OSError, EOFError) as error:
+            raise ValueError(f"The file {path} cannot be read: {error}.") from error
+        return Chunk(X, y, *(weight or [None]), path.name)
+
+
+@dataclass(frozen=True)
+class ParquetFolder:
+    """Chunks from Parquet files, read in batches of rows; needs pyarrow.
+
+    Parameters
+    ----------
+    path : str or path-like
+        A file, or a folder of files.
+    target : str
+        Column of the labels.
+    features : sequence of str, default=None
+        Columns of the features; None takes all others.
+    sample_weight : str, default=None
+        Column of weights, if there is one.
+    batch_rows : int, default=65536
+        Largest number of rows of a chunk.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from sklearn.datasets import load_wine
+    >>> from cappedlda import CappedLDA
+    >>> from cappedlda.sources import ParquetFolder
+    >>> frame = load_wine(as_frame=True).frame
+    >>> with tempfile.TemporaryDirectory() as name:
+    ...     frame[:100].to_parquet(f"{name}/part0.parquet")
+    ...     frame[100:].to_parquet(f"{name}/part1.parquet")
+    ...     lda = CappedLDA().fit_chunks(ParquetFolder(name, "target"))
+    >>> lda.scalings_.shape
+    (13, 2)
+    """
+
+    path: str | PathLike[str]
+    target: str
+    features: Sequence[str] | None = None
+    sample_weight: str | None = None
+    batch_rows: int = 65536
+
+    def __call__(self) -> Iterator[Chunk]:
+        """Return an iterator of chunks."""
+        try:
+            import pyarrow.parquet as parquet
+        except ImportError as error:
+            raise ImportError("ParquetFolder needs pyarrow; pip install pyarrow.") from error
+        path = Path(self.path)
+        paths = [path] if path.is_file() else _files(path, "*.parquet")
+        return self._read(parquet, paths)
+
+    def _read(self, parquet, paths):
+        for path in paths:
+            with parquet.ParquetFile(path) as file:
+                features = self._features(path, file.schema_arrow.names)
+                others = [self.target] + [self.sample_weight] * (self.sample_weight is not None)
+                columns = [*features, *others]
+                for number, batch in enumerate(file.iter_batches(self.batch_rows, columns=columns)):
+                    values = {
+                        column: batch.column(column).to_numpy(zero_copy_only=False)
+                        for column in columns
+                    }
+                    X = np.column_stack([values[column] for column in features])
+                    y, *weight = (values[column] for column in others)
+                    yield Chunk(X, y, *(weight or [None]), f"{path.name}, batch {number}")
+
+    def _features(self, path, names):
+        wanted = [self.target, *(self.features or [])]
+        wanted += [self.sample_weight] * (self.sample_weight is not None)
+        missing = [name for name in wanted if name not in names]
+        if missing:
+            raise ValueError(f"The file {path} has the columns {names}, but not {missing}.")
+        if self.features is not None:
+            return list(self.features)
+        return [name for name in names if name not in (self.target, self.sample_weight)]
+
+
+def _files(folder, pattern):
+    paths = sorted(Path(folder).glob(pattern))
+    if not paths:
+        raise FileNotFoundError(f"The folder {folder} has no file {pattern}.")
+    return paths
+
+
+def _mapped(path):
+    try:
+        array = np.load(path, mmap_mode="r", allow_pickle=False)
+    except (ValueError, OSError, EOFError) as error:
+        raise ValueError(f"The file {path} cannot be read: {error}.") from error
+    if array.ndim == 0:
+        raise ValueError(f"The file {path} holds a single number; give an array of rows.")
+    return array
