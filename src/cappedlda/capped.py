@@ -258,7 +258,7 @@ default="robust"
         >>> np.array_equal(lda.scalings_, CappedLDA().fit(X, y).scalings_)
         True
         >>> int(sum(samples.outliers.sum() for samples in lda.measure_chunks(chunks)))
-        1
+        0
         """
         self._check_parameters()
         rows = ChunkRows(make_chunks, classes, effective_n_jobs(self.n_jobs))
