@@ -167,6 +167,28 @@ def test_fit_transform_is_fit_and_transform(dirty):
     )
 
 
+@pytest.mark.parametrize("space", ["both", "projected", "full"])
+def test_unlabelled_rows_are_measured_from_the_class_where_they_fit_best(rng, space):
+    X, y = make_classes(rng, [40] * 7, 5, spread=2.0)
+    X[::9, 4] += 30.0  # far off in all features, hardly in the discriminant space
+    model = CappedLDA().fit(X, y)
+    new = np.vstack([X, X[:20] + rng.normal(size=(20, 5)) * 50.0])
+    every = [model.outlyingness(new, np.full(len(new), i), space) for i in range(7)]
+    np.testing.assert_allclose(model.outlyingness(new, space=space), np.min(every, axis=0))
+
+
+def test_all_features_are_read_for_few_classes(rng, monkeypatch):
+    X, y = make_classes(rng, [30] * 20, 6, spread=6.0)
+    model = CappedLDA().fit(X, y)
+    read = []
+    ratio = type(model._gate).ratio
+    monkeypatch.setattr(
+        type(model._gate), "ratio", lambda *args: read.append(len(args[1])) or ratio(*args)
+    )
+    model.outlyingness(X)
+    assert sum(read) < 3 * len(X)
+
+
 @pytest.mark.parametrize(("kind", "frame"), [("pandas", pd.DataFrame), ("polars", pl.DataFrame)])
 def test_frames_in_and_out(dirty, kind, frame):
     X, y, _ = dirty

@@ -374,6 +374,30 @@ def outlyingness(X, codes, images, centres, caps, gate):
     return ratio if gate is None else np.maximum(ratio, gate.ratio(X, codes))
 
 
+def least_outlyingness(X, images, centres, caps, gate):
+    """Return the outlyingness of rows from the class where it is least; see `outlyingness`.
+
+    The gate reads all features. So the classes of each row are taken in the order of its
+    distances in the discriminant space, until the next one cannot be less.
+    """
+    projected = np.zeros((len(X), len(caps)))
+    if images is not None:
+        for i, (centre, cap) in enumerate(zip(centres, caps, strict=True)):
+            projected[:, i] = np.linalg.norm(images - centre, axis=1) / cap
+    if gate is None:
+        return projected.min(axis=1)
+    least = np.full(len(X), np.inf)
+    for nearest in np.argsort(projected, axis=1, kind="stable").T.astype(np.int32):
+        bounds = np.take_along_axis(projected, nearest[:, None], axis=1)[:, 0]
+        (left,) = np.nonzero(~(bounds >= least))
+        if len(left) == 0:
+            break
+        rows = X if len(left) == len(X) else X[left]
+        ratio = np.maximum(bounds[left], gate.ratio(rows, nearest[left]))
+        least[left] = np.minimum(least[left], ratio)
+    return least
+
+
 def unsupervised_directions(method, count):
     """Return `count` directions of least capped scatter that do not see the class centres."""
     frame = method.frame

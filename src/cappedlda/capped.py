@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from cappedlda._base import LinearDiscriminant, linear_rule
 from cappedlda._chunks import ChunkReader, ChunkRows
-from cappedlda._fit import fit_as_published, fit_majorized, outlyingness
+from cappedlda._fit import fit_as_published, fit_majorized, least_outlyingness, outlyingness
 from cappedlda._inputs import training_rows
 from cappedlda._passes import Measure, PerSample
 from cappedlda._solver import Rule
@@ -456,15 +456,10 @@ default="robust"
         gate = None if space == "projected" else self._gate
         centres = self.means_ @ self._metric
 
-        def ratio(codes):
-            return outlyingness(X, codes, images, centres, self.caps_, gate)
-
-        if y is not None:
-            return ratio(self._codes(y, len(X)))
-        least = np.full(len(X), np.inf)
-        for i in range(len(self.classes_)):
-            np.minimum(least, ratio(np.full(len(X), i, np.int32)), out=least)
-        return least
+        if y is None:
+            return least_outlyingness(X, images, centres, self.caps_, gate)
+        codes = self._codes(y, len(X))
+        return outlyingness(X, codes, images, centres, self.caps_, gate)
 
     def _codes(self, y, n_rows):
         y = column_or_1d(y)
