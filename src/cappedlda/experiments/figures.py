@@ -1,10 +1,12 @@
 """Pictures of the tables. Pictures of COIL100 and USPS are for the user, not for publication."""
 
 import warnings
+from functools import partial
 
 import numpy as np
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
+from sklearn.datasets import load_digits
 from sklearn.exceptions import ConvergenceWarning
 
 from cappedlda.datasets import make_artificial
@@ -34,6 +36,7 @@ def draw_table(summary, out, data_home):
     if summary["table"] in ("coil100", "usps"):
         draw_dimensions(summary, out / f"{summary['table']}-dimensions.png")
         draw_case_noise(summary, out / f"{summary['table']}-images.png", data_home)
+        draw_digits_noise(summary, out / f"{summary['table']}-digits.png")
 
 
 def draw_artificial(summary, out):
@@ -97,32 +100,34 @@ def draw_dimensions(summary, path):
     """Draw the mean accuracy on test data over the dimension, one panel per case."""
     cases = list(dict.fromkeys(row["dataset"] for row in summary["rows"]))
     methods = list(dict.fromkeys(row["method"] for row in summary["rows"]))
-    colors = dict(zip(methods, class_colors(8).tolist() + [[0.5] * 3 + [1.0]], strict=False))
+    palette = class_colors(8)
+    looks = {
+        method: {"color": palette[i % 8], "linestyle": STYLES[i // 8]}
+        for i, method in enumerate(methods)
+    }
     figure, axes = _figure(1, len(cases), (4.2 * len(cases) + 1.2, 3.8))
     for ax, case in zip(axes.flat, cases, strict=True):
         for row in summary["rows"]:
             if row["dataset"] == case:
-                _draw_curve(ax, row, colors[row["method"]])
+                _draw_curve(ax, row, looks[row["method"]])
         ax.set(title=case, xlabel="dimension", xscale="log")
     axes.flat[0].set_ylabel("right on test data, %")
     axes.flat[-1].legend(loc="upper left", bbox_to_anchor=(1.0, 1.0), fontsize="small")
     figure.savefig(path, dpi=120)
 
 
-def _draw_curve(ax, row, color):
+def _draw_curve(ax, row, look):
     dimensions = [int(d) for d in row["by_dimension"]]
     values = list(row["by_dimension"].values())
     if len(values) == 1:
-        ax.axhline(values[0], color=color, linestyle=":", label=row["method"])
+        ax.axhline(values[0], color=look["color"], linestyle=":", label=row["method"])
     else:
-        ax.plot(dimensions, values, color=color, marker=".", label=row["method"])
+        ax.plot(dimensions, values, **look, marker=".", label=row["method"])
 
 
 def draw_case_noise(summary, path, data_home):
     """Draw a few images of a table, clean and with the noise of each case."""
-    table = TABLES[summary["table"]]
-    cases = list(dict.fromkeys(row["dataset"] for row in summary["rows"]))
-    known = {name: case for name, case in table.cases.items() if name in cases}
+    known = _own_cases(summary)
     if not known:
         return
     try:
@@ -131,6 +136,24 @@ def draw_case_noise(summary, path, data_home):
         return  # all rows were there from an earlier run, and the data no longer are
     noises = {name: case.noise for name, case in known.items()}
     draw_noise(X, y, noises, path, seed=summary["seed"])
+
+
+def draw_digits_noise(summary, path):
+    """Draw scikit-learn's digits, which anyone may show, with the noise of each case."""
+    noises = {
+        name: case.noise and partial(case.noise, shape=(8, 8))
+        for name, case in _own_cases(summary).items()
+    }
+    if noises:
+        digits = load_digits()
+        draw_noise(digits.data, digits.target, noises, path, seed=summary["seed"])
+
+
+def _own_cases(summary):
+    """Return the cases of a table that have rows, without those on demand."""
+    cases = {row["dataset"] for row in summary["rows"]}
+    known = TABLES[summary["table"]].cases
+    return {name: case for name, case in known.items() if name in cases}
 
 
 def draw_noise(X, y, noises, path, seed=0):

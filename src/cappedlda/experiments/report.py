@@ -20,6 +20,10 @@ PACKAGES = ("cappedlda", "numpy", "scipy", "scikit-learn")
 SIGNIFICANCE = 0.05
 DECIMALS = 4
 DIGEST_LENGTH = 12
+RANKS_EXPLAINED = (
+    "Average ranks that differ by less than the critical difference of Nemenyi are not told apart "
+    "at the 5 % level."
+)
 # Stand in turn in the place of the paper's CLDA, for ranks among six methods as in the paper.
 IN_THE_PLACE_OF_CLDA = ("CLDA", "CappedLDA", "CappedLDACV")
 
@@ -123,7 +127,7 @@ def summarise(name, table, rows, missing, settings, command, seconds):
     -------
     summary : dict
     """
-    methods = [method for method in METHODS if any(row["method"] == method for row in rows)]
+    methods = _methods({"rows": rows})
     rows = [_shortened(row) for row in rows]
     means = _means(rows, methods)
     for row in rows:
@@ -133,7 +137,7 @@ def summarise(name, table, rows, missing, settings, command, seconds):
             row["rank"] += (sum(m == row["mean"] for m in present) - 1.0) / 2.0
     return {
         "table": name,
-        "title": table.title,
+        "title": table.title if _is_of_the_paper(table, rows) else f"{table.title}: variants",
         "command": command,
         "seed": settings["seed"],
         "settings": settings,
@@ -149,6 +153,11 @@ def summarise(name, table, rows, missing, settings, command, seconds):
         },
         "missing": missing,
     }
+
+
+def _is_of_the_paper(table, rows):
+    """Whether all rows are of data that the paper has."""
+    return all(row["dataset"] in table.cases for row in rows)
 
 
 def _shortened(row):
@@ -234,10 +243,7 @@ def write_table(out, summary, table):
 
 
 def markdown(summary, table):
-    """Return the table as text, each figure of ours above that of the paper."""
-    methods = [method for method in METHODS if any(r["method"] == method for r in summary["rows"])]
-    rows = {(row["dataset"], row["method"]): row for row in summary["rows"]}
-    datasets = list(dict.fromkeys(row["dataset"] for row in summary["rows"]))
+    """Return the table as a page of its own, each figure of ours above that of the paper."""
     lines = [f"# {summary['title']}", "", f"Command: `{summary['command']}`", ""]
     if summary["settings"]["quick"]:
         lines += ["A quick run: few folds and rows, thin grids. Not for comparison.", ""]
@@ -245,31 +251,56 @@ def markdown(summary, table):
         "Percent of test rows that are right, ± deviation; below each row of ours, in italics, the "
         f"paper's. {table.remark}",
         "",
-        *_table_row(["data", *methods]),
-        "|" + "---|" * (len(methods) + 1),
+        *table_lines(summary, table, _our_cell),
+        "",
     ]
-    for dataset in datasets:
+    if _is_of_the_paper(table, summary["rows"]):
+        lines += _rank_lines(summary, "##")
+    lines += _angle_lines(summary) + _remark_lines(_methods(summary)) + _trouble_lines(summary)
+    return "\n".join(lines) + "\n"
+
+
+def markdown_section(summary, table):
+    """Return means, ranks and angles for a section of a larger page."""
+    lines = [f"`{summary['command']}`: [with deviations](results/{summary['table']}.md).", ""]
+    lines += [*table_lines(summary, table, _mean_cell), "", *_rank_lines(summary, "###")]
+    return "\n".join(lines + _angle_lines(summary)).strip() + "\n"
+
+
+def table_lines(summary, table, cell):
+    """Return the lines of a table; `cell(row, best rank)` makes the text of an entry of ours."""
+    methods = _methods(summary)
+    rows = {(row["dataset"], row["method"]): row for row in summary["rows"]}
+    lines = [*_table_row(["data", *methods]), "|" + "---|" * (len(methods) + 1)]
+    for dataset in dict.fromkeys(row["dataset"] for row in summary["rows"]):
         best = min((rows[key]["rank"] or np.inf for key in rows if key[0] == dataset), default=0)
-        ours = [_our_cell(rows.get((dataset, method)), best) for method in methods]
+        ours = [cell(rows.get((dataset, method)), best) for method in methods]
         lines += _table_row([dataset, *ours])
         if dataset in table.paper:
             lines += _table_row(["*paper*", *_paper_cells(table.paper[dataset], methods)])
-    lines += ["", *_rank_lines(summary, methods), *_angle_lines(summary)]
-    lines += _remark_lines(methods) + _trouble_lines(summary)
-    return "\n".join(lines) + "\n"
+    return lines
+
+
+def _methods(summary):
+    """Return the methods that have rows, in the order of the tables."""
+    return [name for name in METHODS if any(row["method"] == name for row in summary["rows"])]
 
 
 def _table_row(cells):
     return ["| " + " | ".join(cells) + " |"]
 
 
-def _our_cell(row, best):
+def _our_cell(row, best, text="{mean:.2f} ± {std:.2f}"):
     if row is None:
         return "-"
     if row["mean"] is None:
         return "failed"
-    text = f"{row['mean']:.2f} ± {row['std']:.2f}"
+    text = text.format(**row)
     return f"**{text}**" if row["rank"] == best else text
+
+
+def _mean_cell(row, best):
+    return _our_cell(row, best, "{mean:.2f}")
 
 
 def _paper_cells(figures, methods):
@@ -281,30 +312,32 @@ def _paper_cell(mean, std):
     return f"*{mean:.2f}*" if std is None else f"*{mean:.2f} ± {std:.2f}*"
 
 
-def _rank_lines(summary, methods):
-    comparison = summary["comparison"]
+def _rank_lines(summary, heading):
+    comparison, methods = summary["comparison"], _methods(summary)
     if not comparison["average_ranks"] or summary["table"] not in paper.AVERAGE_RANKS:
         return []
-    lines = [
-        f"## Average ranks over {comparison['datasets']} data sets",
-        "",
-        *_table_row(["ranked", *methods]),
-        "|" + "---|" * (len(methods) + 1),
-        *_table_row(["all rows", *_rank_cells(comparison["average_ranks"], methods)]),
-    ]
+    ranked = {"all rows": comparison}
     for ours, of_six in summary["comparison_of_six"].items():
-        label = f"the paper's six, {ours} as CLDA"
-        lines += _table_row([label, *_rank_cells(of_six["average_ranks"], methods)])
+        ranked[f"the paper's six, {ours} as CLDA"] = of_six
+    lines = [
+        f"{heading} Average ranks over {comparison['datasets']} data sets",
+        "",
+        *_table_row(["ranked", *methods, "Friedman's chi-square", "critical difference"]),
+        "|" + "---|" * (len(methods) + 3),
+    ]
+    for label, result in ranked.items():
+        cells = _rank_cells(result["average_ranks"], methods)
+        lines += _table_row([label, *cells, *_test_cells(result)])
     printed = dict(zip(paper.COLUMNS, paper.AVERAGE_RANKS[summary["table"]], strict=True))
-    lines += _table_row(["*paper*", *_rank_cells(printed, methods)])
-    if "friedman_p" in comparison:
-        lines += [
-            "",
-            f"All rows: Friedman's chi-square {comparison['friedman_chi2']:.2f}, "
-            f"p = {comparison['friedman_p']:.2g}; average ranks closer than "
-            f"{comparison['critical_difference']:.2f} do not differ at the 5 % level (Nemenyi).",
-        ]
-    return [*lines, ""]
+    lines += _table_row(["*paper*", *_rank_cells(printed, methods), "", ""])
+    return [*lines, "", RANKS_EXPLAINED, ""]
+
+
+def _test_cells(comparison):
+    if "friedman_p" not in comparison:
+        return ["", ""]
+    test = f"{comparison['friedman_chi2']:.1f} (p = {comparison['friedman_p']:.2g})"
+    return [test, f"{comparison['critical_difference']:.2f}"]
 
 
 def _rank_cells(ranks, methods):
