@@ -185,7 +185,11 @@ def read_model(path):
         raise damaged(path, "the number of features is contradictory")
     if len(arrays["coef_"]) != (1 if len(arrays["classes_"]) == 2 else len(arrays["classes_"])):
         raise damaged(path, "coef_ does not fit the number of classes")
-    parameters = header["parameters"] | parts(arrays, PARAMETER)
+    parameters = {
+        name: tuple(value) if isinstance(value, list) else value
+        for name, value in header["parameters"].items()
+    }
+    parameters |= parts(arrays, PARAMETER)
     try:
         model.set_params(**parameters)
     except (TypeError, ValueError):

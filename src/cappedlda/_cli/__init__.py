@@ -6,12 +6,21 @@ has to know about it.
 """
 
 import argparse
+import os
+import shlex
 import sys
 
 from cappedlda import __version__
-from cappedlda._cli import demo, info, reproduce
+from cappedlda._cli import apply, demo, fit, info, reproduce
+from cappedlda._cli.arguments import UsageError
 
-COMMANDS = {"demo": demo.COMMAND, "info": info.COMMAND, "reproduce": reproduce.COMMAND}
+COMMANDS = {
+    "fit": fit.COMMAND,
+    **apply.COMMANDS,
+    "demo": demo.COMMAND,
+    "info": info.COMMAND,
+    "reproduce": reproduce.COMMAND,
+}
 
 
 def parser():
@@ -40,13 +49,26 @@ def main(argv=None):
     Returns
     -------
     status : int
-        0 if all is well, 1 after an error. Wrong usage exits with 2.
+        0 if all is well, 1 after an error, 2 for wrong usage.
     """
     args = parser().parse_args(argv)
+    args.line = shlex.join(["cappedlda", *(sys.argv[1:] if argv is None else argv)])
     try:
         return COMMANDS[args.command].run(args)
-    except (ValueError, OSError) as error:
-        print(f"cappedlda {args.command}: {error}", file=sys.stderr)
+    except UsageError as error:
+        return failed(args, error, 2)
+    except BrokenPipeError:
+        # The reader has seen enough; nothing may be written at exit either.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
+    except (ValueError, OSError) as error:
+        return failed(args, error, 1)
     except KeyboardInterrupt:
         return 130
+
+
+def failed(args, error, status):
+    """Print an error as one line and return the exit status."""
+    message = " ".join(str(error).split())
+    print(f"cappedlda {args.command}: {message}", file=sys.stderr)
+    return status

@@ -2,7 +2,10 @@
 
 import argparse
 from collections.abc import Callable
+from pathlib import Path
 from typing import NamedTuple
+
+import numpy as np
 
 
 class Command(NamedTuple):
@@ -31,4 +34,73 @@ def positive(text):
     return int(text)
 
 
+class UsageError(ValueError):
+    """Arguments that do not go together."""
+
+
+def check_output(option, path, suffixes=None):
+    """Refuse, before any work, a file that could not be written or has an unknown suffix."""
+    if path is None:
+        return
+    path = Path(path)
+    if suffixes is not None and path.suffix.lower() not in suffixes:
+        raise UsageError(f"{option} {path}: the suffix has to be one of {', '.join(suffixes)}")
+    if not path.parent.is_dir():
+        raise ValueError(f"{option} {path}: there is no directory {path.parent}")
+
+
 JSON = argument("--json", action="store_true", help="print JSON, for machines")
+QUIET = argument("--quiet", action="store_true", help="no progress on standard error")
+
+
+def delimiter(text):
+    """Parse the character between columns; a tab may be written as "tab" or escaped."""
+    text = "\t" if text in (r"\t", "tab") else text
+    if len(text) != 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is not one character")
+    return text
+
+
+def epsilon(text):
+    """Parse the cap: auto, or a number above 0, or inf."""
+    return text if text == "auto" else number(text, np.inf, "auto, a number above 0 or inf")
+
+
+def exponent(text):
+    """Parse the exponent of the norm."""
+    return number(text, 2.0, "a number above 0, up to 2")
+
+
+def number(text, highest, wanted):
+    """Parse a number above 0 and up to the highest."""
+    try:
+        value = float(text)
+    except ValueError:
+        value = np.nan
+    if not 0.0 < value <= highest:
+        raise argparse.ArgumentTypeError(f"{text!r} is not {wanted}")
+    return value
+
+
+# How a table is read.
+TABLE = (
+    argument("--delimiter", type=delimiter, metavar="C", help="of CSV (default: , or a tab)"),
+    argument("--no-header", action="store_true", help="CSV without names in the first line"),
+    argument("--key", default="X", metavar="NAME", help="of the rows in .npz (default: X)"),
+    argument(
+        "--drop",
+        action="append",
+        default=[],
+        metavar="COLUMN",
+        help="leave a column out; may be given more than once",
+    ),
+    argument("--skip-missing", action="store_true", help="leave out rows with a value missing"),
+)
+LABELS = (
+    argument(
+        "--target",
+        metavar="COLUMN",
+        help="column of the classes: its name, or its number from 0; in .npz their array",
+    ),
+    argument("--labels", metavar="FILE", help="file of the classes, if they are not in the data"),
+)

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from cappedlda._cli.arguments import JSON, Command, argument, natural
+from cappedlda._cli.arguments import JSON, Command, argument, check_output, natural
 from cappedlda._cli.text import table
 
 DEMO_SHARE = 0.2  # of the training rows, made outliers
@@ -28,8 +28,7 @@ class DemoData(NamedTuple):
 def demo(args):
     """Compare plain and capped LDA on data with planted outliers."""
     out = Path(args.out)
-    if not out.parent.is_dir():
-        raise ValueError(f"--out {out}: there is no directory {out.parent}")
+    check_output("--out", out)
     data = demo_data(args.seed)
     models = demo_models(data)
     results = [demo_result(name, model, data) for name, model in models.items()]

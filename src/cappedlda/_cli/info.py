@@ -32,12 +32,16 @@ def collect_info():
     from joblib import cpu_count
     from threadpoolctl import threadpool_info
 
-    names = ("numpy", "scipy", "scikit-learn", "threadpoolctl", "matplotlib", "cython")
+    from cappedlda._core import kernels
+
+    needed = ("numpy", "scipy", "scikit-learn", "threadpoolctl")
+    extra = ("matplotlib", "pandas", "pyarrow", "tqdm", "dask")
     return {
         "cappedlda": __version__,
         "python": platform.python_version(),
         "platform": platform.platform(),
-        **{name: installed_version(name) for name in names},
+        **{name: installed_version(name) for name in needed + extra},
+        "kernels": kernels.__name__.partition("_kernels_")[2] or "baseline",
         "usable cores": cpu_count(),
         "blas": [
             {

@@ -1,0 +1,149 @@
+"""`cappedlda transform`, `predict` and `outliers`: a model file at work on a table."""
+
+import numpy as np
+
+from cappedlda._cli.arguments import (
+    JSON,
+    LABELS,
+    QUIET,
+    TABLE,
+    Command,
+    UsageError,
+    argument,
+    check_output,
+)
+from cappedlda._cli.labels import Labels
+from cappedlda._cli.progress import Progress
+from cappedlda._cli.rows import applied_reader
+from cappedlda._cli.writing import SUFFIXES, table_writer, to_json
+
+
+def transform(args):
+    """Project rows onto the directions of a model."""
+    model, names, notes = read(args.model)
+    directions = model.get_feature_names_out().tolist()
+
+    def columns(rows):
+        return dict(zip(directions, model.transform(rows.X).T, strict=True))
+
+    return write(args, applied_reader(args, model, names, notes, keep=args.keep), columns)
+
+
+def predict(args):
+    """Predict the class of rows."""
+    model, names, notes = read(args.model)
+    classes = model.classes_.tolist()
+
+    def columns(rows):
+        found = {"prediction": model.predict(rows.X)}
+        if args.proba:
+            shares = model.predict_proba(rows.X).T
+            found |= {f"probability_{name}": p for name, p in zip(classes, shares, strict=True)}
+        return found
+
+    return write(args, applied_reader(args, model, names, notes, keep=args.keep), columns)
+
+
+def outliers(args):
+    """List the rows that do not belong to their class, or to any."""
+    if args.unlabelled and (args.target is not None or args.labels is not None):
+        raise UsageError("--unlabelled leaves the classes out; leave --target and --labels out")
+    if args.out is not None and args.out.endswith(".npy"):
+        raise UsageError("--out: outliers are a table of several types; use .npz")
+    model, names, notes = read(args.model)
+    labels = None if args.unlabelled else Labels(model.classes_)
+    reader = applied_reader(args, model, names, notes, labels, args.keep)
+    counts = {"rejected": 0, "labelled": reader.target is not None}
+
+    def columns(rows):
+        y = model.predict(rows.X) if rows.codes is None else model.classes_[rows.codes]
+        ratio = model.outlyingness(rows.X, None if rows.codes is None else y)
+        counts["rejected"] += int(np.sum(ratio > 1.0))
+        found = {"class": y, "outlyingness": ratio}
+        return {**found, "rejected": ratio > 1.0} if args.all else found
+
+    def chosen(found):
+        return slice(None) if args.all else found["outlyingness"] > 1.0
+
+    return write(args, reader, columns, chosen, counts)
+
+
+def read(path):
+    """Return the model in a file, the names of its features or None, and the notes."""
+    from cappedlda._model_file import read_model
+
+    model, notes = read_model(path)
+    # Columns are chosen here; the estimator need not look for their names in arrays.
+    names = vars(model).pop("feature_names_in_", None)
+    return model, None if names is None else names.tolist(), notes
+
+
+def write(args, reader, columns, chosen=None, counts=None):
+    """Write what `columns` finds for each block of rows, and tell how many there were."""
+    check_output("--out", args.out, SUFFIXES)
+    progress = Progress(args.quiet)
+    kept_names = [reader.table.column_name(j) for j in reader.keep]
+    with table_writer(args.out, args.json) as writer:
+        for rows in progress.count(reader, "Rows done", lambda rows: len(rows.numbers)):
+            found = columns(rows)
+            kept = dict(zip(kept_names, rows.kept, strict=True))
+            which = slice(None) if chosen is None else chosen(found)
+            result = {"row": rows.numbers, **kept, **found}
+            writer.write({name: column[which] for name, column in result.items()})
+    facts = {"rows": reader.n_rows - reader.n_skipped, "skipped": reader.n_skipped}
+    facts |= counts or {}
+    progress.say(in_words(facts))
+    if args.json and args.out is not None:
+        print(to_json({**facts, "out": args.out}, indent=2))
+    return 0
+
+
+def in_words(facts):
+    """Return one line about the rows."""
+    text = f"{facts['rows']} rows"
+    if facts["skipped"]:
+        text += f", {facts['skipped']} with missing values left out"
+    if "rejected" in facts:
+        whose = "their class" if facts["labelled"] else "any class: no labels were given"
+        text += f"; {facts['rejected']} rejected, too far from {whose}"
+    return text
+
+
+MODEL = (
+    argument("model", metavar="MODEL", help="file that cappedlda fit wrote"),
+    argument("data", metavar="DATA", help=".csv, .tsv, .parquet, .arff, .npy, .npz, or -"),
+)
+OUT = (
+    argument("--out", metavar="FILE", help=f"{', '.join(SUFFIXES)} (default: CSV, printed)"),
+    argument(
+        "--keep",
+        action="append",
+        default=[],
+        metavar="COLUMN",
+        help="copy a column to the output; may be given more than once",
+    ),
+    *TABLE,
+    QUIET,
+    JSON,
+)
+COMMANDS = {
+    "transform": Command(transform, (*MODEL, *OUT)),
+    "predict": Command(
+        predict,
+        (
+            *MODEL,
+            argument("--proba", action="store_true", help="add the probability of each class"),
+            *OUT,
+        ),
+    ),
+    "outliers": Command(
+        outliers,
+        (
+            *MODEL,
+            *LABELS,
+            argument("--unlabelled", action="store_true", help="measure from the nearest class"),
+            argument("--all", action="store_true", help="list all rows, rejected or not"),
+            *OUT,
+        ),
+    ),
+}

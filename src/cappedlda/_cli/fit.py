@@ -1,0 +1,169 @@
+"""`cappedlda fit`: a model from a table."""
+
+import sys
+import warnings
+
+import numpy as np
+
+from cappedlda._cli.arguments import (
+    JSON,
+    LABELS,
+    QUIET,
+    TABLE,
+    Command,
+    UsageError,
+    argument,
+    check_output,
+    epsilon,
+    exponent,
+    positive,
+)
+from cappedlda._cli.labels import Labels
+from cappedlda._cli.progress import Progress
+from cappedlda._cli.rows import training_reader
+from cappedlda._cli.survey import Survey
+from cappedlda._cli.tables import needs
+from cappedlda._cli.text import table
+from cappedlda._cli.training import read_training
+from cappedlda._cli.writing import to_json
+
+MOST_CLASSES = 30  # that are printed
+
+
+def fit(args):
+    """Fit a model to a table, tell which rows were rejected, write model and report."""
+    check_arguments(args)
+    progress = Progress(args.quiet)
+    reader, notes = training_reader(args, Labels())
+    data = read_training(reader, progress)
+    model = new_model(args)
+    progress.say(f"Fitting {data.n_rows} rows of {len(reader.features)} features")
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        data.fit(model)
+    for warning in caught:
+        print(f"cappedlda fit: warning: {warning.message}", file=sys.stderr)
+    survey = Survey(model, data, progress)
+    facts = facts_of(args, reader, model, survey, caught)
+    if args.report is not None:
+        from cappedlda._cli.report import write_report
+
+        names = [reader.table.column_name(j) for j in reader.features]
+        facts["accuracy"] = write_report(args.report, model, survey, facts, names, progress)
+    if args.model is not None:
+        save(args.model, model, reader, notes)
+    print(to_json(facts, indent=2) if args.json else as_text(facts))
+    return 0
+
+
+def check_arguments(args):
+    """Refuse what cannot work before anything is read."""
+    if args.cv and (args.epsilon is not None or args.q is not None):
+        raise UsageError("--cv chooses epsilon and q; leave --epsilon and --q out")
+    check_output("--model", args.model, (".npz",))
+    check_output("--report", args.report, (".html", ".htm"))
+    if args.report is not None:
+        needs("matplotlib", "--report")
+
+
+def new_model(args):
+    """Return the estimator that the arguments ask for."""
+    from cappedlda import CappedLDA, CappedLDACV
+
+    shared = {"n_components": args.n_components, "n_jobs": args.n_jobs}
+    if args.cv:
+        return CappedLDACV(**shared)
+    chosen = {"epsilon": args.epsilon, "q": args.q}
+    return CappedLDA(**shared, **{name: value for name, value in chosen.items() if value})
+
+
+def facts_of(args, reader, model, survey, caught):
+    """Return what there is to say, as JSON can hold it."""
+    labels = [value.item() for value in model.classes_]
+    return {
+        "command": args.line,
+        "data": reader.table.label,
+        "target": args.target,
+        "rows": survey.n_rows,
+        "skipped": reader.n_skipped,
+        "features": len(reader.features),
+        "classes": [
+            {"class": label, "rows": n, "kept": n - out, "rejected": out}
+            for label, n, out in zip(
+                labels, survey.rows.tolist(), survey.rejected.tolist(), strict=True
+            )
+        ],
+        "rejected": int(survey.rejected.sum()),
+        "status": model.status_,
+        "epsilon": model.epsilon_,
+        "iterations": model.n_iter_,
+        "parameters": parameters(model),
+        "warnings": [str(warning.message) for warning in caught],
+        "model": args.model,
+        "report": args.report,
+    }
+
+
+def parameters(model):
+    """Return the parameters, those that were chosen by cross-validation included."""
+    chosen = {}
+    if hasattr(model, "best_q_"):
+        names = ("best_multiplier_", "best_q_", "best_n_components_", "best_score_")
+        chosen = {name: getattr(model, name) for name in names}
+    return {
+        name: str(value) if value == np.inf else value
+        for name, value in {**model.get_params(), **chosen}.items()
+    }
+
+
+def save(path, model, reader, notes):
+    """Write the model, with the names of its features."""
+    from cappedlda._model_file import write_model
+
+    if reader.table.names is not None:
+        names = [reader.table.names[j] for j in reader.features]
+        model.feature_names_in_ = np.array(names, dtype=object)
+    write_model(path, model, notes)
+
+
+def as_text(facts):
+    """Return the facts for people."""
+    classes = facts["classes"]
+    lines = [f"{facts['data']}: {facts['rows']} rows, {facts['features']} features"]
+    if facts["skipped"]:
+        lines[0] += f"; {facts['skipped']} rows with missing values left out"
+    total = {name: sum(row[name] for row in classes) for name in ("rows", "kept", "rejected")}
+    shown = sorted(classes, key=lambda row: -row["rejected"])[:MOST_CLASSES]
+    shown = [row for row in classes if row in shown]
+    lines += ["", table([*shown, {"class": "all", **total}]), ""]
+    if len(classes) > len(shown):
+        lines.append(f"{len(classes) - len(shown)} classes with fewer rejected rows not shown.")
+    lines.append(
+        f"{facts['status']} after {facts['iterations']} iterations; epsilon {facts['epsilon']:.3g}"
+    )
+    if "accuracy" in facts:
+        from cappedlda._cli.accuracy import summary
+
+        lines.append(summary(facts["accuracy"]))
+    written = {"Model": facts["model"], "Report": facts["report"]}
+    lines += [f"{name}: {path}" for name, path in written.items() if path is not None]
+    return "\n".join(lines)
+
+
+COMMAND = Command(
+    fit,
+    (
+        argument("data", metavar="DATA", help=".csv, .tsv, .parquet, .arff, .npy, .npz, or -"),
+        *LABELS,
+        argument("--model", metavar="FILE", help="write the model: an .npz file"),
+        argument("--report", metavar="FILE", help="write a report: an .html file"),
+        argument("--epsilon", type=epsilon, metavar="E", help="cap: auto (default), number or inf"),
+        argument("--q", type=exponent, metavar="Q", help="exponent of the norm (default: 1)"),
+        argument("--n-components", type=positive, metavar="K", help="number of directions"),
+        argument("--cv", action="store_true", help="choose epsilon and q by cross-validation"),
+        *TABLE,
+        argument("--n-jobs", type=positive, metavar="K", help="threads (default: all cores)"),
+        QUIET,
+        JSON,
+    ),
+)

@@ -1,0 +1,221 @@
+"""The report: one HTML file that needs nothing else."""
+
+import platform
+from datetime import datetime
+from importlib import resources
+from pathlib import Path
+
+import numpy as np
+import scipy
+import sklearn
+
+from cappedlda import __version__
+from cappedlda._cli import pictures
+from cappedlda._cli.accuracy import HOW, cross_validate
+from cappedlda._cli.markup import Markup, join, table, tag
+from cappedlda._cli.survey import MOST_LISTED
+from cappedlda._model_file import replacing
+
+MOST_CLASSES = 100  # in the table
+# Nothing in the file may run, or be fetched.
+POLICY = "default-src 'none'; img-src data:; style-src 'unsafe-inline'"
+
+
+def write_report(path, model, survey, facts, names, progress):
+    """Write the report and return the facts about accuracy.
+
+    Parameters
+    ----------
+    path : str
+    model : fitted CappedLDA
+    survey : Survey
+    facts : dict
+        What `cappedlda fit` found.
+    names : list of str
+        Of the features.
+    progress : Progress
+    """
+    accuracy = cross_validate(model, survey.X, survey.y, progress)
+    progress.say("Writing the report")
+    title = f"CappedLDA report: {Path(facts['data']).name}"
+    css = Markup(resources.files("cappedlda._cli").joinpath("report.css").read_text("utf-8"))
+    head = tag(
+        "head",
+        tag("meta", charset="utf-8"),
+        tag("meta", name="viewport", content="width=device-width, initial-scale=1"),
+        tag("meta", name="color-scheme", content="light dark"),
+        Markup(f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">'),
+        tag("title", title),
+        tag("style", css),
+    )
+    body = tag(
+        "body",
+        heading(title, facts),
+        key_figures(facts, accuracy),
+        section("Classes", class_table(facts)),
+        section("Accuracy", accuracy_table(accuracy, survey)),
+        section("Pictures", figures(model, survey)),
+        section("Rejected rows", rejected_table(survey, facts, names)),
+        section("Parameters and versions", provenance(facts)),
+    )
+    with replacing(path) as temporary:
+        page = f"<!DOCTYPE html>\n{tag('html', head, body, lang='en')}\n"
+        temporary.write_text(page, encoding="utf-8")
+    return accuracy
+
+
+def section(title, *content):
+    """Return a part of the report."""
+    return tag("section", tag("h2", title), *content)
+
+
+def heading(title, facts):
+    """Return title, origin and warnings."""
+    made = f"{datetime.now():%Y-%m-%d %H:%M} by cappedlda {__version__}"
+    target = f"classes in {facts['target']!r}, " if facts["target"] else ""
+    skipped = f", {facts['skipped']} rows with missing values left out" if facts["skipped"] else ""
+    return tag(
+        "header",
+        tag("h1", title),
+        tag("p", f"{facts['data']}, {target}{made}{skipped}.", class_="soft"),
+        [tag("p", text, class_="warning") for text in facts["warnings"]],
+    )
+
+
+def key_figures(facts, accuracy):
+    """Return the figures that a reader looks for first."""
+    items = {
+        "rows": f"{facts['rows']:,}",
+        "features": f"{facts['features']:,}",
+        "classes": len(facts["classes"]),
+        "rows rejected": f"{facts['rejected']:,} ({facts['rejected'] / facts['rows']:.1%})",
+    }
+    if "methods" in accuracy:
+        capped, plain = accuracy["methods"]
+        items["accuracy, CappedLDA"] = f"{capped['accuracy']:.1%}"
+        items["accuracy, plain LDA"] = f"{plain['accuracy']:.1%}"
+    return tag(
+        "dl",
+        [tag("div", tag("dt", name), tag("dd", value)) for name, value in items.items()],
+        class_="figures",
+    )
+
+
+def class_table(facts):
+    """Return rows, kept and rejected rows of each class, those with most rejected first."""
+    classes = sorted(facts["classes"], key=lambda row: -row["rejected"] / row["rows"])
+    rows = [
+        [
+            row["class"],
+            f"{row['rows']:,}",
+            f"{row['kept']:,}",
+            f"{row['rejected']:,}",
+            share_bar(row["rejected"] / row["rows"]),
+        ]
+        for row in classes[:MOST_CLASSES]
+    ]
+    header = ["class", "rows", "kept", "rejected", "share rejected"]
+    more = len(classes) - MOST_CLASSES
+    note = tag("p", f"{more} more classes, with smaller shares.") if more > 0 else ""
+    return join([table(header, rows, (1, 2, 3)), note])
+
+
+def share_bar(share):
+    """Return a share as a bar and a number."""
+    bar = tag("span", class_="bar", style=f"width:{5.0 * share:.2f}rem")
+    return join([bar if share else "", f"{share:.1%}"])
+
+
+def accuracy_table(accuracy, survey):
+    """Return the accuracies, and how they were found."""
+    if "problem" in accuracy:
+        return tag("p", f"Cross-validation was not possible: {accuracy['problem']}")
+    sample = f" of a sample of {accuracy['rows']:,} rows" if len(survey.y) < survey.n_rows else ""
+    rows = [
+        [
+            method["method"],
+            f"{method['accuracy']:.1%} ± {method['standard_error']:.1%}",
+            f"{method['accuracy_all_rows']:.1%} ± {method['standard_error_all_rows']:.1%}",
+        ]
+        for method in accuracy["methods"]
+    ]
+    belonging = f"rows that belong ({accuracy['belonging']:.1%})"
+    how = (
+        f"Stratified cross-validation in {accuracy['folds']} folds{sample}; mean ± standard error "
+        f"over the folds. {HOW}"
+    )
+    figures = table(["method", belonging, "all rows"], rows, (1, 2))
+    return join([figures, tag("p", how, class_="soft")])
+
+
+def figures(model, survey):
+    """Return projection and distances."""
+    X, y = survey.X, survey.y
+    sample = f" A sample of {len(y):,} rows." if len(y) < survey.n_rows else ""
+    shown = [
+        figure(
+            pictures.projection(model, X, y),
+            "Rows in the first discriminant directions; rejected rows are ringed, those outside "
+            f"the view are triangles on its frame. The background is the predicted class.{sample}",
+        )
+    ]
+    distances = pictures.distances(model, X, y, survey.n_rows)
+    if distances is None:
+        return join([tag("div", shown, class_="pictures"), tag("p", "No cap: epsilon is inf.")])
+    caption = (
+        "Distance of each row from the centre of its class over the largest that is kept, in the "
+        f"discriminant space (there epsilon = {model.epsilon_:.3g}) or in all features together, "
+        f"whichever is larger. Above 1 a row is rejected.{sample}"
+    )
+    shown.append(figure(distances, caption))
+    return tag("div", shown, class_="pictures")
+
+
+def figure(source, caption):
+    """Return a picture and what it shows."""
+    return tag("figure", tag("img", src=source, alt=caption), tag("figcaption", caption))
+
+
+def rejected_table(survey, facts, names):
+    """Return the rejected rows, the most outlying first."""
+    if not facts["rejected"]:
+        return tag("p", "No row was rejected.")
+    rows = [
+        [
+            item.row,
+            item.label,
+            item.looks_like,
+            f"{item.outlyingness:.2f}",
+            f"{names[item.feature]} = {item.value:.6g}",
+        ]
+        for item in survey.listed
+    ]
+    header = ["row", "class", "predicted", "outlyingness", "most unusual value"]
+    note = (
+        "Rows are counted from 0. The outlyingness is the distance from the class over the largest "
+        "that is kept. The most unusual value is the one farthest from the centre of the "
+        "class, in standard deviations of the kept rows."
+    )
+    if facts["rejected"] > MOST_LISTED:
+        note = (
+            f"The {MOST_LISTED} most outlying of {facts['rejected']:,} rejected rows; "
+            f"cappedlda outliers lists all. {note}"
+        )
+    return join([tag("p", note, class_="soft"), table(header, rows, (0, 3))])
+
+
+def provenance(facts):
+    """Return parameters, results and versions."""
+    parameters = {**facts["parameters"], "status": facts["status"]}
+    parameters |= {"epsilon used": f"{facts['epsilon']:.6g}", "iterations": facts["iterations"]}
+    versions = {
+        "cappedlda": __version__,
+        "Python": platform.python_version(),
+        "NumPy": np.__version__,
+        "SciPy": scipy.__version__,
+        "scikit-learn": sklearn.__version__,
+        "platform": platform.platform(),
+    }
+    rows = [[name, tag("code", value)] for name, value in {**parameters, **versions}.items()]
+    command = tag("p", "Command: ", tag("code", facts["command"]))
+    return join([command, table(["name", "value"], rows)])

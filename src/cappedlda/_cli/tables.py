@@ -1,0 +1,391 @@
+"""Tables in files: CSV, Parquet, ARFF, .npy and .npz, read in blocks of rows.
+
+A table knows its columns by position; `names` is None where a file has none. It may be read
+any number of times. What a reader needs is imported when it is used.
+"""
+
+import re
+import shlex
+import shutil
+import sys
+import tempfile
+import warnings
+import weakref
+import zlib
+from contextlib import contextmanager
+from difflib import get_close_matches
+from pathlib import Path
+from typing import NamedTuple
+from zipfile import BadZipFile
+
+import numpy as np
+
+BLOCK_NUMBERS = 2_000_000  # that are in memory at a time
+MOST_NAMED = 8  # columns that a message lists
+COMPRESSIONS = (".gz", ".bz2", ".xz", ".zst")
+CSV = {".csv": ",", ".txt": ",", ".data": ",", ".tsv": "\t", ".tab": "\t"}
+STDIN = "-"
+
+
+class Block(NamedTuple):
+    """Some rows of a table: the number of the first, the features, and other columns."""
+
+    start: int
+    X: np.ndarray
+    columns: list
+
+
+class Table:
+    """What all tables share: finding columns, and errors that name the place.
+
+    Attributes
+    ----------
+    label : str
+        The file, for messages.
+    names : list of str or None
+    n_columns : int
+    n_bytes : int
+        About the memory that all its numbers take.
+    """
+
+    def __init__(self, label, names, n_columns, n_bytes):
+        self.label = label
+        self.names = names
+        self.n_columns = n_columns
+        self.n_bytes = n_bytes
+
+    def blocks(self, features, others=()):
+        """Yield the rows in order.
+
+        Parameters
+        ----------
+        features : list of int
+            Columns of numbers, which become X. Missing values become NaN.
+        others : list of int
+            Further columns, as they are; of a CSV file, as text.
+        """
+        n_rows = max(1, BLOCK_NUMBERS // max(1, len(features) + len(others)))
+        yield from self._blocks(list(features), list(others), n_rows)
+
+    def position(self, name, option):
+        """Return the position of a column, given by its name or its number."""
+        if self.names is not None and name in self.names:
+            return self.names.index(name)
+        try:
+            number = int(name)
+        except ValueError:
+            raise ValueError(self._unknown_column(name, option)) from None
+        if not -self.n_columns <= number < self.n_columns:
+            raise ValueError(
+                f"{self.label} has {self.n_columns} columns, numbered from 0: "
+                f"there is no column {number} for {option}."
+            )
+        return number % self.n_columns
+
+    def column_name(self, position):
+        """Return the name of a column, or its number if it has none."""
+        return str(position) if self.names is None else self.names[position]
+
+    def column_argument(self, position):
+        """Return what a shell takes as the name of a column."""
+        return shlex.quote(self.column_name(position))
+
+    def error_at(self, position, row, problem):
+        """Return an error that names the place of a value."""
+        name = position if self.names is None else repr(self.names[position])
+        return ValueError(f"{self.label}, column {name}, row {row} (counted from 0): {problem}")
+
+    def _unknown_column(self, name, option):
+        if self.names is None:
+            return (
+                f"{self.label} has columns without names: {option} {name!r} has to be a "
+                f"number from 0 to {self.n_columns - 1}."
+            )
+        near = get_close_matches(name, self.names, n=1)
+        if near:
+            advice = f"did you mean {near[0]!r}?"
+        else:
+            shown = ", ".join(map(repr, self.names[:MOST_NAMED]))
+            more = self.n_columns - MOST_NAMED
+            advice = f"it has {shown}" + (f" and {more} more." if more > 0 else ".")
+        if self.n_columns == 1:
+            advice += " If commas do not separate the columns, give --delimiter."
+        return f"{self.label} has no column {name!r} for {option}; {advice}"
+
+    def _not_a_number(self, position, row, value):
+        return self.error_at(
+            position,
+            row,
+            f"{value!r} is not a number; leave the column out with "
+            f"--drop {self.column_argument(position)}, or encode it as numbers.",
+        )
+
+    def _matrix(self, start, features, columns):
+        """Return columns as one matrix, in float32 if all of them are."""
+        if not columns:
+            return np.empty((0, 0))
+        numbers = []
+        for position, values in zip(features, columns, strict=True):
+            try:
+                numbers.append(as_numbers(values))
+            except NotANumberError as error:
+                raise self._not_a_number(position, start + error.index, error.value) from None
+        narrow = all(values.dtype == np.float32 for values in numbers)
+        X = np.empty((len(numbers[0]), len(numbers)), np.float32 if narrow else np.float64)
+        for j, values in enumerate(numbers):
+            X[:, j] = values
+        return X
+
+
+class NotANumberError(ValueError):
+    """A value that is neither a number nor missing, and where it stands."""
+
+    def __init__(self, index, value):
+        super().__init__(f"{value!r} is not a number")
+        self.index = index
+        self.value = value
+
+
+def as_numbers(values):
+    """Return a column as numbers, NaN where a value is missing."""
+    if values.dtype.kind in "fiub":
+        return values
+    numbers = np.empty(len(values))
+    for i, value in enumerate(values.tolist()):
+        try:
+            numbers[i] = np.nan if is_missing(value) else float(value)
+        except (TypeError, ValueError):
+            raise NotANumberError(i, value) from None
+    return numbers
+
+
+def is_missing(value):
+    """Tell whether a value stands for none."""
+    return value is None or value != value
+
+
+class ArrayTable(Table):
+    """A two-dimensional array of numbers; its rows are read where they are."""
+
+    def __init__(self, label, array):
+        if array.ndim != 2 or array.dtype.kind not in "fiub":
+            raise ValueError(
+                f"{label} has shape {array.shape} and type {array.dtype}; "
+                "a table has to be a two-dimensional array of numbers."
+            )
+        super().__init__(label, None, array.shape[1], array.nbytes)
+        self.array = array
+
+    def _blocks(self, features, others, n_rows):
+        chosen = as_slice(features)
+        for start in range(0, len(self.array), n_rows):
+            rows = self.array[start : start + n_rows]
+            yield Block(start, np.asarray(rows[:, chosen]), [rows[:, j] for j in others])
+
+
+def as_slice(positions):
+    """Return positions that follow each other as a slice, which needs no copy."""
+    if positions and positions == list(range(positions[0], positions[-1] + 1)):
+        return slice(positions[0], positions[-1] + 1)
+    return positions
+
+
+class CsvTable(Table):
+    """A text file with one row per line, read by pandas."""
+
+    def __init__(self, label, source, *, header=False, names=None, **options):
+        self._source = source
+        self._options = {
+            "header": 0 if header else None,
+            "names": names,
+            "index_col": False,
+            "skipinitialspace": True,
+            "low_memory": False,
+            **options,
+        }
+        with self._reading(label):
+            head = self._read(nrows=0 if header or names else 1)
+        size = source.stat().st_size if isinstance(source, Path) else source.tell()
+        names = [str(name) for name in head.columns] if header else names
+        super().__init__(label, names, len(head.columns), size)
+        self._keys = list(head.columns)
+
+    def _read(self, **options):
+        import pandas as pd
+
+        if not isinstance(self._source, Path):
+            self._source.seek(0)
+        return pd.read_csv(self._source, **self._options, **options)
+
+    def _blocks(self, features, others, n_rows):
+        start = 0
+        wanted = sorted({*features, *others})
+        text = {self._keys[j]: str for j in others}
+        with self._reading(self.label):
+            # All columns, for only then does pandas object to lines that are too long.
+            reader = self._read(dtype=text, chunksize=n_rows)
+        with reader:
+            while True:
+                with self._reading(self.label):
+                    frame = next(reader, None)
+                if frame is None:
+                    return
+                columns = {j: frame[self._keys[j]].to_numpy() for j in wanted}
+                X = self._matrix(start, features, [columns[j] for j in features])
+                yield Block(start, X, [columns[j] for j in others])
+                start += len(frame)
+
+    @contextmanager
+    def _reading(self, label):
+        from pandas.errors import ParserWarning
+
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", ParserWarning)
+            try:
+                yield
+            except (ValueError, ParserWarning) as error:
+                reason = str(error).strip().splitlines()[0]
+                raise ValueError(f"{label} cannot be read as CSV: {reason}") from None
+
+
+class ParquetTable(Table):
+    """A Parquet file, read by pyarrow."""
+
+    def __init__(self, label, path):
+        from pyarrow import lib, parquet
+
+        try:
+            self._file = parquet.ParquetFile(path)
+        except lib.ArrowException as error:
+            reason = str(error).splitlines()[0]
+            raise ValueError(f"{label} cannot be read as Parquet: {reason}") from None
+        names = self._file.schema_arrow.names
+        super().__init__(label, names, len(names), 8 * self._file.metadata.num_rows * len(names))
+
+    def _blocks(self, features, others, n_rows):
+        wanted = [self.names[j] for j in {*features, *others}]
+        start = 0
+        for batch in self._file.iter_batches(n_rows, columns=wanted):
+            columns = {name: arrow_to_numpy(batch.column(name)) for name in wanted}
+            X = self._matrix(start, features, [columns[self.names[j]] for j in features])
+            yield Block(start, X, [columns[self.names[j]] for j in others])
+            start += len(batch)
+
+
+def arrow_to_numpy(column):
+    """Return a column of Arrow as an array of NumPy; categories become their values."""
+    if hasattr(column, "dictionary_decode"):
+        column = column.dictionary_decode()
+    return column.to_numpy(zero_copy_only=False)
+
+
+ATTRIBUTE = re.compile(r"""@attribute\s+(?:'([^']*)'|"([^"]*)"|(\S+))\s+\S""", re.IGNORECASE)
+
+
+def arff_table(path):
+    """Return the table in a dense ARFF file: a header, then what is nearly CSV."""
+    names, n_lines = [], 0
+    with open(path, encoding="utf-8") as file:
+        for line in map(str.strip, file):
+            n_lines += 1
+            if line.lower() == "@data":
+                break
+            if found := ATTRIBUTE.match(line):
+                names.append(next(name for name in found.groups() if name is not None))
+        else:
+            raise ValueError(f"{path} cannot be read as ARFF: it has no line @data")
+        first = next((line for line in map(str.strip, file) if line and line[0] != "%"), "")
+    if first.startswith("{"):
+        raise ValueError(f"{path} is sparse ARFF, which is not supported; write it as dense ARFF.")
+    if not names:
+        raise ValueError(f"{path} cannot be read as ARFF: it has no line @attribute")
+    options = {"skiprows": n_lines, "comment": "%", "quotechar": "'", "na_values": "?"}
+    return CsvTable(path, Path(path), names=names, **options)
+
+
+def open_table(path, *, delimiter=None, header=True, key="X"):
+    """Return the table in a file, by the suffix of its name; `-` is CSV from standard input.
+
+    Parameters
+    ----------
+    path : str
+    delimiter : str, optional
+        Between the columns of a CSV file. By default a comma, or a tab for .tsv.
+    header : bool
+        Whether the first line of a CSV file has the names of the columns.
+    key : str
+        The array in an .npz file.
+    """
+    if path == STDIN:
+        needs("pandas", "Reading CSV")
+        spool = tempfile.SpooledTemporaryFile(max_size=2**26)  # noqa: SIM115 (the table keeps it)
+        shutil.copyfileobj(sys.stdin.buffer, spool)
+        table = CsvTable("standard input", spool, sep=delimiter or ",", header=header)
+        weakref.finalize(table, spool.close)
+        return table
+    if not Path(path).is_file():
+        raise FileNotFoundError(f"there is no file {path}")
+    suffix = suffix_of(path)
+    if suffix in CSV:
+        needs("pandas", "Reading CSV")
+        return CsvTable(path, Path(path), sep=delimiter or CSV[suffix], header=header)
+    if suffix == ".parquet":
+        needs("pyarrow", "Reading Parquet")
+        return ParquetTable(path, path)
+    if suffix == ".arff":
+        needs("pandas", "Reading ARFF")
+        return arff_table(path)
+    if suffix in (".npy", ".npz"):
+        return ArrayTable(path, read_array(path, key))
+    known = ", ".join([*CSV, ".parquet", ".arff", ".npy", ".npz"])
+    raise ValueError(f"{path}: the suffix tells the format, and has to be one of {known}.")
+
+
+def suffix_of(path):
+    """Return the suffix of a file, before that of a compression."""
+    path = Path(path)
+    return Path(path.stem if path.suffix in COMPRESSIONS else path.name).suffix.lower()
+
+
+def read_array(path, key):
+    """Return the array in an .npy file, mapped, or the one under `key` in an .npz file."""
+    with opened_array(path) as found:
+        if isinstance(found, np.ndarray):
+            return found
+        if key not in found.files:
+            known = ", ".join(map(repr, found.files))
+            raise ValueError(f"{path} has no array {key!r}; it has {known}.")
+        return found[key]
+
+
+def arrays_in(path):
+    """Return the names of the arrays in an .npz file; in another file there are none."""
+    if suffix_of(path) != ".npz":
+        return []
+    with opened_array(path) as found:
+        return found.files
+
+
+@contextmanager
+def opened_array(path):
+    """Open a file of NumPy, without pickle, and name it in what goes wrong."""
+    try:
+        if suffix_of(path) == ".npy":
+            yield np.load(path, mmap_mode="r", allow_pickle=False)
+            return
+        with open(path, "rb") as file, np.load(file, allow_pickle=False) as archive:
+            yield archive
+    except (EOFError, BadZipFile, zlib.error) as error:
+        raise ValueError(f"{path} is damaged: {error or 'it ends too early'}") from None
+    except ValueError as error:
+        if str(path) in str(error):
+            raise
+        raise ValueError(f"{path} cannot be read as an array of NumPy: {error}") from None
+
+
+def needs(module, task):
+    """Refuse a task whose library is missing, with the remedy."""
+    from importlib.util import find_spec
+
+    if find_spec(module) is None:
+        raise ValueError(f'{task} needs {module}. Try: pip install "cappedlda[cli]"')

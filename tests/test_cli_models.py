@@ -1,0 +1,456 @@
+"""The commands fit, transform, predict and outliers, as users call them."""
+
+import io
+import json
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from cappedlda import CappedLDA, CappedLDACV, load_model
+from cappedlda._cli import main, tables
+from cappedlda._cli.progress import Progress
+
+pd = pytest.importorskip("pandas")
+NAMES = [f"f{j}" for j in range(6)]
+KINDS = np.array(["ant", "bee", "cow"])
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.fixture
+def frame(dirty):
+    X, y, _ = dirty
+    frame = pd.DataFrame(X, columns=NAMES)
+    frame.insert(2, "kind", KINDS[y])
+    return frame
+
+
+@pytest.fixture
+def csv(frame, folder):
+    frame.to_csv("data.csv", index=False)
+    return frame
+
+
+@pytest.fixture
+def fitted(csv):
+    assert main(["fit", "data.csv", "--target", "kind", "--model", "m.npz", "--quiet"]) == 0
+    X = csv[NAMES].to_numpy()
+    return CappedLDA().fit(X, csv["kind"].to_numpy(str)), X, csv["kind"].to_numpy(str)
+
+
+def run(capsys, *argv, status=0):
+    """Run a command and return what it prints; fail if the status is another."""
+    capsys.readouterr()
+    assert main(list(map(str, argv))) == status, capsys.readouterr().err
+    return capsys.readouterr()
+
+
+def run_json(capsys, *argv):
+    return json.loads(run(capsys, *argv, "--json").out)
+
+
+def error_of(capsys, *argv, status=1):
+    """Return the one line that a failing command prints."""
+    captured = run(capsys, *argv, status=status)
+    lines = [line for line in captured.err.splitlines() if line.startswith("cappedlda ")]
+    assert len(lines) == 1
+    assert "Traceback" not in captured.err
+    return lines[0]
+
+
+def printed_table(text):
+    return pd.read_csv(io.StringIO(text))
+
+
+def test_fit_prints_a_table(csv, dirty, capsys):
+    captured = run(capsys, "fit", "data.csv", "--target", "kind", "--model", "m.npz")
+    lines = captured.out.splitlines()
+    assert lines[0] == "data.csv: 150 rows, 6 features"
+    assert lines[2].split() == ["class", "rows", "kept", "rejected"]
+    assert [line.split()[0] for line in lines[3:7]] == ["ant", "bee", "cow", "all"]
+    assert lines[6].split() == ["all", "150", "135", "15"]
+    assert "converged after" in captured.out
+    assert lines[-1] == "Model: m.npz"
+    assert captured.err == "Fitting 150 rows of 6 features\n"
+
+
+def test_fit_json(csv, fitted, capsys):
+    model, _, _ = fitted
+    facts = run_json(capsys, "fit", "data.csv", "--target", "kind", "--quiet")
+    assert facts["rows"] == 150
+    assert facts["rejected"] == model.outliers_.sum() == 15
+    assert sum(row["rejected"] for row in facts["classes"]) == 15
+    assert [row["class"] for row in facts["classes"]] == KINDS.tolist()
+    assert facts["epsilon"] == pytest.approx(model.epsilon_)
+    assert facts["status"] == "converged"
+    assert facts["parameters"]["q"] == 1.0
+    assert facts["model"] is None
+
+
+def test_fit_tells_what_cross_validation_chose(csv, capsys):
+    facts = run_json(capsys, "fit", "data.csv", "--target", "kind", "--quiet", "--cv")
+    assert facts["parameters"]["best_q_"] in (1.0, 2.0)
+    assert facts["parameters"]["best_score_"] > 0.9
+    assert facts["parameters"]["best_multiplier_"] in (0.5, 0.7, 1.0, 1.4, 2.0, "inf")
+
+
+def test_the_model_is_that_of_the_library(fitted):
+    model, X, _ = fitted
+    loaded = load_model("m.npz")
+    assert loaded.feature_names_in_.tolist() == NAMES
+    np.testing.assert_array_equal(loaded.scalings_, model.scalings_)
+    assert loaded.classes_.tolist() == KINDS.tolist()
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        (["--epsilon", "4.5", "--q", "2"], CappedLDA(epsilon=4.5, q=2.0)),
+        (["--epsilon", "inf"], CappedLDA(epsilon=np.inf)),
+        (["--epsilon", "auto", "--n-components", "1"], CappedLDA(1)),
+        (["--n-jobs", "2"], CappedLDA(n_jobs=2)),
+        (["--cv"], CappedLDACV()),
+    ],
+)
+def test_parameters(options, expected, csv, capsys):
+    run(capsys, "fit", "data.csv", "--target", "kind", "--model", "m.npz", *options)
+    loaded = load_model("m.npz")
+    assert repr(loaded) == repr(expected)
+    expected.fit(csv[NAMES].to_numpy(), csv["kind"].to_numpy(str))
+    np.testing.assert_array_equal(loaded.scalings_, expected.scalings_)
+
+
+def test_transform(fitted, capsys):
+    model, X, _ = fitted
+    found = printed_table(run(capsys, "transform", "m.npz", "data.csv").out)
+    assert found.columns.tolist() == ["row", "cappedlda0", "cappedlda1"]
+    np.testing.assert_array_equal(found["row"], np.arange(150))
+    np.testing.assert_allclose(found.to_numpy()[:, 1:], model.transform(X), rtol=1e-12)
+
+
+def test_predict(fitted, capsys):
+    model, X, _ = fitted
+    found = printed_table(run(capsys, "predict", "m.npz", "data.csv", "--proba").out)
+    assert found.columns.tolist() == ["row", "prediction", *(f"probability_{k}" for k in KINDS)]
+    np.testing.assert_array_equal(found["prediction"], model.predict(X))
+    # Softmax of large scores: their rounding, relative to their size of some thousand.
+    np.testing.assert_allclose(found.to_numpy()[:, 2:].astype(float), model.predict_proba(X), 1e-9)
+
+
+def test_outliers_are_those_of_the_fit(fitted, capsys):
+    model, X, y = fitted
+    captured = run(capsys, "outliers", "m.npz", "data.csv")
+    found = printed_table(captured.out)
+    assert found.columns.tolist() == ["row", "class", "outlyingness"]
+    np.testing.assert_array_equal(found["row"], np.flatnonzero(model.outliers_))
+    np.testing.assert_array_equal(found["class"], y[model.outliers_])
+    np.testing.assert_allclose(found["outlyingness"], model.outlyingness(X, y)[model.outliers_])
+    assert captured.err == "150 rows; 15 rejected, too far from their class\n"
+
+
+def test_outliers_without_labels(fitted, capsys):
+    model, X, _ = fitted
+    captured = run(capsys, "outliers", "m.npz", "data.csv", "--unlabelled", "--all")
+    found = printed_table(captured.out)
+    assert found.columns.tolist() == ["row", "class", "outlyingness", "rejected"]
+    np.testing.assert_allclose(found["outlyingness"], model.outlyingness(X))
+    np.testing.assert_array_equal(found["rejected"], model.outlyingness(X) > 1.0)
+    np.testing.assert_array_equal(found["class"], model.predict(X))
+    assert "no labels were given" in captured.err
+
+
+def test_a_swapped_label_is_found_with_labels_only(fitted, csv, capsys):
+    csv.loc[1, "kind"] = "ant" if csv.loc[1, "kind"] != "ant" else "bee"
+    csv.to_csv("swapped.csv", index=False)
+    with_labels = printed_table(run(capsys, "outliers", "m.npz", "swapped.csv").out)
+    without = printed_table(run(capsys, "outliers", "m.npz", "swapped.csv", "--unlabelled").out)
+    assert 1 in with_labels["row"].tolist()
+    assert 1 not in without["row"].tolist()
+
+
+@pytest.mark.parametrize("command", ["transform", "predict", "outliers"])
+def test_blocks_change_nothing(command, fitted, capsys, monkeypatch):
+    expected = printed_table(run(capsys, command, "m.npz", "data.csv").out)
+    monkeypatch.setattr(tables, "BLOCK_NUMBERS", 100)
+    found = printed_table(run(capsys, command, "m.npz", "data.csv").out)
+    # Products of blocks may round in another way.
+    pd.testing.assert_frame_equal(found, expected, rtol=1e-9)
+
+
+def test_columns_go_by_name(fitted, csv, capsys):
+    expected = run(capsys, "predict", "m.npz", "data.csv").out
+    shuffled = csv[[*NAMES[::-1]]].assign(id="x")
+    shuffled.to_parquet("shuffled.parquet")
+    assert run(capsys, "predict", "m.npz", "shuffled.parquet").out == expected
+
+
+def test_keep(fitted, csv, capsys):
+    out = run(capsys, "predict", "m.npz", "data.csv", "--keep", "kind", "--keep", "f1").out
+    found = printed_table(out)
+    assert found.columns.tolist() == ["row", "kind", "f1", "prediction"]
+    np.testing.assert_array_equal(found["kind"], csv["kind"])
+    np.testing.assert_allclose(found["f1"], csv["f1"])
+
+
+@pytest.mark.parametrize("suffix", ["csv", "tsv", "json", "parquet", "npz", "npy"])
+def test_out(suffix, fitted, capsys):
+    facts = run_json(capsys, "predict", "m.npz", "data.csv", "--out", f"p.{suffix}")
+    assert facts == {"rows": 150, "skipped": 0, "out": f"p.{suffix}"}
+    read = {
+        "csv": pd.read_csv,
+        "tsv": lambda path: pd.read_csv(path, sep="\t"),
+        "json": pd.read_json,
+        "parquet": pd.read_parquet,
+        "npz": np.load,
+        "npy": lambda path: {"prediction": np.load(path)},
+    }[suffix]
+    expected = printed_table(run(capsys, "predict", "m.npz", "data.csv").out)["prediction"]
+    found = read(f"p.{suffix}")
+    np.testing.assert_array_equal(found["prediction"], expected)
+    if suffix == "npz":
+        found.close()
+
+
+def test_integer_labels_stay_integers(csv, capsys):
+    csv["kind"] = np.searchsorted(KINDS, csv["kind"]) + 5
+    csv.to_csv("data.csv", index=False)
+    run(capsys, "fit", "data.csv", "--target", "kind", "--model", "m.npz")
+    assert load_model("m.npz").classes_.tolist() == [5, 6, 7]
+    rows = run_json(capsys, "predict", "m.npz", "data.csv")
+    assert rows[1] == {"row": 1, "prediction": int(csv["kind"][1])}
+
+
+def test_npy_with_the_target_in_a_column(dirty, folder, capsys):
+    X, y, spoilt = dirty
+    np.save("data.npy", np.insert(X, 2, y, axis=1))
+    run(capsys, "fit", "data.npy", "--target", "2", "--model", "m.npz")
+    np.testing.assert_array_equal(load_model("m.npz").scalings_, CappedLDA().fit(X, y).scalings_)
+    # The file of the fit has the target, others need not have it.
+    found = printed_table(run(capsys, "outliers", "m.npz", "data.npy").out)
+    np.testing.assert_array_equal(found["row"], np.flatnonzero(spoilt))
+    np.save("new.npy", X)
+    for file in ("data.npy", "new.npy"):
+        found = printed_table(run(capsys, "predict", "m.npz", file).out)
+        np.testing.assert_array_equal(found["prediction"], CappedLDA().fit(X, y).predict(X))
+    assert "no labels were given" in run(capsys, "outliers", "m.npz", "new.npy").err
+
+
+@pytest.mark.parametrize("labels", ["y.npy", "y.npz", "y.csv"])
+def test_labels_in_a_file(labels, dirty, folder, capsys):
+    X, y, spoilt = dirty
+    np.save("X.npy", X.astype(np.float32))
+    if labels == "y.npy":
+        np.save(labels, y)
+    elif labels == "y.npz":
+        np.savez(labels, y=y)
+    else:
+        pd.Series(y, name="kind").to_csv(labels, index=False)
+    run(capsys, "fit", "X.npy", "--labels", labels, "--model", "m.npz")
+    found = printed_table(run(capsys, "outliers", "m.npz", "X.npy", "--labels", labels).out)
+    np.testing.assert_array_equal(found["row"], np.flatnonzero(spoilt))
+    np.save("short.npy", y[:-1])
+    message = error_of(capsys, "fit", "X.npy", "--labels", "short.npy")
+    assert "149 labels; give one label per row" in message
+
+
+def test_npz(dirty, folder, capsys):
+    X, y, spoilt = dirty
+    np.savez("data.npz", X=X, y=KINDS[y], A=X[:, :4], kind=y)
+    run(capsys, "fit", "data.npz", "--model", "m.npz")
+    assert load_model("m.npz").classes_.tolist() == KINDS.tolist()
+    found = printed_table(run(capsys, "outliers", "m.npz", "data.npz").out)
+    np.testing.assert_array_equal(found["row"], np.flatnonzero(spoilt))
+    run(capsys, "fit", "data.npz", "--key", "A", "--target", "kind", "--model", "m.npz")
+    assert load_model("m.npz").means_.shape == (3, 4)
+
+
+def test_standard_input(csv, fitted, capsys, monkeypatch):
+    def feed():
+        stdin = io.TextIOWrapper(io.BytesIO(csv.to_csv(index=False).encode()))
+        monkeypatch.setattr(sys, "stdin", stdin)
+
+    feed()
+    assert "150 rows" in run(capsys, "fit", "-", "--target", "kind").out
+    expected = run(capsys, "predict", "m.npz", "data.csv").out
+    feed()
+    assert run(capsys, "predict", "m.npz", "-").out == expected
+
+
+def test_missing_values(csv, capsys):
+    csv.loc[[7, 9], "f3"] = np.nan
+    csv.loc[11, "kind"] = None
+    csv.to_csv("data.csv", index=False)
+    message = error_of(capsys, "fit", "data.csv", "--target", "kind")
+    assert "data.csv, column 'f3', row 7 (counted from 0): the value is missing" in message
+    assert "--skip-missing" in message
+    argv = ["fit", "data.csv", "--target", "kind", "--skip-missing", "--model", "m.npz"]
+    assert run(capsys, *argv).out.startswith(
+        "data.csv: 147 rows, 6 features; 3 rows with missing values left out\n"
+    )
+    message = error_of(capsys, "outliers", "m.npz", "data.csv", "--drop", "f3")
+    assert "row 7" in message
+    found = printed_table(run(capsys, "predict", "m.npz", "data.csv", "--skip-missing").out)
+    assert sorted(set(range(150)) - set(found["row"])) == [7, 9]
+    rows = printed_table(run(capsys, "outliers", "m.npz", "data.csv", "--skip-missing").out)["row"]
+    assert set(rows) == set(range(0, 150, 10))  # numbers of the file, not of what is left
+    csv["f3"] = csv["f3"].fillna(0.0)
+    csv.to_csv("data.csv", index=False)
+    message = error_of(capsys, "fit", "data.csv", "--target", "kind")
+    assert "column 'kind', row 11 (counted from 0): the label is missing" in message
+
+
+@pytest.mark.parametrize(
+    ("change", "argv", "message"),
+    [
+        ({"f1": "red"}, [], "column 'f1', row 0 (counted from 0): 'red' is not a number"),
+        ({"f1": np.inf}, [], "column 'f1', row 0 (counted from 0): the value is infinite"),
+        ({"kind": "ant"}, [], "one class only ('ant')"),
+        ({}, ["--target", "knid"], "no column 'knid' for --target; did you mean 'kind'?"),
+        ({}, ["--drop", "f9"], "no column 'f9' for --drop"),
+        ({}, [word for name in NAMES for word in ("--drop", name)], "no column left"),
+        ({}, ["--n-components", "9"], "n_components=9"),
+        ({}, ["--model", "no/m.npz"], "--model no/m.npz: there is no directory no"),
+        ({}, ["--labels", "none.npy"], "none.npy"),
+    ],
+)
+def test_bad_data(change, argv, message, csv, capsys):
+    csv.assign(**change).to_csv("data.csv", index=False)
+    assert message in error_of(capsys, "fit", "data.csv", "--target", "kind", *argv)
+
+
+def test_drop_leaves_columns_out(csv, capsys):
+    csv.assign(colour="red").to_csv("data.csv", index=False)
+    argv = ["fit", "data.csv", "--target", "kind", "--drop", "colour", "--drop", "f0"]
+    assert "5 features" in run(capsys, *argv, "--model", "m.npz").out
+    assert load_model("m.npz").feature_names_in_.tolist() == NAMES[1:]
+    run(capsys, "predict", "m.npz", "data.csv")
+
+
+@pytest.mark.parametrize(
+    ("argv", "message"),
+    [
+        (["fit", "none.csv", "--target", "kind"], "there is no file none.csv"),
+        (["fit", "empty.csv", "--target", "kind"], "empty.csv has no rows"),
+        (["predict", "none.npz", "data.csv"], "none.npz"),
+        (["predict", "data.csv", "data.csv"], "data.csv is not a model of cappedlda"),
+        (["predict", "m.npz", "other.csv"], "no column 'f1', which the model was fitted to"),
+        (["predict", "m.npz", "other.csv"], "lacks 1 more"),
+        (["predict", "m.npz", "wide.npy"], "wide.npy has 9 columns, but the model was fitted to 6"),
+        (["predict", "m.npz", "data.csv", "--out", "no/p.csv"], "there is no directory no"),
+        (["outliers", "m.npz", "strange.csv"], "row 2 (counted from 0): the label 'dog' is not"),
+        (["transform", "m.npz", "data.csv", "--keep", "nmae"], "no column 'nmae' for --keep"),
+    ],
+)
+def test_bad_input(argv, message, fitted, csv, capsys):
+    csv.drop(columns=["f1", "f2"]).to_csv("other.csv", index=False)
+    csv[:0].to_csv("empty.csv", index=False)
+    strange = csv.copy()
+    strange.loc[2, "kind"] = "dog"
+    strange.to_csv("strange.csv", index=False)
+    np.save("wide.npy", np.zeros((3, 9)))
+    assert message in error_of(capsys, *argv)
+
+
+@pytest.mark.parametrize(
+    "argv",
+    [
+        ["fit", "data.csv"],
+        ["fit", "data.csv", "--target", "kind", "--cv", "--q", "1"],
+        ["fit", "data.csv", "--target", "kind", "--model", "m.pickle"],
+        ["fit", "data.csv", "--target", "kind", "--report", "r.pdf"],
+        ["predict", "m.npz", "data.csv", "--out", "p.xlsx"],
+        ["outliers", "m.npz", "data.csv", "--out", "p.npy"],
+        ["outliers", "m.npz", "data.csv", "--unlabelled", "--target", "kind"],
+    ],
+)
+def test_arguments_that_do_not_go_together(argv, fitted, capsys):
+    error_of(capsys, *argv, status=2)
+
+
+@pytest.mark.parametrize(
+    "argv",
+    [
+        ["fit"],
+        ["fit", "data.csv", "--epsilon", "-1"],
+        ["fit", "data.csv", "--epsilon", "nan"],
+        ["fit", "data.csv", "--q", "3"],
+        ["fit", "data.csv", "--delimiter", "ab"],
+        ["predict", "m.npz"],
+    ],
+)
+def test_wrong_usage(argv, capsys):
+    with pytest.raises(SystemExit) as exit_:
+        main(argv)
+    assert exit_.value.code == 2
+
+
+def test_warnings_are_lines(csv, capsys):
+    captured = run(capsys, "fit", "data.csv", "--target", "kind", "--epsilon", "1e-3", "--json")
+    facts = json.loads(captured.out)
+    assert len(facts["warnings"]) >= 1
+    assert "cappedlda fit: warning: " in captured.err
+    assert "Traceback" not in captured.err
+
+
+def test_a_failed_prediction_leaves_no_file(fitted, csv, capsys, folder, monkeypatch):
+    monkeypatch.setattr(tables, "BLOCK_NUMBERS", 60)
+    csv.loc[149, "f0"] = np.nan
+    csv.to_csv("late.csv", index=False)
+    error_of(capsys, "predict", "m.npz", "late.csv", "--out", "p.csv")
+    assert sorted(path.name for path in folder.iterdir()) == ["data.csv", "late.csv", "m.npz"]
+
+
+class Terminal(io.StringIO):
+    def isatty(self):
+        return True
+
+
+def test_progress_is_a_bar_on_a_terminal(monkeypatch):
+    pytest.importorskip("tqdm")
+    monkeypatch.setattr(sys, "stderr", Terminal())
+    progress = Progress()
+    assert list(progress.count([3, 4], "Reading", lambda part: part)) == [3, 4]
+    assert "Reading" in sys.stderr.getvalue()
+    assert "\r" in sys.stderr.getvalue()
+
+
+def test_progress_is_lines_elsewhere(capsys, monkeypatch):
+    monkeypatch.setattr("cappedlda._cli.progress.SECONDS", 0.0)
+    assert list(Progress().count([3, 4], "Reading", lambda part: part)) == [3, 4]
+    assert capsys.readouterr().err == "Reading: 3 rows\nReading: 7 rows\n"
+    assert list(Progress(quiet=True).count([3], "Reading", lambda part: part)) == [3]
+    assert capsys.readouterr().err == ""
+
+
+def test_processes(fitted, folder):
+    """Commands in a pipe, and a reader that stops early."""
+    command = f"{sys.executable} -m cappedlda outliers m.npz - < data.csv"
+    done = subprocess.run(command, shell=True, capture_output=True, text=True, check=True)
+    assert len(done.stdout.splitlines()) == 16
+    assert "15 rejected" in done.stderr
+    code = "import cappedlda._cli.tables as t, sys; t.BLOCK_NUMBERS = 60; " \
+        "from cappedlda._cli import main; sys.exit(main(sys.argv[1:]))"  # fmt: skip
+    process = subprocess.Popen(
+        [sys.executable, "-c", code, "predict", "m.npz", "data.csv", "--proba"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    process.stdout.close()
+    assert "Traceback" not in process.stderr.read()
+    process.stderr.close()
+    assert process.wait() == 1
+    done = subprocess.run(
+        [sys.executable, "-m", "cappedlda", "fit", "none.csv", "--target", "x"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr == "cappedlda fit: there is no file none.csv\n"

@@ -1,0 +1,236 @@
+"""The report: complete, self-contained, and safe whatever names the data have."""
+
+import io
+import json
+import re
+from contextlib import redirect_stdout
+from html.parser import HTMLParser
+
+import numpy as np
+import pytest
+from common import make_classes, spoil
+
+from cappedlda import CappedLDA
+from cappedlda._cli import accuracy, main, survey
+from cappedlda._cli.accuracy import belonging, cross_validate
+from cappedlda._cli.markup import Markup, join, table, tag
+from cappedlda._cli.pictures import cut
+from cappedlda._cli.progress import Progress
+
+pd = pytest.importorskip("pandas")
+pytest.importorskip("matplotlib")
+EVIL = '<script>alert("x")</script>&amp;'
+VOID = {"meta", "img"}
+QUIET = Progress(quiet=True)
+
+
+class Page(HTMLParser):
+    """Tags, text and tables of a page; checks that tags are nested."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.open, self.tags, self.text, self.rows = [], [], [], []
+        self.feed(text)
+        self.close()
+        assert self.open == []
+
+    def handle_starttag(self, name, attributes):
+        self.tags.append((name, dict(attributes)))
+        if name == "tr":
+            self.rows.append([])
+        if name in ("td", "th"):
+            self.rows[-1].append("")
+        if name not in VOID:
+            self.open.append(name)
+
+    def handle_endtag(self, name):
+        assert self.open.pop() == name
+
+    def handle_data(self, data):
+        if "style" not in self.open:
+            self.text.append(data)
+        if "td" in self.open or "th" in self.open:
+            self.rows[-1][-1] += data
+
+
+@pytest.fixture(scope="module")
+def data():
+    rng = np.random.default_rng(20260101)
+    X, y = make_classes(rng, [50, 40, 60], 6)
+    spoilt = np.arange(len(y)) % 10 == 0
+    names = [EVIL, "$\\alpha$ {x}", "f2", "f3", "f4", "f5"]
+    kinds = np.array([EVIL, "$ and $", "a very long name of a class that nobody can read"])
+    frame = pd.DataFrame(spoil(rng, X, spoilt), columns=names)
+    return frame.assign(**{"the <b>kind</b>": kinds[y]}), spoilt
+
+
+@pytest.fixture(scope="module")
+def page(data, tmp_path_factory):
+    """The report as text and parsed, and what the command said."""
+    folder = tmp_path_factory.mktemp("report")
+    data[0].to_csv(folder / "<i>data.csv", index=False)
+    argv = ["fit", str(folder / "<i>data.csv"), "--target", "the <b>kind</b>"]
+    with redirect_stdout(io.StringIO()) as out:
+        assert main([*argv, "--report", str(folder / "report.html"), "--json", "--quiet"]) == 0
+    text = (folder / "report.html").read_text(encoding="utf-8")
+    return text, Page(text), json.loads(out.getvalue())
+
+
+def test_nothing_of_the_data_is_markup(page):
+    text, parsed, _ = page
+    assert {name for name, _ in parsed.tags}.isdisjoint({"script", "i", "b", "link", "iframe"})
+    assert "<script" not in text
+    assert EVIL in "".join(parsed.text)
+    assert all(not key.startswith("on") for _, attributes in parsed.tags for key in attributes)
+
+
+def test_it_needs_nothing_else(page):
+    text, parsed, _ = page
+    sources = [attributes["src"] for name, attributes in parsed.tags if name == "img"]
+    assert len(sources) == 2
+    assert all(source.startswith("data:image/png;base64,") for source in sources)
+    assert "url(" not in text
+    assert "@import" not in text
+    assert len(text) < 600_000
+    policies = [a["content"] for n, a in parsed.tags if a.get("http-equiv")]
+    assert policies == ["default-src 'none'; img-src data:; style-src 'unsafe-inline'"]
+    assert all(a["alt"] for n, a in parsed.tags if n == "img")
+
+
+def test_it_is_made_for_phones_dark_mode_and_print(page):
+    text, parsed, _ = page
+    metas = {a.get("name"): a.get("content") for n, a in parsed.tags if n == "meta"}
+    assert metas["viewport"] == "width=device-width, initial-scale=1"
+    assert metas["color-scheme"] == "light dark"
+    assert "prefers-color-scheme: dark" in text
+    assert "@media print" in text
+
+
+def test_it_says_all(page, data):
+    _, parsed, facts = page
+    frame, spoilt = data
+    rows = parsed.rows
+    for item in facts["classes"]:
+        expected = [item["class"], *(str(item[key]) for key in ("rows", "kept", "rejected"))]
+        assert expected in [row[:4] for row in rows]
+    listed = [int(row[0]) for row in rows if len(row) == 5 and row[0].isdecimal()]
+    assert sorted(listed) == np.flatnonzero(spoilt).tolist()
+    capped, plain = facts["accuracy"]["methods"]
+    assert [f"{capped['accuracy']:.1%} ± {capped['standard_error']:.1%}"] == [
+        row[1] for row in rows if row[0] == "CappedLDA"
+    ]
+    assert any(row[0] == plain["method"] for row in rows)
+    named = {row[0]: row[1] for row in rows if len(row) == 2}
+    assert named["epsilon"] == "auto"
+    assert named["NumPy"] == np.__version__
+    assert {"q", "solver", "Python", "scikit-learn", "cappedlda"} <= named.keys()
+    text = "".join(parsed.text)
+    assert "outlyingness is at most 1" in text  # how it was scored
+    assert facts["command"] in text
+
+
+@pytest.fixture
+def plain(clean, tmp_path):
+    X, y = clean[0].copy(), clean[1]
+    X[7, 4] = 777.0
+    frame = pd.DataFrame(X, columns=[f"f{j}" for j in range(6)]).assign(kind=y)
+    frame.to_csv(tmp_path / "data.csv", index=False)
+    return frame
+
+
+def fit_report(folder, *options):
+    """Fit the CSV file in a folder and return the report."""
+    argv = ["fit", str(folder / "data.csv"), "--target", "kind", "--quiet", *options]
+    assert main([*argv, "--report", str(folder / "report.html")]) == 0
+    return (folder / "report.html").read_text(encoding="utf-8")
+
+
+def test_the_most_unusual_value_is_named(plain, tmp_path, capsys):
+    assert "f4 = 777" in fit_report(tmp_path)
+    assert "Accuracy in 5 folds, on rows that belong to their class" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("change", "options", "expected"),
+    [
+        ({}, ["--epsilon", "inf"], "No row was rejected"),
+        ({"kind": lambda f: f["kind"] % 2}, [], "report.html"),
+        ({"kind": lambda f: f.index % 25}, [], "25"),
+        ({"kind": lambda f: np.where(f.index == 0, 9, f["kind"])}, [], "report.html"),
+    ],
+    ids=["no cap", "two classes", "many classes", "one row"],
+)
+def test_other_shapes(change, options, expected, plain, tmp_path):
+    plain[:80].assign(**change).to_csv(tmp_path / "data.csv", index=False)
+    text = fit_report(tmp_path, *options)
+    Page(text)
+    assert expected in text
+
+
+def test_long_lists_are_cut(dirty, tmp_path, monkeypatch):
+    X, y, _ = dirty
+    monkeypatch.setattr(survey, "MOST_LISTED", 4)
+    monkeypatch.setattr("cappedlda._cli.report.MOST_LISTED", 4)
+    monkeypatch.setattr("cappedlda._cli.report.MOST_CLASSES", 2)
+    monkeypatch.setattr(survey, "MOST_SAMPLED", 80)
+    np.savez(tmp_path / "data.npz", X=X, y=y)
+    report = tmp_path / "report.html"
+    assert main(["fit", str(tmp_path / "data.npz"), "--quiet", "--report", str(report)]) == 0
+    page = Page(report.read_text(encoding="utf-8"))
+    text = "".join(page.text)
+    assert "The 4 most outlying of 15 rejected rows" in text
+    assert "1 more classes" in text
+    assert "sample of" in text
+    ratios = [float(row[3]) for row in page.rows if len(row) == 5 and row[0].isdecimal()
+              and "=" in row[4]]  # fmt: skip
+    assert len(ratios) == 4
+    expected = np.sort(CappedLDA().fit(X, y).outlyingness(X, y))[::-1][:4]
+    np.testing.assert_allclose(ratios, expected, atol=0.005)  # two decimals
+
+
+def test_a_report_without_matplotlib_is_refused(plain, tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    argv = ["fit", str(tmp_path / "data.csv"), "--target", "kind", "--report", "r.html"]
+    assert main(argv) == 1
+    assert 'needs matplotlib. Try: pip install "cappedlda[cli]"' in capsys.readouterr().err
+
+
+def test_accuracy_is_that_of_the_folds(dirty):
+    """The robust score leaves out the same rows for both methods."""
+    X, y, spoilt = dirty
+    facts = cross_validate(CappedLDA(), X, y, QUIET)
+    capped, plain = facts["methods"]
+    assert facts["folds"] == 5
+    assert facts["belonging"] == pytest.approx(1.0 - spoilt.mean(), abs=0.02)
+    assert capped["accuracy"] > capped["accuracy_all_rows"]
+    assert capped["accuracy"] > plain["accuracy"]
+
+
+def test_belonging_keeps_at_least_half(clean):
+    X, y = clean
+    model = CappedLDA().fit(X, y)
+    assert belonging(model, X, y).mean() > 0.9
+    assert 0.5 <= belonging(model, X + 100.0, y).mean() <= 0.6
+    unknown = np.where(np.arange(len(y)) < 10, 99, y)
+    assert not belonging(model, X, unknown)[:10].any()
+
+
+def test_folds_that_cannot_be_fitted_are_told(clean, monkeypatch):
+    X, y = clean
+    facts = cross_validate(CappedLDA(), X[:2], np.array([0, 1]), QUIET)
+    assert "methods" not in facts
+    assert facts["problem"]
+    assert accuracy.summary(facts).startswith("No cross-validation: ")
+
+
+def test_markup():
+    assert tag("p", "<", tag("b", "x"), ["&", 3]) == "<p>&lt;<b>x</b>&amp;3</p>"
+    assert tag("img", src='"', alt="<") == '<img src="&quot;" alt="&lt;">'
+    assert tag("p", class_="soft") == '<p class="soft"></p>'
+    assert join(["<", Markup("<br>")]) == "&lt;<br>"
+    assert re.sub(r"<.*?>", "|", table(["a"], [["<"]], (0,))).strip("|") == "a||||||&lt;"
+
+
+def test_cut():
+    assert cut("short") == "short"
+    assert len(cut("x" * 99)) == len("x" * 22)

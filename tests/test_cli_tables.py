@@ -1,0 +1,280 @@
+"""Tables of the command line: every format gives the same rows, and errors name the place."""
+
+import numpy as np
+import pytest
+
+from cappedlda._cli import tables
+from cappedlda._cli.labels import MISSING, UNKNOWN, Labels, as_text
+from cappedlda._cli.tables import open_table
+from cappedlda._cli.writing import table_writer
+
+pd = pytest.importorskip("pandas")
+
+NUMBERS = np.array([[1.5, -2.0], [3.0, 4e10], [np.nan, 6.0], [7.0, 8.0]])
+LABELS = ["a b", "ß", "a b", "c"]
+ARFF = """% made by hand
+@RELATION r
+
+@attribute x numeric
+@Attribute 'y' real
+@attribute\tlabel\t{'a b',ß,c}
+@DATA
+1.5,-2,'a b'
+% a comment
+
+3, 4e10, ß
+?,6,'a b'
+7,8,c
+"""
+
+
+@pytest.fixture
+def frame():
+    return pd.DataFrame({"x": NUMBERS[:, 0], "y": NUMBERS[:, 1], "label": LABELS})
+
+
+def write_csv(frame, path):
+    frame.to_csv(path, index=False)
+
+
+def write_tsv(frame, path):
+    frame.to_csv(path, index=False, sep="\t")
+
+
+def write_parquet(frame, path):
+    frame.astype({"label": "category"}).to_parquet(path, row_group_size=3)
+
+
+def write_arff(frame, path):
+    path.write_text(ARFF, encoding="utf-8")
+
+
+@pytest.mark.parametrize("block_numbers", [1, 6, 1000], ids=["one row", "two rows", "all rows"])
+@pytest.mark.parametrize(
+    ("name", "write"),
+    [
+        ("t.csv", write_csv),
+        ("t.csv.gz", write_csv),
+        ("t.tsv", write_tsv),
+        ("t.parquet", write_parquet),
+        ("t.arff", write_arff),
+    ],
+)
+def test_formats_agree(name, write, block_numbers, frame, tmp_path, monkeypatch):
+    monkeypatch.setattr(tables, "BLOCK_NUMBERS", block_numbers)
+    write(frame, tmp_path / name)
+    table = open_table(str(tmp_path / name))
+    assert table.names == ["x", "y", "label"]
+    for _ in range(2):  # a table can be read again
+        blocks = list(table.blocks([1, 0], [2]))
+        starts = np.cumsum([0, *(len(block.X) for block in blocks)])
+        assert [block.start for block in blocks] == starts[:-1].tolist()
+        np.testing.assert_array_equal(np.concatenate([b.X for b in blocks]), NUMBERS[:, ::-1])
+        labels = [value for block in blocks for value in block.columns[0].tolist()]
+        assert labels == LABELS
+
+
+@pytest.mark.parametrize("name", ["t.npy", "t.npz"])
+def test_arrays(name, tmp_path):
+    if name == "t.npy":
+        np.save(tmp_path / name, NUMBERS.astype(np.float32))
+    else:
+        np.savez(tmp_path / name, X=NUMBERS.astype(np.float32), y=LABELS)
+    table = open_table(str(tmp_path / name))
+    assert (table.names, table.n_columns) == (None, 2)
+    (block,) = table.blocks([0, 1], [1])
+    assert block.X.dtype == np.float32
+    np.testing.assert_array_equal(block.X, NUMBERS.astype(np.float32))
+    np.testing.assert_array_equal(block.columns[0], NUMBERS[:, 1].astype(np.float32))
+    assert isinstance(table.array, np.memmap) == (name == "t.npy")
+
+
+def test_csv_without_header_and_with_another_delimiter(frame, tmp_path):
+    path = tmp_path / "t.data"
+    frame.to_csv(path, index=False, header=False, sep=";")
+    table = open_table(str(path), delimiter=";", header=False)
+    assert (table.names, table.n_columns) == (None, 3)
+    (block,) = table.blocks([0, 1], [2])
+    np.testing.assert_array_equal(block.X, NUMBERS)
+    assert table.position("-1", "--target") == 2
+
+
+def test_labels_of_csv_are_text_whatever_the_block(tmp_path, monkeypatch):
+    monkeypatch.setattr(tables, "BLOCK_NUMBERS", 2)
+    (tmp_path / "t.csv").write_text("x,y\n1,007\n2,1.0\n3,\n4,nan\n")
+    blocks = open_table(str(tmp_path / "t.csv")).blocks([0], [1])
+    values = [value for block in blocks for value in block.columns[0].tolist()]
+    assert values[:2] == ["007", "1.0"]
+    assert all(tables.is_missing(value) for value in values[2:])
+
+
+def test_numbers_in_other_clothes(tmp_path):
+    frame = pd.DataFrame({"flag": [True, None], "text": ["1", "2.5"], "int": [3, None]})
+    frame = frame.astype({"flag": object, "int": "Int64"})
+    frame.to_parquet(tmp_path / "t.parquet")
+    (block,) = open_table(str(tmp_path / "t.parquet")).blocks([0, 1, 2])
+    np.testing.assert_array_equal(block.X, [[1.0, 1.0, 3.0], [np.nan, 2.5, np.nan]])
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("t.csv", b"", "t.csv cannot be read as CSV: No columns"),
+        ("t.csv", b"x,y\n1,2\n3,4,5\n", "Expected 2 fields in line 3, saw 3"),
+        ("t.csv", b"x,y\n1,2,3\n4,5,6\n", "cannot be read as CSV: Length of header"),
+        ("t.csv", b"x,\xff\n1,2\n", "cannot be read as CSV: 'utf-8' codec"),
+        ("t.parquet", b"x,y\n", "t.parquet cannot be read as Parquet"),
+        ("t.arff", b"x,y\n", "cannot be read as ARFF: it has no line @data"),
+        ("t.arff", b"@data\n1,2\n", "cannot be read as ARFF: it has no line @attribute"),
+        ("t.arff", b"@attribute x real\n@data\n{0 1}\n", "is sparse ARFF"),
+        ("t.npy", b"x,y\n", "t.npy cannot be read as an array"),
+        ("t.npz", b"PK\x03\x04x", "t.npz is damaged"),
+        ("t.xlsx", b"x", "the suffix tells the format, and has to be one of .csv"),
+    ],
+)
+def test_other_content_is_refused(name, content, message, tmp_path):
+    (tmp_path / name).write_bytes(content)
+    with pytest.raises(ValueError, match=message.replace(".", r"\.")):
+        list(open_table(str(tmp_path / name)).blocks([0, 1]))
+
+
+def test_arrays_that_are_no_tables(tmp_path):
+    np.save(tmp_path / "line.npy", np.zeros(3))
+    np.save(tmp_path / "text.npy", np.full((2, 2), "x"))
+    np.savez(tmp_path / "t.npz", A=np.zeros((2, 2)))
+    for name in ("line.npy", "text.npy"):
+        with pytest.raises(ValueError, match="two-dimensional array of numbers"):
+            open_table(str(tmp_path / name))
+    with pytest.raises(ValueError, match="no array 'X'; it has 'A'"):
+        open_table(str(tmp_path / "t.npz"))
+    assert open_table(str(tmp_path / "t.npz"), key="A").n_columns == 2
+
+
+def test_pickles_are_not_read(tmp_path):
+    np.save(tmp_path / "t.npy", np.array([[{}]], dtype=object))
+    with pytest.raises(ValueError, match="Python objects"):
+        open_table(str(tmp_path / "t.npy"))
+
+
+@pytest.mark.parametrize(
+    ("column", "message"),
+    [
+        ("lable", "no column 'lable' for --target; did you mean 'label'"),
+        ("zzz", "it has 'x', 'y', 'label'"),
+        ("3", "has 3 columns, numbered from 0: there is no column 3"),
+    ],
+)
+def test_unknown_columns(column, message, frame, tmp_path):
+    write_csv(frame, tmp_path / "t.csv")
+    with pytest.raises(ValueError, match=message):
+        open_table(str(tmp_path / "t.csv")).position(column, "--target")
+
+
+def test_a_wrong_delimiter_is_suspected(frame, tmp_path):
+    frame.to_csv(tmp_path / "t.csv", sep=";", index=False)
+    with pytest.raises(ValueError, match="give --delimiter"):
+        open_table(str(tmp_path / "t.csv")).position("label", "--target")
+
+
+def test_text_among_numbers(tmp_path, monkeypatch):
+    monkeypatch.setattr(tables, "BLOCK_NUMBERS", 4)
+    (tmp_path / "t.csv").write_text("x,my colour\n1,2\n3,4\n5,6\n7,red\n")
+    message = r"column 'my colour', row 3 .*'red' is not a number.*--drop 'my colour'"
+    with pytest.raises(ValueError, match=message):
+        list(open_table(str(tmp_path / "t.csv")).blocks([0, 1]))
+
+
+@pytest.mark.parametrize("module", ["pandas", "pyarrow"])
+def test_missing_libraries_come_with_a_remedy(module, tmp_path, monkeypatch):
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    path = tmp_path / {"pandas": "t.csv", "pyarrow": "t.parquet"}[module]
+    path.touch()
+    with pytest.raises(ValueError, match=rf'needs {module}.*"cappedlda\[cli\]"'):
+        open_table(str(path))
+
+
+@pytest.mark.parametrize(
+    ("values", "names", "kind"),
+    [
+        ([3, 1, 3], ["3", "1"], "i"),
+        ([3.0, 1.0], ["3", "1"], "i"),
+        (["3", "1", "-5"], ["3", "1", "-5"], "i"),
+        (["3", "01"], ["3", "01"], "U"),
+        ([0.5, 1.0], ["0.5", "1"], "U"),
+        ([True, False], ["True", "False"], "U"),
+        (["a", "3"], ["a", "3"], "U"),
+    ],
+)
+def test_labels(values, names, kind):
+    labels = Labels()
+    codes = labels.encode(np.array(values, dtype=object))
+    assert labels.names() == names
+    assert labels.values().dtype.kind == kind
+    assert [str(value) for value in labels.values()] == names
+    assert [names[code] for code in codes] == [as_text(value) for value in values]
+
+
+def test_labels_of_a_model():
+    labels = Labels(np.array([1, 2]))
+    found = labels.encode(np.array(["2", "1", None, "7", np.nan], dtype=object))
+    assert found.tolist() == [1, 0, MISSING, UNKNOWN, MISSING]
+    np.testing.assert_array_equal(labels.encode(np.array([2.0, 1.0])), [1, 0])
+
+
+COLUMNS = {
+    "row": np.array([0, 1, 2]),
+    "name": np.array(["a", 'b,"c', "ß"]),
+    "ratio": np.array([0.1, 1 / 3, 1e300]),
+    "flag": np.array([True, False, True]),
+}
+
+
+@pytest.mark.parametrize("suffix", ["csv", "tsv", "json", "parquet", "npz"])
+@pytest.mark.parametrize("cut", [0, 1, 3])
+def test_what_is_written_comes_back(suffix, cut, tmp_path):
+    path = tmp_path / f"out.{suffix}"
+    with table_writer(str(path), as_json=False) as writer:
+        for part in (slice(0, cut), slice(cut, None)):
+            writer.write({name: column[part] for name, column in COLUMNS.items()})
+    read = {
+        "csv": pd.read_csv,
+        "tsv": lambda path: pd.read_csv(path, sep="\t"),
+        "json": lambda path: pd.read_json(path, precise_float=True),
+        "parquet": pd.read_parquet,
+        "npz": lambda path: dict(np.load(path, allow_pickle=False)),
+    }[suffix]
+    found = read(path)
+    assert list(found) == list(COLUMNS)
+    for name, column in COLUMNS.items():
+        assert list(found[name]) == list(column), name
+
+
+@pytest.mark.parametrize("suffix", ["csv", "json", "parquet", "npz", "npy"])
+def test_tables_without_rows(suffix, tmp_path):
+    path = tmp_path / f"out.{suffix}"
+    with table_writer(str(path), as_json=False) as writer:
+        writer.write({name: column[:0] for name, column in COLUMNS.items() if name != "name"})
+    if suffix == "csv":
+        assert path.read_text() == "row,ratio,flag\n"
+    elif suffix == "json":
+        assert path.read_text() == "[]\n"
+    elif suffix == "parquet":
+        assert list(pd.read_parquet(path)) == ["row", "ratio", "flag"]
+
+
+def test_an_array_leaves_the_row_numbers_out(tmp_path):
+    for names, shape in ((["row", "ratio"], (3,)), (["row", "ratio", "flag"], (3, 2))):
+        with table_writer(str(tmp_path / "out.npy"), as_json=False) as writer:
+            writer.write({name: COLUMNS[name] for name in names})
+        assert np.load(tmp_path / "out.npy").shape == shape
+
+
+def test_a_failure_leaves_no_file(tmp_path):
+    def fail():
+        with table_writer(str(tmp_path / "out.csv"), as_json=False) as writer:
+            writer.write(COLUMNS)
+            raise ValueError("row 7")
+
+    with pytest.raises(ValueError, match="row 7"):
+        fail()
+    assert list(tmp_path.iterdir()) == []
