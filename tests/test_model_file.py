@@ -120,6 +120,21 @@ def test_a_loaded_model_can_be_saved_again(dirty, tmp_path):
     second.close()
 
 
+def test_chunks(dirty, tmp_path):
+    X, y, spoilt = dirty
+
+    def chunks():
+        yield X[:70], y[:70]
+        yield X[70:], y[70:]
+
+    save_model(CappedLDA().fit_chunks(chunks), tmp_path / "model.npz")
+    loaded = load_model(tmp_path / "model.npz")
+    flags = np.concatenate([samples.outliers for samples in loaded.measure_chunks(chunks)])
+    np.testing.assert_array_equal(flags, spoilt)
+    with pytest.raises(ValueError, match="use outlyingness"):
+        load_model(OLD[1]).measure_chunks(chunks)
+
+
 def test_notes(dirty, tmp_path):
     X, y, _ = dirty
     write_model(tmp_path / "model.npz", CappedLDA().fit(X, y), {"target": "kind"})

@@ -150,6 +150,8 @@ def write_model(path, model, notes):
     if kind == "CappedLDACV":
         scalars |= {name: getattr(model, name) for name in CV_SCALARS}
         arrays |= {CV_RESULTS + name: value for name, value in model.cv_results_.items()}
+    if hasattr(model, "_norm"):  # not in files that were written before there was measure_chunks
+        scalars["_norm"] = [float(number) for number in model._norm]
     parameters = model.get_params()
     for name, value in list(parameters.items()):
         if isinstance(value, np.ndarray):
@@ -196,6 +198,8 @@ def read_model(path):
         raise damaged(path, "its parameters are unknown") from None
     for name in scalars:
         setattr(model, name, results[name])
+    if "_norm" in results:
+        model._norm = tuple(results["_norm"])
     for name in expected.keys() - GATE.keys():
         setattr(model, name, arrays[name])
     if "feature_names_in_" in arrays:

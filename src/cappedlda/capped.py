@@ -284,7 +284,10 @@ default="robust"
         """
         check_is_fitted(self)
         if not hasattr(self, "_norm"):
-            raise ValueError("A model that was read from a file only has outlyingness(X, y).")
+            raise ValueError(
+                "This model was read from a file without what measure_chunks needs; "
+                "use outlyingness(X, y), or fit and save it again."
+            )
         return map(self._measured, ChunkReader(make_chunks))
 
     def _measured(self, chunk):
