@@ -1,0 +1,193 @@
+"""Export of fitted discriminants to ONNX, for programs without Python.
+
+Needs ``pip install "cappedlda[onnx]"``. Importing this module tells skl2onnx how to convert
+`CappedLDA`, `CappedLDACV` and the compared methods, alone or inside a pipeline.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import skl2onnx
+from skl2onnx import update_registered_converter
+from skl2onnx.algebra.onnx_ops import (
+    OnnxAdd,
+    OnnxArgMax,
+    OnnxCast,
+    OnnxGather,
+    OnnxIdentity,
+    OnnxMatMul,
+    OnnxSoftmax,
+)
+from skl2onnx.common.data_types import (
+    Int64TensorType,
+    StringTensorType,
+    guess_numpy_type,
+    guess_proto_type,
+    guess_tensor_type,
+)
+from sklearn.base import is_classifier
+from sklearn.pipeline import Pipeline
+from sklearn.utils.validation import check_is_fitted
+
+from cappedlda import CappedLDA, CappedLDACV, compared
+
+if TYPE_CHECKING:
+    from onnx import ModelProto
+
+    from cappedlda._typing import MatrixLike
+
+__all__ = ["to_onnx"]
+
+ESTIMATORS = (CappedLDA, CappedLDACV, *(getattr(compared, name) for name in compared.__all__))
+OUTPUTS = ("predict", "transform", "all")
+
+
+def to_onnx(model: CappedLDA | Pipeline, X: MatrixLike) -> ModelProto:
+    """Convert a fitted discriminant, or a pipeline with some, to ONNX.
+
+    The graph has the outputs ``label`` and ``probabilities``, and ``variable``, what `transform`
+    returns. Inside a pipeline a discriminant that is not the last step transforms.
+
+    Parameters
+    ----------
+    model : CappedLDA, CappedLDACV, a compared method, or a Pipeline
+        A fitted one. Labels have to be integers, booleans, which become integers, or strings.
+    X : array-like of shape (n_samples, n_features)
+        Some rows; they give the type of the input, float32 or float64, and its width.
+
+    Returns
+    -------
+    graph : onnx.ModelProto
+
+    Notes
+    -----
+    `skl2onnx.to_onnx` can be used too. It takes the option ``{CappedLDA: {"output": "predict"}}``,
+    "transform" or "all"; the default is "predict".
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from onnxruntime import InferenceSession
+    >>> from sklearn.datasets import load_iris
+    >>> from cappedlda import CappedLDA
+    >>> from cappedlda.onnx import to_onnx
+    >>> X, y = load_iris(return_X_y=True)
+    >>> graph = to_onnx(CappedLDA().fit(X, y), X)
+    >>> session = InferenceSession(graph.SerializeToString(), providers=["CPUExecutionProvider"])
+    >>> label, probabilities, variable = session.run(None, {"X": X[::50]})
+    >>> label.tolist()
+    [0, 1, 2]
+    >>> variable.shape
+    (3, 2)
+    """
+    check_is_fitted(model)
+    steps = [step for _, step in model.steps] if isinstance(model, Pipeline) else [model]
+    options: dict[int, dict[str, object]] = {
+        id(step): {"output": "all" if step is steps[-1] else "transform"}
+        for step in steps
+        if isinstance(step, ESTIMATORS)
+    }
+    if is_classifier(steps[-1]):  # probabilities as an array, not as dictionaries
+        options.setdefault(id(steps[-1]), {"zipmap": False})
+    return skl2onnx.to_onnx(model, np.asarray(X)[:1], options=options)
+
+
+def _parse(scope, model, inputs, custom_parsers=None):
+    """Declare the outputs."""
+    operator = scope.declare_local_operator(_alias(type(model)), model)
+    operator.inputs = inputs
+    number = inputs[0].type
+    output = _output(scope.get_options(model, {"output": "predict"}))
+    if output != "transform":
+        operator.outputs += [
+            scope.declare_local_variable("label", _label_type(model)),
+            scope.declare_local_variable("probabilities", guess_tensor_type(number)),
+        ]
+    if output != "predict":
+        operator.outputs.append(scope.declare_local_variable("variable", guess_tensor_type(number)))
+    return operator.outputs
+
+
+def _shapes(operator):
+    """Set the shapes of the outputs."""
+    model = operator.raw_operator
+    n_rows = operator.inputs[0].get_first_dimension()
+    widths = {"probabilities": len(model.classes_), "variable": model.scalings_.shape[1]}
+    for output in operator.outputs:
+        width = widths.get(output.raw_name)
+        output.type.shape = [n_rows] if width is None else [n_rows, width]
+
+
+def _convert(scope, operator, container):
+    """Add the nodes: one affine map for the scores, one for the projection."""
+    model, X, version = operator.raw_operator, operator.inputs[0], container.target_opset
+    dtype = guess_numpy_type(X.type)
+    if dtype != np.float64:
+        dtype = np.float32
+    numbers = OnnxCast(X, to=guess_proto_type(guess_tensor_type(X.type)), op_version=version)
+
+    def affine(matrix, offset):
+        product = OnnxMatMul(numbers, matrix.astype(dtype), op_version=version)
+        return OnnxAdd(product, offset.astype(dtype), op_version=version)
+
+    outputs = {output.raw_name: output.full_name for output in operator.outputs}
+    nodes = []
+    if "label" in outputs:
+        coef, intercept = model.coef_, model.intercept_
+        if len(model.classes_) == 2:  # the first class has the score 0
+            coef, intercept = np.vstack([0.0 * coef, coef]), np.append(0.0, intercept)
+        scores = affine(coef.T, intercept)
+        codes = OnnxArgMax(scores, axis=1, keepdims=0, op_version=version)
+        labels = OnnxGather(_labels(model), codes, axis=0, op_version=version)
+        nodes += [
+            OnnxIdentity(labels, op_version=version, output_names=[outputs["label"]]),
+            OnnxSoftmax(
+                scores, axis=1, op_version=version, output_names=[outputs["probabilities"]]
+            ),
+        ]
+    if "variable" in outputs:
+        projected = affine(model.scalings_, -(model.xbar_ @ model.scalings_))
+        nodes.append(
+            OnnxIdentity(projected, op_version=version, output_names=[outputs["variable"]])
+        )
+    for node in nodes:
+        node.add_to(scope, container)
+
+
+def _output(options):
+    if options["output"] not in OUTPUTS:
+        raise ValueError(f"output={options['output']!r} is unknown; use one of {OUTPUTS}.")
+    return options["output"]
+
+
+def _labels(model):
+    """Return the classes as ONNX can hold them."""
+    classes = model.classes_
+    if classes.dtype.kind in "biu":
+        return classes.astype(np.int64)
+    if all(isinstance(label, str) for label in classes):
+        return classes.astype(object)
+    raise TypeError(
+        f"ONNX has no labels like {classes[0]!r}; fit the model to integers or strings."
+    )
+
+
+def _label_type(model):
+    return Int64TensorType() if _labels(model).dtype == np.int64 else StringTensorType()
+
+
+def _alias(estimator):
+    return f"Cappedlda{estimator.__name__}"
+
+
+for _estimator in ESTIMATORS:
+    update_registered_converter(
+        _estimator,
+        _alias(_estimator),
+        _shapes,
+        _convert,
+        parser=_parse,
+        options={"output": list(OUTPUTS), "zipmap": [True, False, "columns"]},
+    )

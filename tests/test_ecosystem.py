@@ -1,0 +1,137 @@
+"""The estimators among others: discovery, routing, notebooks, stored models."""
+
+import importlib
+import inspect
+import io
+import pkgutil
+
+import joblib
+import numpy as np
+import pytest
+import skops.io
+from numpy.testing import assert_array_equal
+from sklearn import config_context
+from sklearn.base import BaseEstimator, clone
+from sklearn.exceptions import UnsetMetadataPassedError
+from sklearn.model_selection import GridSearchCV, StratifiedKFold
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from test_compared import ALL as COMPARED
+
+import cappedlda
+from cappedlda import CappedLDA, CappedLDACV
+
+SEARCH = CappedLDACV(multipliers=(1.0, np.inf), qs=(1.0,), cv=3)
+FITTABLE = [CappedLDA(), SEARCH, *COMPARED]
+
+
+def all_estimators():
+    """Every concrete estimator that is defined anywhere in the package."""
+    found = set()
+    for module in pkgutil.walk_packages(cappedlda.__path__, "cappedlda."):
+        if module.name.endswith("__main__"):
+            continue
+        for value in vars(importlib.import_module(module.name)).values():
+            if inspect.isclass(value) and issubclass(value, BaseEstimator):
+                found.add(value)
+    own = {value for value in found if value.__module__.startswith("cappedlda")}
+    return {value for value in own if not value.__subclasses__() or value is CappedLDA}
+
+
+def exported():
+    """Every class in the `__all__` of a public module."""
+    for module in (cappedlda, cappedlda.compared):
+        for name in module.__all__:
+            if inspect.isclass(getattr(module, name)):
+                yield getattr(module, name)
+
+
+def test_every_estimator_is_exported_and_checked():
+    importlib.import_module("cappedlda.compared")
+    estimators = all_estimators()
+    assert len(estimators) >= 8
+    assert estimators == set(exported())
+    # scikit-learn's checks run on these lists, in the tests of each.
+    assert estimators == {type(estimator) for estimator in FITTABLE}
+
+
+def weights_of(rng, y):
+    return rng.integers(1, 4, size=len(y)).astype(float)
+
+
+@pytest.mark.parametrize("estimator", [CappedLDA(), SEARCH], ids=["one", "cv"])
+def test_weights_reach_a_step_of_a_pipeline(estimator, dirty, rng):
+    X, y, _ = dirty
+    w = weights_of(rng, y)
+    with config_context(enable_metadata_routing=True):
+        asking = clone(estimator).set_fit_request(sample_weight=True)
+        scaler = StandardScaler().set_fit_request(sample_weight=False)
+        pipeline = make_pipeline(scaler, asking).fit(X, y, sample_weight=w)
+    scaled = StandardScaler().fit_transform(X)
+    expected = clone(estimator).fit(scaled, y, sample_weight=w)
+    assert_array_equal(pipeline[-1].scalings_, expected.scalings_)
+    assert_array_equal(pipeline[-1].weights_, expected.weights_)
+
+
+def test_weights_reach_the_fits_and_scores_of_a_search(clean, rng):
+    X, y = clean
+    w = weights_of(rng, y)
+    with config_context(enable_metadata_routing=True):
+        model = CappedLDA().set_fit_request(sample_weight=True)
+        model.set_score_request(sample_weight=True)
+        search = GridSearchCV(model, {"q": [1.0, 2.0]}, cv=2).fit(X, y, sample_weight=w)
+        found = search.cv_results_["split0_test_score"][0]
+    expected = CappedLDA(**search.best_params_).fit(X, y, sample_weight=w)
+    assert_array_equal(search.best_estimator_.scalings_, expected.scalings_)
+    train, test = next(StratifiedKFold(2).split(X, y))
+    first = CappedLDA(q=1.0).fit(X[train], y[train], sample_weight=w[train])
+    assert found == first.score(X[test], y[test], sample_weight=w[test])
+
+
+def test_unasked_weights_are_refused(dirty):
+    X, y, _ = dirty
+    with config_context(enable_metadata_routing=True):
+        pipeline = make_pipeline(StandardScaler(), CappedLDA())
+        with pytest.raises(UnsetMetadataPassedError, match="sample_weight"):
+            pipeline.fit(X, y, sample_weight=np.ones(len(y)))
+
+
+@pytest.mark.parametrize("estimator", FITTABLE, ids=lambda e: type(e).__name__)
+def test_notebooks_show_parameters_and_no_foreign_link(estimator):
+    html = estimator._repr_html_()
+    assert type(estimator).__name__ in html
+    assert "n_components" in html
+    assert f"{type(estimator).__name__}.html" not in html
+
+
+def same_answers(model, other, X):
+    assert type(other) is type(model)
+    for method in ("transform", "predict", "predict_proba"):
+        assert_array_equal(getattr(other, method)(X), getattr(model, method)(X))
+    if hasattr(model, "outlyingness"):
+        assert_array_equal(other.outlyingness(X), model.outlyingness(X))
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize("estimator", FITTABLE, ids=lambda e: type(e).__name__)
+def test_stored_by_joblib(estimator, dirty):
+    X, y, _ = dirty
+    model = clone(estimator).fit(X, y)
+    file = io.BytesIO()
+    joblib.dump(model, file)
+    file.seek(0)
+    same_answers(model, joblib.load(file), X)
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize("estimator", FITTABLE, ids=lambda e: type(e).__name__)
+def test_stored_by_skops(estimator, dirty):
+    X, y, _ = dirty
+    model = clone(estimator).fit(X, y)
+    data = skops.io.dumps(model)
+    unknown = set(skops.io.get_untrusted_types(data=data))
+    own = f"{type(model).__module__}.{type(model).__name__}"
+    # The documentation tells users to trust these two.
+    assert own in unknown
+    assert unknown <= {own, "cappedlda._passes.Gate"}
+    same_answers(model, skops.io.loads(data, trusted=sorted(unknown)), X)

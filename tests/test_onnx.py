@@ -1,0 +1,91 @@
+"""Models converted to ONNX answer as the fitted ones, in onnxruntime."""
+
+import numpy as np
+import pytest
+import skl2onnx
+from numpy.testing import assert_allclose, assert_array_equal
+from onnxruntime import InferenceSession
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from cappedlda import CappedLDA, CappedLDACV
+from cappedlda.compared import RDA
+from cappedlda.onnx import to_onnx
+
+# The graph multiplies in the precision of its input, in another order than here.
+TOLERANCE = {np.float32: 1e-4, np.float64: 1e-10}
+
+
+def run(graph, X):
+    """Return the outputs by name."""
+    session = InferenceSession(graph.SerializeToString(), providers=["CPUExecutionProvider"])
+    names = [output.name for output in session.get_outputs()]
+    return dict(zip(names, session.run(None, {"X": X}), strict=True))
+
+
+def assert_same_answers(outputs, model, X, tolerance):
+    assert_array_equal(outputs["label"], model.predict(X))
+    assert_allclose(outputs["probabilities"], model.predict_proba(X), atol=tolerance)
+    expected = model.transform(X)
+    assert outputs["variable"].dtype == X.dtype
+    assert_allclose(outputs["variable"], expected, atol=tolerance * np.abs(expected).max())
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("labels", [[4, 7, 9], ["a", "ß", "longer"]], ids=["int", "str"])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_labels_probabilities_and_projection(clean, n_classes, labels, dtype):
+    X, y = clean
+    X, y = X[y < n_classes].astype(dtype), np.array(labels)[y[y < n_classes]]
+    model = CappedLDA().fit(X, y)
+    outputs = run(to_onnx(model, X), X)
+    assert list(outputs) == ["label", "probabilities", "variable"]
+    assert_same_answers(outputs, model, X, TOLERANCE[dtype])
+
+
+@pytest.mark.parametrize("model", [CappedLDACV("all", multipliers=(1.0,), cv=3), RDA(1)])
+def test_the_other_estimators(clean, model):
+    X, y = clean
+    assert_same_answers(run(to_onnx(model.fit(X, y), X), X), model, X, 1e-10)
+
+
+def test_booleans_become_integers(clean):
+    X, y = clean
+    model = CappedLDA().fit(X, y == 1)
+    assert_array_equal(run(to_onnx(model, X), X)["label"], model.predict(X).astype(int))
+
+
+def test_last_step_of_a_pipeline(clean):
+    X, y = clean
+    model = make_pipeline(StandardScaler(), CappedLDA()).fit(X, y)
+    assert_same_answers(run(to_onnx(model, X), X), model, X, 1e-10)
+
+
+def test_before_another_classifier_it_transforms(clean):
+    X, y = clean
+    model = make_pipeline(CappedLDA(), LogisticRegression()).fit(X, y)
+    outputs = run(to_onnx(model, X), X)
+    assert_array_equal(outputs["label"], model.predict(X))
+    assert_allclose(outputs["probabilities"], model.predict_proba(X), atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("output", "names"),
+    [
+        (None, ["label", "probabilities"]),
+        ("transform", ["variable"]),
+        ("all", ["label", "probabilities", "variable"]),
+    ],
+)
+def test_skl2onnx_knows_the_estimators(clean, output, names):
+    X, y = clean
+    options = None if output is None else {CappedLDA: {"output": output}}
+    graph = skl2onnx.to_onnx(CappedLDA().fit(X, y), X[:1], options=options)
+    assert list(run(graph, X)) == names
+
+
+def test_labels_that_onnx_does_not_have(clean):
+    X, y = clean
+    with pytest.raises(TypeError, match="integers or strings"):
+        to_onnx(CappedLDA().fit(X, y * 2.0), X)
