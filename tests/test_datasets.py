@@ -1,4 +1,3 @@
-import doctest
 import hashlib
 import io
 import json
@@ -7,10 +6,10 @@ from itertools import product
 import numpy as np
 import pytest
 
-from cappedlda import datasets
 from cappedlda.datasets import (
     DATASETS,
     DatasetInfo,
+    _catalogue,
     dataset_names,
     load_dataset,
     make_artificial,
@@ -29,10 +28,6 @@ def write(folder, name, **arrays):
     path = folder / f"{name}.npz"
     np.savez(path, **arrays)
     return path
-
-
-def test_examples_in_docstrings():
-    assert doctest.testmod(datasets).failed == 0
 
 
 # The artificial set
@@ -254,7 +249,7 @@ def test_nothing_is_unpickled(tmp_path):
 
 
 def test_made_sets_need_no_network(monkeypatch):
-    monkeypatch.setattr(datasets, "fetch_openml", None)
+    monkeypatch.setattr(_catalogue, "fetch_openml", None)
     np.testing.assert_array_equal(load_dataset("monks3")[0], make_monks3()[0])
     X, y = load_dataset("waveform")
     assert X.shape == (5000, 21)
@@ -270,7 +265,7 @@ def fake_openml(monkeypatch, X, y):
         calls.append(options)
         return X, y
 
-    monkeypatch.setattr(datasets, "fetch_openml", fetch)
+    monkeypatch.setattr(_catalogue, "fetch_openml", fetch)
     return calls
 
 
@@ -308,7 +303,7 @@ def test_openml_out_of_reach(monkeypatch):
     def fetch(**options):
         raise OSError("no route to host")
 
-    monkeypatch.setattr(datasets, "fetch_openml", fetch)
+    monkeypatch.setattr(_catalogue, "fetch_openml", fetch)
     with pytest.raises(ConnectionError, match=r"'iris'.*id 61.*no route to host.*put iris\.npz"):
         load_dataset("iris")
 

@@ -1,35 +1,9 @@
-"""Contamination models: ways in which real data go bad, as pure functions.
-
-Every function has the signature ``f(X, y, *, share, random_state=None, ...)`` and returns
-``(X_new, y_new, touched)``. The inputs are never modified. ``touched`` marks what was changed: a
-mask of rows, shape (N,), or, for `feature_noise` and `image_noise`, of entries, shape (N, n).
-Rows are drawn class by class (stratified), so that ``share`` holds within every class; it may be
-as large as 1. An int as ``random_state`` makes the result reproducible. Distances are in units of
-the within-class standard deviations of ``X``, so the models do not depend on the units of the
-features.
-
-The models are meant for *training* data; a method is then judged on clean test data.
-"""
-
-from typing import Literal, TypeAlias
+"""Rows that are far off, of other shape, or of the wrong class."""
 
 import numpy as np
 
-from cappedlda._typing import ArrayLike, Bools, Floats, Labels, RandomState
-
-__all__ = [
-    "cluster",
-    "dirty_class",
-    "feature_noise",
-    "heavy_tails",
-    "image_noise",
-    "leverage",
-    "scatter",
-    "swap_labels",
-]
-
-# The rows, their labels, and a mask of what was touched.
-Contaminated: TypeAlias = tuple[Floats, Labels, Bools]
+from cappedlda._typing import ArrayLike, RandomState
+from cappedlda.noise._common import Contaminated, choose_rows, one_deviation, prepare, within
 
 
 def scatter(
@@ -70,8 +44,8 @@ def scatter(
     >>> bool(np.all(np.linalg.norm(X_new - X, axis=1)[touched] > 10))
     True
     """
-    X, y, rng = _prepare(X, y, random_state)
-    touched = _choose_rows(y, share, rng)
+    X, y, rng = prepare(X, y, random_state)
+    touched = choose_rows(y, share, rng)
     X[touched] += _far_steps(X, y, int(touched.sum()), size, rng)
     return X, y, touched
 
@@ -115,14 +89,14 @@ def leverage(
     >>> bool(X_new[touched & (y == 0)].min() > X[y == 1].max())
     True
     """
-    X, y, rng = _prepare(X, y, random_state)
-    touched = _choose_rows(y, share, rng)
-    labels, means, scaled, scale = _within(X, y)
+    X, y, rng = prepare(X, y, random_state)
+    touched = choose_rows(y, share, rng)
+    labels, means, scaled, scale = within(X, y)
     if len(labels) < 2:
         raise ValueError("leverage needs at least two classes in y, got one.")
     for i, label in enumerate(labels):
         step = means[(i + 1) % len(labels)] - means[i]
-        step = step + size * _one_deviation(scaled, scale, step / scale)
+        step = step + size * one_deviation(scaled, scale, step / scale)
         X[touched & (y == label)] += step
     return X, y, touched
 
@@ -167,12 +141,12 @@ def cluster(
     >>> X_new[touched].std(axis=0).round(2)
     array([0.01, 0.01])
     """
-    X, y, rng = _prepare(X, y, random_state)
-    touched = _choose_rows(y, share, rng)
-    labels, means, scaled, scale = _within(X, y)
+    X, y, rng = prepare(X, y, random_state)
+    touched = choose_rows(y, share, rng)
+    labels, means, scaled, scale = within(X, y)
     for mean, label in zip(means, labels, strict=True):
         rows = touched & (y == label)
-        step = size * _one_deviation(scaled, scale, rng.normal(size=X.shape[1]))
+        step = size * one_deviation(scaled, scale, rng.normal(size=X.shape[1]))
         X[rows] = mean + step + spread * (X[rows] - mean)
     return X, y, touched
 
@@ -215,9 +189,9 @@ def heavy_tails(
     >>> bool(touched.all()), bool(abs(X_new).max() > 100)
     (True, True)
     """
-    X, y, rng = _prepare(X, y, random_state)
-    touched = _choose_rows(y, share, rng)
-    labels, means, _, _ = _within(X, y)
+    X, y, rng = prepare(X, y, random_state)
+    touched = choose_rows(y, share, rng)
+    labels, means, _, _ = within(X, y)
     centres = means[np.searchsorted(labels, y[touched])]
     factors = np.sqrt(df / rng.chisquare(df, size=len(centres)))
     X[touched] = centres + (X[touched] - centres) * factors[:, None]
@@ -256,8 +230,8 @@ def swap_labels(
     >>> bool(np.array_equal(y_new != y, touched)), int(touched.sum())
     (True, 2)
     """
-    X, y, rng = _prepare(X, y, random_state)
-    touched = _choose_rows(y, share, rng)
+    X, y, rng = prepare(X, y, random_state)
+    touched = choose_rows(y, share, rng)
     labels, codes = np.unique(y, return_inverse=True)
     if len(labels) < 2:
         raise ValueError("swap_labels needs at least two classes in y, got one.")
@@ -306,196 +280,20 @@ def dirty_class(
     >>> int(touched[y == 0].sum()), int(touched[y == 1].sum())
     (0, 20)
     """
-    X, y, rng = _prepare(X, y, random_state)
+    X, y, rng = prepare(X, y, random_state)
     label = y.min() if label is None else label
     if not np.any(y == label):
         raise ValueError(f"label={label!r} is not a class of y; choose one of its values.")
     dirty = y == label
-    touched = _choose_rows(y, share, rng) & dirty
-    touched |= _choose_rows(y, others, rng) & ~dirty
+    touched = choose_rows(y, share, rng) & dirty
+    touched |= choose_rows(y, others, rng) & ~dirty
     X[touched] += _far_steps(X, y, int(touched.sum()), size, rng)
     return X, y, touched
 
 
-def feature_noise(
-    X: ArrayLike,
-    y: ArrayLike,
-    *,
-    share: float = 0.1,
-    features: float = 0.3,
-    variance: float = 0.05,
-    random_state: RandomState = None,
-) -> Contaminated:
-    """Add Gaussian noise to random features of random rows (the noise of the CLDA paper).
-
-    Each chosen row gets its own random set of features. The variance is that of the paper, whose
-    features are scaled to [0, 1]: here the noise is multiplied by the range of the feature.
-
-    Parameters
-    ----------
-    X, y : array-like of shape (N, n) and (N,)
-        Samples and their class labels.
-    share : float, default=0.1
-        Of the rows of each class, from 0 to 1.
-    features : float, default=0.3
-        Share of the features touched in such a row (at least one feature).
-    variance : float, default=0.05
-        Variance of the noise for a feature of range 1.
-    random_state : None, int, numpy.random.Generator or RandomState
-
-    Returns
-    -------
-    X_new, y_new : ndarray of shape (N, n) and (N,)
-    touched : ndarray of bool, shape (N, n)
-        The changed *entries*.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from cappedlda.noise import feature_noise
-    >>> X = np.random.default_rng(0).normal(size=(50, 10))
-    >>> X_new, _, touched = feature_noise(X, np.zeros(50), random_state=0)
-    >>> int(touched.any(axis=1).sum()), int(touched.sum())
-    (5, 15)
-    """
-    X, y, rng = _prepare(X, y, random_state)
-    rows = np.flatnonzero(_choose_rows(y, share, rng))
-    count = max(1, round(features * X.shape[1]))
-    order = rng.random((len(rows), X.shape[1])).argsort(axis=1)
-    touched = np.zeros(X.shape, dtype=bool)
-    touched[rows[:, None], order[:, :count]] = True
-    noise = np.sqrt(variance) * np.ptp(X, axis=0) * rng.normal(size=X.shape)
-    X[touched] += noise[touched]
-    return X, y, touched
-
-
-def image_noise(
-    X: ArrayLike,
-    y: ArrayLike,
-    *,
-    shape: tuple[int, int],
-    share: float = 0.1,
-    cover: float = 0.3,
-    kind: Literal["gaussian", "salt_pepper"] = "gaussian",
-    variance: float = 0.05,
-    density: float = 0.05,
-    random_state: RandomState = None,
-) -> Contaminated:
-    """Spoil a rectangle at a random place of random images (the CLDA paper's image noise).
-
-    Parameters
-    ----------
-    X, y : array-like of shape (N, n) and (N,)
-        Images, one per row, row-major, and their class labels.
-    shape : tuple (height, width)
-        Shape of an image; ``height * width`` must be n.
-    share : float, default=0.1
-        Of the rows of each class, from 0 to 1.
-    cover : float, default=0.3
-        Share of the image that the rectangle covers (the paper: 0.3 and 0.4).
-    kind : {"gaussian", "salt_pepper"}, default="gaussian"
-        Additive Gaussian noise, or pixels set to the least or the largest value of ``X``.
-    variance : float, default=0.05
-        Variance of the Gaussian noise for pixels of range 1 (scaled by the range of ``X``).
-    density : float, default=0.05
-        Share of the pixels of the rectangle hit by salt or pepper.
-    random_state : None, int, numpy.random.Generator or RandomState
-
-    Returns
-    -------
-    X_new : ndarray of shape (N, n)
-        Clipped to the range of ``X``, as images are.
-    y_new : ndarray of shape (N,)
-    touched : ndarray of bool, shape (N, n)
-        The changed *entries* (pixels).
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from cappedlda.noise import image_noise
-    >>> X = np.random.default_rng(0).random((20, 100))
-    >>> _, _, touched = image_noise(X, np.zeros(20), shape=(10, 10), random_state=0)
-    >>> int(touched.any(axis=1).sum()), int(touched.sum())
-    (2, 60)
-    """
-    X, y, rng = _prepare(X, y, random_state)
-    if len(shape) != 2 or shape[0] * shape[1] != X.shape[1]:
-        raise ValueError(f"shape={shape!r} does not fit rows of {X.shape[1]} pixels.")
-    if kind not in ("gaussian", "salt_pepper"):
-        raise ValueError(f"kind must be 'gaussian' or 'salt_pepper', got {kind!r}.")
-    touched = np.zeros(X.shape, dtype=bool)
-    for row in np.flatnonzero(_choose_rows(y, share, rng)):
-        touched[row] = _rectangle(shape, cover, rng).ravel()
-    low, high = X.min(), X.max()
-    if kind == "gaussian":
-        noise = np.sqrt(variance) * (high - low) * rng.normal(size=X.shape)
-        X[touched] = np.clip(X + noise, low, high)[touched]
-    else:
-        touched &= rng.random(X.shape) < density
-        X[touched] = np.where(rng.random(X.shape) < 0.5, low, high)[touched]
-    return X, y, touched
-
-
-def _generator(random_state):
-    """Turn None, an int, a Generator or a RandomState into a numpy Generator."""
-    if isinstance(random_state, np.random.RandomState):
-        return np.random.default_rng(random_state.randint(2**31 - 1))
-    return np.random.default_rng(random_state)
-
-
-def _prepare(X, y, random_state):
-    """Copy X (as floats) and y, so that the caller may write to them; make the generator."""
-    X = np.array(X)
-    if not np.issubdtype(X.dtype, np.floating):
-        X = X.astype(np.float64)
-    y = np.array(y)
-    if X.ndim != 2 or y.shape != X.shape[:1]:
-        raise ValueError(f"X must be (N, n) and y (N,), got shapes {X.shape} and {y.shape}.")
-    return X, y, _generator(random_state)
-
-
-def _choose_rows(y, share, rng):
-    """Mask of a random ``share`` of the rows of each class, rounded to whole rows."""
-    if not 0 <= share <= 1:
-        raise ValueError(f"share must be from 0 to 1, got {share!r}.")
-    chosen = np.zeros(len(y), dtype=bool)
-    for label in np.unique(y):
-        rows = np.flatnonzero(y == label)
-        chosen[rng.permutation(rows)[: round(share * len(rows))]] = True
-    return chosen
-
-
-def _within(X, y):
-    """Labels, class means, deviations from them over ``scale``, and scale (deviations; 0 -> 1)."""
-    labels, codes = np.unique(y, return_inverse=True)
-    means = np.stack([X[codes == i].mean(axis=0) for i in range(len(labels))])
-    deviations = X - means[codes]
-    scale = deviations.std(axis=0)
-    scale[scale == 0] = 1
-    return labels, means, deviations / scale, scale
-
-
-def _one_deviation(scaled, scale, direction):
-    """Vector along ``direction`` (in scaled features), one within-class deviation long."""
-    length = np.linalg.norm(direction)
-    unit = direction / length if length > 0 else np.ones_like(scale) / np.sqrt(len(scale))
-    return np.std(scaled @ unit) * scale * unit
-
-
 def _far_steps(X, y, count, size, rng):
     """Displacements (count, n) of `scatter`: random directions, mean square (t * size)**2."""
-    scale = _within(X, y)[3]
+    scale = within(X, y)[3]
     steps = rng.normal(size=(count, X.shape[1]))
     steps *= np.sqrt(X.shape[1]) / np.linalg.norm(steps, axis=1, keepdims=True)
     return size * rng.uniform(1, 2, size=(count, 1)) * steps * scale
-
-
-def _rectangle(shape, cover, rng):
-    """Mask of a rectangle of about ``cover`` of an image, with its proportions, anywhere."""
-    height, width = (max(1, min(side, round(side * np.sqrt(cover)))) for side in shape)
-    width = max(1, min(shape[1], round(cover * shape[0] * shape[1] / height)))
-    top = rng.integers(shape[0] - height + 1)
-    left = rng.integers(shape[1] - width + 1)
-    mask = np.zeros(shape, dtype=bool)
-    mask[top : top + height, left : left + width] = True
-    return mask
