@@ -17,6 +17,11 @@ MIN_GAP = 0.05
 MIN_CLASS_WEIGHT = 20.0
 MAX_GROWTH = 50
 LARGE = 1e3
+# A gap that ends a class: so many distances from the lower quartile to the median wide,
+# at least half of the class inside and this share beyond; fewer rows need a wider gap.
+GAP = 1.5
+GAP_ROWS = 8.0
+GAP_SHARE = 0.1
 
 
 def bin_positions():
@@ -157,3 +162,32 @@ def settled_caps(histograms, reach=REACH):
         if still:
             break
     return fences
+
+
+def gate_caps(histograms):
+    """Return caps on the size of whole rows: fences, or nearer the first wide gap."""
+    caps = settled_caps(histograms, GATE_REACH).caps
+    return np.minimum(caps, first_gaps(histograms, caps))
+
+
+def first_gaps(histograms, caps):
+    """Return the distance at which the inner half of each class ends in a wide gap, or inf.
+
+    Part of a class that lies apart from the rest, as a cloud or a cluster does, may be
+    within the fence of a class that spreads much; the gap shows that it does not belong.
+    Rows beyond the caps are out anyhow and prove nothing.
+    """
+    inner, weights = quantiles(histograms, (0.25, 0.5))
+    q1, q2 = inner[:-1].T
+    unit = np.maximum(q2 - q1, MIN_GAP * q2)[:, None]
+    total = weights[:-1, None]
+    histograms = np.where(caps[:, None] >= _POSITIONS, histograms, 0.0)
+    filled = histograms > 1e-9 * total
+    below = np.maximum.accumulate(np.where(filled, _POSITIONS, 0.0), axis=1)[:, :-1]
+    inside = np.cumsum(histograms, axis=1)[:, :-1]
+    gap, beyond = (_POSITIONS[1:] - below) / unit, inside[:, -1:] - inside
+    ends = filled[:, 1:] & (inside >= 0.5 * total) & (beyond >= GAP_SHARE * total)
+    ends &= (gap * np.minimum(1.0, beyond / GAP_ROWS) >= GAP) & (total >= MIN_CLASS_WEIGHT)
+    first = np.argmax(ends, axis=1)
+    rows = np.arange(len(histograms))
+    return np.where(ends[rows, first], below[rows, first] * (1.0 + 0.5 * MIN_GAP), np.inf)

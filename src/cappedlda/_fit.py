@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from cappedlda import _linalg
-from cappedlda._epsilon import GATE_REACH, Fences, nearer_half, settled_caps
+from cappedlda._epsilon import Fences, gate_caps, settled_caps
 from cappedlda._paper import RIDGE, RIDGE_FLOAT32, PaperIteration
 from cappedlda._passes import ArrayRows, Gate, PerSample, Query, Rows
 from cappedlda._solver import (
@@ -24,8 +24,6 @@ from cappedlda._start import plain_look, robust_look, stratified_sample
 START_TOLERANCE = 1e-3
 START_PASSES = 20
 START_RIDGE = 1e-6  # of the unit variance of the scaled features
-# With fewer rows than this per feature the directions of a half would fit it alone.
-HALVING_ROWS_PER_FEATURE = 10
 # With fewer rows than this per feature, q = 2 decides which rows are kept.
 Q_ROWS_PER_FEATURE = 2
 # Before a last step on the kept rows the directions only have to tell which these are.
@@ -237,18 +235,9 @@ def with_caps_of(rule, frame):
     return frame.with_cap(np.inf, frame.floor) if rule.epsilon == np.inf else frame
 
 
-def gate_caps(histograms):
-    """Return the caps of the gate for histograms of scaled norms."""
-    return settled_caps(histograms, GATE_REACH).caps
-
-
 def grown_start(rows, frame, W, rule):
-    """Return a frame and directions grown from the nearer half of every class."""
-    histograms = rows.run(project_only(frame, W)).histograms
-    if rows.class_weights.sum() >= HALVING_ROWS_PER_FEATURE * len(W):
-        caps = nearer_half(histograms)
-    else:
-        caps = settled_caps(histograms).caps
+    """Return a frame and directions of trimmed LDA, settled together with their cap."""
+    caps = settled_caps(rows.run(project_only(frame, W)).histograms).caps
     frame = frame.with_fences(Fences.at(float(frame.priors @ caps), caps))
     rule = replace(rule, q=2.0, multiplier=1.0)
     return majorize(rows, frame, W, rule, START_TOLERANCE, START_PASSES)

@@ -85,7 +85,9 @@ def order_by_discrimination(C, images):
 
 def fix_signs(W):
     """Flip columns so that the entry of largest size is positive."""
-    largest = np.argmax(np.abs(W), axis=0)
+    size = np.abs(W)
+    # The first of several that are as large, up to rounding.
+    largest = np.argmax(size >= (1.0 - 1e-9) * size.max(axis=0, initial=0.0), axis=0)
     signs = np.sign(W[largest, np.arange(W.shape[1])])
     return W * np.where(signs == 0, 1.0, signs)
 

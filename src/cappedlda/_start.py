@@ -11,7 +11,7 @@ import numpy as np
 from scipy import linalg
 from sklearn.utils.random import sample_without_replacement
 
-from cappedlda._epsilon import GATE_REACH, grown_caps, nearer_half, settled_caps
+from cappedlda._epsilon import GATE_REACH, MIN_CLASS_WEIGHT, gate_caps, grown_caps, nearer_half
 from cappedlda._passes import ArrayRows, histograms_of
 
 # The first look and the first convergence use a stratified sample of about this many
@@ -21,6 +21,14 @@ SAMPLE_ROWS_PER_CLASS = 50
 SAMPLE_WORTHWHILE = 4
 
 MAD_TO_SIGMA = 1.4826
+# The quantile of the absolute deviations at this level is at most so many times their
+# median, or the median is of a discrete feature: then it is raised, at most so many times.
+WIDER_LEVEL = 0.7
+WIDEST_TAIL = 3.0
+MOST_RAISED = 10.0
+# Where to look for the smallest ball with half of a class.
+BALLS = 30
+BALL_STEPS = 2
 CONCENTRATION_STEPS = 3
 MAX_GROWTH = 20
 # Covariances of all features need several rows per feature.
@@ -74,17 +82,22 @@ def stratified_sample(rows, random_state):
 
 def weighted_median(values, weights):
     """Return the medians of the columns of `values`; a row of weight k counts k times."""
+    return np.median(values, axis=0) if weights is None else weighted_quantile(values, weights, 0.5)
+
+
+def weighted_quantile(values, weights, level):
+    """Return the quantiles of the columns of `values`; a row of weight k counts k times."""
     if weights is None:
-        return np.median(values, axis=0)
+        return np.quantile(values, level, axis=0, method="averaged_inverted_cdf")
     order = np.argsort(values, axis=0, kind="stable")
     ordered = np.take_along_axis(values, order, axis=0)
     cumulative = np.cumsum(weights[order], axis=0)
-    half = 0.5 * cumulative[-1]
-    # The mean of the first value that reaches half and the first that passes it, as
-    # the median of repeated rows would be. The tolerance forgives rounding of the sums.
-    slack = 1e-12 * half
-    low = np.argmax(cumulative >= half - slack, axis=0)
-    high = np.argmax(cumulative > half + slack, axis=0)
+    part = level * cumulative[-1]
+    # The mean of the first value that reaches the part and the first that passes it, as the
+    # quantile of repeated rows would be. The tolerance forgives rounding of the sums.
+    slack = 1e-12 * part
+    low = np.argmax(cumulative >= part - slack, axis=0)
+    high = np.argmax(cumulative > part + slack, axis=0)
     columns = np.arange(values.shape[1])
     return 0.5 * (ordered[low, columns] + ordered[high, columns])
 
@@ -97,13 +110,16 @@ def plain_look(rows):
 
 def robust_look(rows):
     """Return class medians, pooled scales and the rows that a robust start keeps."""
-    centres, scale, sparse = medians_and_scale(rows)
-    scaled = (rows.X - centres[rows.codes]) / scale
+    medians, scale, sparse = medians_and_scale(rows)
+    scaled = (rows.X - medians[rows.codes]) / scale
     np.clip(scaled, -FARTHEST, FARTHEST, out=scaled)
+    classes = rows.with_features(scaled).classes()
+    moves = np.stack([densest_centre(points, weight) for points, weight in classes])
+    centres = medians + moves * scale
+    scaled -= moves[rows.codes]
     norms = np.sqrt(np.mean(np.square(scaled), axis=1))
     histograms = histograms_of(norms, rows.codes, rows.n_classes, rows.sample_weight)
-    caps = settled_caps(histograms, GATE_REACH).caps
-    near = norms <= caps[rows.codes]
+    near = norms <= gate_caps(histograms)[rows.codes]
     if rows.class_weights.sum() < ROWS_PER_FEATURE * rows.shape[1]:
         return FirstLook(centres, scale, near)
     floor = np.where(sparse, SPARSE_VARIANCE_FLOOR, VARIANCE_FLOOR)
@@ -113,15 +129,53 @@ def robust_look(rows):
     return FirstLook(centres, scale, near if stuck else kept)
 
 
+def densest_centre(points, weight):
+    """Return the median of the half of the points that lies in the smallest ball.
+
+    Several points serve as first centres of balls that hold half of the points; the
+    centres then move to the means of their halves. Unlike the medians of the features,
+    which a cloud of outliers draws to itself, this stays with the larger part. Few points
+    have no part that is clearly the larger one: there it is the origin, their median.
+    """
+    norms = np.einsum("ij,ij->i", points, points)
+    order = np.argsort(norms, kind="stable")
+    ranks = np.cumsum(np.ones(len(points)) if weight is None else weight[order])
+    if ranks[-1] < MIN_CLASS_WEIGHT:
+        return np.zeros(points.shape[1])
+    levels = (np.arange(BALLS) + 0.5) / BALLS * ranks[-1]
+    balls = points[order[np.unique(np.searchsorted(ranks, levels))]]
+    for _ in range(BALL_STEPS):
+        halves = nearest_half(points, norms, balls, weight)[0]
+        share = halves if weight is None else halves * weight
+        balls = share @ points / share.sum(axis=1, keepdims=True)
+    halves, radii = nearest_half(points, norms, balls, weight)
+    best = halves[np.argmin(radii)]
+    return weighted_median(points[best], None if weight is None else weight[best])
+
+
+def nearest_half(points, norms, centres, weight):
+    """Return which points are in the nearer half from each centre, and the squared radii."""
+    squares = norms - 2.0 * (centres @ points.T) + np.einsum("ij,ij->i", centres, centres)[:, None]
+    if weight is None:
+        middle = [(len(points) - 1) // 2, len(points) // 2]
+        radii = np.partition(squares, middle, axis=1)[:, middle].mean(axis=1)
+    else:
+        radii = weighted_median(squares.T, weight)
+    return squares <= radii[:, None], radii
+
+
 def medians_and_scale(rows):
     """Return class medians, a robust scale of each feature, and which features are sparse.
 
-    The scale is the pooled median absolute deviation; for sparse features, of which more
-    than half of the deviations are zero, the root mean square; 1 for constant ones.
+    The scale is the pooled median absolute deviation, raised where it sees only one level
+    of a discrete feature; for sparse features, of which more than half of the deviations
+    are zero, the root mean square; 1 for constant ones.
     """
     centres = np.stack([weighted_median(X, weight) for X, weight in rows.classes()])
     deviations = np.abs(rows.X - centres[rows.codes])
-    scale = MAD_TO_SIGMA * weighted_median(deviations, rows.sample_weight)
+    median = weighted_median(deviations, rows.sample_weight)
+    wider = weighted_quantile(deviations, rows.sample_weight, WIDER_LEVEL) / WIDEST_TAIL
+    scale = MAD_TO_SIGMA * np.maximum(median, np.minimum(wider, MOST_RAISED * median))
     sparse = scale <= 0.0
     if sparse.any():
         scale[sparse] = root_mean_square(deviations[:, sparse], rows.sample_weight)
