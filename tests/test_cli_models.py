@@ -7,9 +7,10 @@ import sys
 
 import numpy as np
 import pytest
+from common import angle
 
 from cappedlda import CappedLDA, CappedLDACV, load_model
-from cappedlda._cli import main, tables
+from cappedlda._cli import main, tables, training
 from cappedlda._cli.progress import Progress
 
 pd = pytest.importorskip("pandas")
@@ -181,6 +182,31 @@ def test_blocks_change_nothing(command, fitted, capsys, monkeypatch):
     found = printed_table(run(capsys, command, "m.npz", "data.csv").out)
     # Products of blocks may round in another way.
     pd.testing.assert_frame_equal(found, expected, rtol=1e-9)
+
+
+@pytest.mark.parametrize("name", ["data.csv", "data.parquet", "data.npz"])
+def test_large_files_are_read_in_every_pass(name, fitted, csv, capsys, monkeypatch):
+    model, X, y = fitted
+    csv.to_parquet("data.parquet")
+    np.savez("data.npz", X=X, kind=y)
+    monkeypatch.setattr(training, "MOST_BYTES", 0)
+    monkeypatch.setattr(tables, "BLOCK_NUMBERS", 300)
+    argv = ["fit", name, "--target", "kind", "--skip-missing", "--model", "s.npz"]
+    captured = run(capsys, *argv, "--report", "s.html", "--json")
+    facts = json.loads(captured.out)
+    assert (facts["rows"], facts["rejected"]) == (150, 15)
+    assert angle(load_model("s.npz").scalings_, model.scalings_) < 1e-9
+    found = printed_table(run(capsys, "outliers", "s.npz", name).out)
+    np.testing.assert_array_equal(found["row"], np.flatnonzero(model.outliers_))
+    assert "needs all rows in memory" in error_of(capsys, *argv, "--cv")
+
+
+def test_progress_of_passes(csv, capsys, monkeypatch):
+    monkeypatch.setattr(training, "MOST_BYTES", 0)
+    monkeypatch.setattr("cappedlda._cli.progress.SECONDS", 0.0)
+    err = run(capsys, "fit", "data.csv", "--target", "kind").err
+    assert "Reading data.csv: 150 rows\n" in err
+    assert "Pass 1: 150 rows\n" in err
 
 
 def test_columns_go_by_name(fitted, csv, capsys):

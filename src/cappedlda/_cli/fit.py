@@ -24,7 +24,7 @@ from cappedlda._cli.rows import training_reader
 from cappedlda._cli.survey import Survey
 from cappedlda._cli.tables import needs
 from cappedlda._cli.text import table
-from cappedlda._cli.training import read_training
+from cappedlda._cli.training import Streamed, read_training
 from cappedlda._cli.writing import to_json
 
 MOST_CLASSES = 30  # that are printed
@@ -37,6 +37,8 @@ def fit(args):
     reader, notes = training_reader(args, Labels())
     data = read_training(reader, progress)
     model = new_model(args)
+    if args.cv and isinstance(data, Streamed):
+        raise ValueError(f"--cv needs all rows in memory, but {args.data} is too large for that.")
     progress.say(f"Fitting {data.n_rows} rows of {len(reader.features)} features")
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")

@@ -34,6 +34,39 @@ class InMemory:
             yield self._index[rows], np.asarray(self._X[rows]), self._y[rows]
 
 
+class Streamed:
+    """Rows that are read from the file in every pass.
+
+    Parameters
+    ----------
+    reader : RowReader
+        It has read all rows once, so that the labels are known.
+    progress : Progress
+    """
+
+    def __init__(self, reader, progress):
+        self._reader = reader
+        self._progress = progress
+        self._labels = reader.labels.values()
+        self._n_passes = 0
+        self.n_rows = reader.n_rows - reader.n_skipped
+
+    def fit(self, model):
+        """Fit a model to the rows."""
+        return model.fit_chunks(self._chunks, classes=self._labels)
+
+    def _chunks(self):
+        self._n_passes += 1
+        title = f"Pass {self._n_passes}"
+        for rows in self._progress.count(self._reader, title, count_rows):
+            yield rows.X, self._labels[rows.codes]
+
+    def blocks(self):
+        """Yield numbers, features and labels of some rows at a time."""
+        for rows in self._reader:
+            yield rows.numbers, rows.X, self._labels[rows.codes]
+
+
 def read_training(reader, progress):
     """Read and check all rows, and return them as a model can be fitted to them.
 
@@ -41,19 +74,31 @@ def read_training(reader, progress):
     ----------
     reader : RowReader
     progress : Progress
+
+    Returns
+    -------
+    data : InMemory or Streamed
     """
-    table = reader.table
-    mapped = isinstance(table, ArrayTable) and isinstance(as_slice(reader.features), slice)
-    index, X, codes = [], [], []
-    title = f"Reading {table.label}"
-    for rows in progress.count(reader, title, lambda rows: len(rows.numbers)):
-        index.append(rows.numbers)
-        codes.append(rows.codes)
-        if not mapped or reader.n_skipped:
-            X.append(rows.X)
-    if not codes or not sum(map(len, codes)):
+    table, columns = reader.table, as_slice(reader.features)
+    mapped = isinstance(table, ArrayTable) and isinstance(columns, slice)
+    mapped = mapped and not reader.skip_missing
+    streamed = not mapped and table.n_bytes > MOST_BYTES
+    numbers, X, codes = [], [], []
+    for rows in progress.count(reader, f"Reading {table.label}", count_rows):
+        if not streamed:
+            numbers.append(rows.numbers)
+            codes.append(rows.codes)
+            if not mapped:
+                X.append(rows.X)
+    if reader.n_rows == reader.n_skipped:
         raise ValueError(f"{table.label} has no rows.")
+    if streamed:
+        return Streamed(reader, progress)
     y = reader.labels.values()[np.concatenate(codes)]
-    if mapped and not reader.n_skipped:
-        return InMemory(np.arange(len(y)), table.array[:, as_slice(reader.features)], y)
-    return InMemory(np.concatenate(index), np.concatenate(X), y)
+    X = table.array[:, columns] if mapped else np.concatenate(X)
+    return InMemory(np.concatenate(numbers), X, y)
+
+
+def count_rows(rows):
+    """Return the number of rows in a block."""
+    return len(rows.numbers)
