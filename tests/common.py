@@ -1,5 +1,7 @@
 """Data makers, comparisons and tolerances that several test files share."""
 
+import re
+import shlex
 from types import SimpleNamespace
 
 import numpy as np
@@ -39,6 +41,28 @@ def rows_of(X, codes, sample_weight=None, n_jobs=1, n_classes=None):
     codes = np.asarray(codes, dtype=np.int32)
     n_classes = int(codes.max()) + 1 if n_classes is None else n_classes
     return ArrayRows(X, codes, n_classes, sample_weight, n_jobs)
+
+
+def check_console(text, capsys):
+    """Run the commands in the blocks of a page marked `console`; return how many there were.
+
+    What a command prints must be what follows it, unless nothing does: an error for one that
+    fails, and its output for others.
+    """
+    from cappedlda._cli import main
+
+    blocks = re.findall(r"^```console\n(.*?)^```$", text, flags=re.MULTILINE | re.DOTALL)
+    examples = [example for block in blocks for example in block.split("$ cappedlda ")[1:]]
+    for example in examples:
+        command, _, expected = example.partition("\n")
+        capsys.readouterr()
+        status = main(shlex.split(command))
+        captured = capsys.readouterr()
+        if expected:
+            assert (captured.out if status == 0 else captured.err) == expected, command
+        else:
+            assert status == 0, captured.err
+    return len(examples)
 
 
 def angle(U, V):

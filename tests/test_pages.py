@@ -5,6 +5,7 @@ import re
 from pathlib import Path
 
 import pytest
+from common import check_console
 
 DOCS = Path(__file__).parents[1] / "docs"
 PAGES = sorted(
@@ -12,6 +13,7 @@ PAGES = sorted(
     for path in DOCS.rglob("*.md")
     if not path.relative_to(DOCS).parts[0].startswith("_") and ">>>" in path.read_text("utf-8")
 )
+CONSOLES = [path for path in DOCS.rglob("*.md") if "```console" in path.read_text("utf-8")]
 
 
 def python_blocks(text):
@@ -29,6 +31,7 @@ def python_blocks(text):
 def test_there_are_pages():
     names = {path.relative_to(DOCS).as_posix() for path in PAGES}
     assert {"index.md", "tutorial.md", "guide/diagnostics.md"} <= names
+    assert DOCS / "guide" / "command-line.md" in CONSOLES
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda path: path.stem)
@@ -43,6 +46,12 @@ def test_examples(page, tmp_path, monkeypatch):
     runner = doctest.DocTestRunner(optionflags=doctest.REPORT_NDIFF)
     runner.run(test, out=report.append)
     assert runner.summarize(verbose=False).failed == 0, "".join(report)
+
+
+@pytest.mark.parametrize("page", CONSOLES, ids=lambda path: path.stem)
+def test_commands(page, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    assert check_console(page.read_text("utf-8"), capsys) > 0
 
 
 def test_every_example_of_the_gallery_has_a_title():

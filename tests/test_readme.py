@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 
 import pytest
+from common import check_console
 
 from cappedlda._cli import main
 from cappedlda._cli.text import table
@@ -45,11 +46,17 @@ def test_table(readme, capsys, tmp_path):
     assert code_blocks(readme, "text") == [table(results) + "\n"]
 
 
+def test_commands(readme, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    assert check_console(readme, capsys) == 2
+
+
 def test_linked_files_exist(readme):
     links = re.findall(r"\]\(([^):]+)\)", readme)
     assert "docs/_static/demo.png" in links
     assert [link for link in links if not (README.parent / link).exists()] == []
 
 
-def test_picture_is_small():
-    assert (README.parent / "docs/_static/demo.png").stat().st_size < 150_000
+@pytest.mark.parametrize("name", ["demo.png", "report.png"])
+def test_picture_is_small(name):
+    assert (README.parent / "docs/_static" / name).stat().st_size < 150_000

@@ -9,8 +9,9 @@ HOW = (
     "Held-out rows may be wrong too, so accuracy is given twice: on the held-out rows that "
     "belong to their class, which are those whose outlyingness is at most 1 in the CappedLDA "
     "fitted to the training rows of the fold (the nearer half, if these are fewer); and on all "
-    "held-out rows. Both methods are scored on the same rows. The first figure leaves out what "
-    "CappedLDA calls outliers; where the two figures differ much, look at the rejected rows."
+    "held-out rows. Plain LDA is scikit-learn's, scored on the same rows. The first figure "
+    "leaves out what CappedLDA calls outliers; where the two figures differ much, look at the "
+    "rejected rows."
 )
 
 
@@ -47,7 +48,7 @@ def cross_validate(model, X, y, progress):
             return {"rows": len(y), "folds": n_folds, "problem": " ".join(str(error).split())}
     scores = np.array(scores)  # folds, methods, ways to score
     mean, error = scores.mean(axis=0), scores.std(axis=0, ddof=1) / np.sqrt(n_folds)
-    names = (type(model).__name__, "plain LDA (scikit-learn)")
+    names = (type(model).__name__, "plain LDA")
     return {
         "rows": len(y),
         "folds": n_folds,

@@ -10,6 +10,7 @@ import numpy as np
 
 from cappedlda._cli.arguments import JSON, Command, argument, check_output, natural
 from cappedlda._cli.text import table
+from cappedlda._cli.writing import table_writer
 
 DEMO_SHARE = 0.2  # of the training rows, made outliers
 DEMO_FITS = 5  # fits that the time is the median of
@@ -29,7 +30,10 @@ def demo(args):
     """Compare plain and capped LDA on data with planted outliers."""
     out = Path(args.out)
     check_output("--out", out)
+    check_output("--csv", args.csv, (".csv",))
     data = demo_data(args.seed)
+    if args.csv is not None:
+        write_csv(args.csv, data)
     models = demo_models(data)
     results = [demo_result(name, model, data) for name, model in models.items()]
     picture = None
@@ -76,6 +80,15 @@ def demo_data(seed):
         X[rest], y[rest], share=half / (1.0 - half), random_state=seed
     )
     return DemoData(dirty, y, planted, X_test, y_test)
+
+
+def write_csv(path, data):
+    """Write the training rows, with names of features and classes, for trying other commands."""
+    from sklearn.datasets import load_wine
+
+    columns = dict(zip(load_wine().feature_names, data.X.T, strict=True))
+    with table_writer(path, as_json=False) as writer:
+        writer.write({**columns, "cultivar": data.y})
 
 
 def demo_models(data):
@@ -144,6 +157,7 @@ COMMAND = Command(
     demo,
     (
         argument("--out", default="demo.png", help="picture to write (default: %(default)s)"),
+        argument("--csv", metavar="FILE", help="write the dirty rows, to try other commands on"),
         argument("--seed", type=natural, default=0, help="of the split and the outliers"),
         JSON,
     ),

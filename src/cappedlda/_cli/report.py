@@ -52,8 +52,12 @@ def write_report(path, model, survey, facts, names, progress):
         "body",
         heading(title, facts),
         key_figures(facts, accuracy),
-        section("Classes", class_table(facts)),
-        section("Accuracy", accuracy_table(accuracy, survey)),
+        tag(
+            "div",
+            section("Classes", class_table(facts)),
+            section("Accuracy", accuracy_table(accuracy, survey)),
+            class_="pair",
+        ),
         section("Pictures", figures(model, survey)),
         section("Rejected rows", rejected_table(survey, facts, names)),
         section("Parameters and versions", provenance(facts)),
@@ -88,12 +92,12 @@ def key_figures(facts, accuracy):
         "rows": f"{facts['rows']:,}",
         "features": f"{facts['features']:,}",
         "classes": len(facts["classes"]),
-        "rows rejected": f"{facts['rejected']:,} ({facts['rejected'] / facts['rows']:.1%})",
+        f"rejected ({facts['rejected'] / facts['rows']:.1%})": f"{facts['rejected']:,}",
     }
     if "methods" in accuracy:
         capped, plain = accuracy["methods"]
-        items["accuracy, CappedLDA"] = f"{capped['accuracy']:.1%}"
-        items["accuracy, plain LDA"] = f"{plain['accuracy']:.1%}"
+        items["accuracy"] = f"{capped['accuracy']:.1%}"
+        items["with plain LDA"] = f"{plain['accuracy']:.1%}"
     return tag(
         "dl",
         [tag("div", tag("dt", name), tag("dd", value)) for name, value in items.items()],
