@@ -392,7 +392,7 @@ def test_folds_that_cannot_be_used_are_named(clean):
 
 def test_fits_that_do_not_converge_are_counted_and_the_last_one_warns(dirty):
     X, y, _ = dirty
-    model = CappedLDACV(max_iter=2, multipliers=[1.0, np.inf], qs=[1.0], cv=2)
+    model = CappedLDACV(max_iter=2, multipliers=[1.0, np.inf], qs=[1.0], cv=2, polish=False)
     with pytest.warns(ConvergenceWarning, match="max_iter: .*after 2 passes"):
         model.fit(X, y)
     np.testing.assert_array_equal(model.cv_results_["n_converged"], [0, 0])

@@ -9,8 +9,9 @@ from common import angle, make_classes, rows_of, spoil
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import linalg
+from sklearn.datasets import load_breast_cancer, load_digits, load_iris, load_wine
 
-from cappedlda import CappedLDA, _solver, capped_norm
+from cappedlda import CappedLDA, _solver, _start, capped_norm
 from cappedlda._fit import trimmed_lda
 from cappedlda._passes import Query
 from cappedlda._solver import Anderson, Majorizer, Rule
@@ -37,6 +38,7 @@ def lda_subspace(X, y):
 @pytest.mark.parametrize("epsilon", ["auto", 2.0, np.inf])
 def test_each_plain_step_is_the_closed_form_of_the_methods(dirty, monkeypatch, q, epsilon):
     monkeypatch.setattr(_solver, "MEMORY", 1)  # no acceleration
+    monkeypatch.setattr(Rule, "only_kept_count", False)  # no early end
     X, y, _ = dirty
     rows, method = majorizer(X, y, Rule(q, epsilon))
     n_compared = 0
@@ -269,3 +271,38 @@ def test_more_features_than_rows_is_the_same_problem_in_the_span(rng, q, epsilon
     assert angle(inside.scalings_, outside.scalings_) < 1e-5
     np.testing.assert_array_equal(inside.outliers_, outside.outliers_[::3])
     np.testing.assert_allclose(inside.coef_, outside.coef_, atol=1e-4 * np.abs(inside.coef_).max())
+
+
+PROBLEMS = {
+    "iris": lambda: load_iris(return_X_y=True),
+    "wine": lambda: load_wine(return_X_y=True),
+    "breast cancer": lambda: load_breast_cancer(return_X_y=True),
+    "digits": lambda: load_digits(return_X_y=True),
+    "sampled": lambda: outlying(24_000, 20, 5),
+    "sampled, many features": lambda: outlying(20_000, 150, 4),
+    "two classes": lambda: outlying(21_000, 10, 2),
+}
+
+
+def outlying(n_rows, n_features, n_classes):
+    rng = np.random.default_rng(0)
+    X, y = make_classes(rng, [n_rows // n_classes] * n_classes, n_features, spread=0.7)
+    return spoil(rng, X, np.arange(n_rows) % 10 == 0), y
+
+
+@pytest.mark.parametrize("name", PROBLEMS)
+@pytest.mark.parametrize("q", [1.0, 2.0])
+def test_short_cuts_do_not_change_the_result(monkeypatch, name, q):
+    """The plain solver: all rows from the first step on, until nothing moves at all."""
+    X, y = PROBLEMS[name]()
+    short = CappedLDA(q=q).fit(X, y)
+    monkeypatch.setattr(Rule, "only_kept_count", False)
+    monkeypatch.setattr(_start, "SAMPLE_WORTHWHILE", np.inf)
+    plain = CappedLDA(q=q, tol=1e-7, max_iter=1000).fit(X, y)
+    assert short.n_passes_ < plain.n_passes_ or plain.n_passes_ <= 4
+    assert linalg.subspace_angles(short.scalings_, plain.scalings_).max() < 1e-3
+    other = short.outliers_ != plain.outliers_
+    on_the_fence = np.abs(plain.distances_ / plain.caps_[y] - 1.0) < 0.05
+    on_the_fence |= np.abs(plain._gate.ratio(X, y.astype(np.int32)) - 1.0) < 0.05
+    assert not np.any(other & ~on_the_fence)
+    assert other.sum() <= 1e-4 * len(y)

@@ -65,6 +65,25 @@ def quantiles(histograms, levels, caps=None):
     return found, weights
 
 
+def crossing_moment(histograms, low, high, move):
+    """Return the sum of the squared distances that are expected to cross a cap.
+
+    Parameters
+    ----------
+    histograms : ndarray of shape (c, HISTOGRAM_BINS)
+    low, high : ndarray of shape (c,)
+        The cap of each class lies somewhere between; all distances there may cross it.
+    move : float
+        Standard deviation of how far distances move. Others cross if they move beyond
+        these bounds, of which Chernoff's bound tells the probability.
+    """
+    filled = np.flatnonzero(histograms.any(axis=0))
+    distances = _POSITIONS[filled]
+    off = np.maximum(low[:, None] - distances, distances - high[:, None]) / move
+    probability = np.where(off <= 0.0, 1.0, 0.5 * np.exp(-0.5 * np.square(np.minimum(off, 40.0))))
+    return np.sum((histograms[:, filled] * probability) @ np.square(distances))
+
+
 def fence(q1, q2, reach=REACH):
     """Return Q2 + reach (Q2 - Q1), given the lower quartile and the median of distances."""
     return q2 + np.maximum(reach * (q2 - q1), MIN_GAP * q2)
@@ -152,9 +171,12 @@ def truncated_variance(epsilon, d):
     return max(cut, np.finfo(float).tiny)
 
 
-def settled_caps(histograms, reach=REACH):
-    """Return the fences, grown from the nearer half of every class until they stand still."""
-    caps = nearer_half(histograms)
+def settled_caps(histograms, reach=REACH, start=None):
+    """Return the fences, grown from the nearer half of every class until they stand still.
+
+    They may also grow from caps `start` of shape (c,).
+    """
+    caps = nearer_half(histograms) if start is None else start
     for _ in range(MAX_GROWTH):
         fences = grown_caps(histograms, caps, reach)
         still = np.allclose(fences.caps, caps, rtol=1e-6, atol=0.0)

@@ -26,11 +26,13 @@ START_PASSES = 20
 START_RIDGE = 1e-6  # of the unit variance of the scaled features
 # With fewer rows than this per feature, q = 2 decides which rows are kept.
 Q_ROWS_PER_FEATURE = 2
-# Before a last step on the kept rows the directions only have to tell which these are.
-POLISH_TOLERANCE = 30.0
-# It is repeated, so often at most, while more than this share of the rows changes sides.
+# With more features than this per row of the sample its directions fit it notably better than
+# other rows: a look at all rows sets the caps, lest the first pass leaves good ones out.
+OVERFIT = 0.02
+# The last step on the kept rows is repeated, so often at most, while more than this share
+# of the rows changes sides.
 MAX_POLISH = 5
-POLISHED = 0.005
+POLISHED = 1e-4
 
 
 @dataclass
@@ -192,22 +194,26 @@ def first_point(start, rule, *, polish, tol, max_iter, **_):
     """Return where to go on from with all rows."""
     if start.sample is start.rows:
         return start.point
-    rule, _, tol = decided(rule, start, polish, tol)
+    rule = decided(rule, start, polish)
     frame, W = majorize(start.sample, start.point.frame, start.point.W, rule, tol, max_iter)
     return Point(frame, W, other_rows=True)
 
 
 def finish(start, begin, rule, *, polish, n_components, tol, max_iter, report=None):
     """Converge on all rows; return the solution, and the point that it came from."""
-    rule, polish, tol = decided(rule, start, polish, tol)
+    rule = decided(rule, start, polish)
     rows, gate = start.rows, start.gate
     if rule.epsilon == np.inf:
         rows, gate = start.all_rows, None
     frame = with_caps_of(rule, begin.frame)
+    overfitted = begin.other_rows and len(begin.W) > OVERFIT * start.sample.shape[0]
     method = Majorizer(frame, begin.W, rule, tol, begin.other_rows)
+    if overfitted:
+        method.settle_in(rows.run(method.query(scatter=False)))
     trace = iterate(rows, method, max_iter, report)
+    trace.n_passes += overfitted
     end = Point(method.frame, method.W)
-    if polish:
+    if rule.polish:
         solution = polished_look(rows, method, trace, n_components, rule.q)
     else:
         solution = last_look(rows, method, trace, n_components, rule.q)
@@ -216,16 +222,15 @@ def finish(start, begin, rule, *, polish, n_components, tol, max_iter, report=No
     return replace(solution, gate=gate), end
 
 
-def decided(rule, start, polish, tol):
-    """Return the rule as the start and the data want it, whether to polish, and the tolerance."""
+def decided(rule, start, polish):
+    """Return the rule as the start and the data want it."""
     weight, n_features = start.all_rows.class_weights.sum(), start.point.frame.n_features
     if rule.epsilon == "auto" and weight < Q_ROWS_PER_FEATURE * n_features:
         # The directions can follow every row: lower norms would only choose which to fit.
         rule = replace(rule, q=2.0)
     if rule.epsilon != np.inf and start.gate is not None:
         rule = replace(rule, renew_shape=rule.q == 2.0)
-    polish = polish and rule.q < 2.0 and rule.epsilon != np.inf
-    return rule, polish, POLISH_TOLERANCE * tol if polish else tol
+    return replace(rule, polish=polish and rule.q < 2.0 and rule.epsilon != np.inf)
 
 
 def with_caps_of(rule, frame):

@@ -14,7 +14,13 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from cappedlda import _linalg
-from cappedlda._epsilon import Fences, grown_caps, settled_caps, truncated_variance
+from cappedlda._epsilon import (
+    Fences,
+    crossing_moment,
+    grown_caps,
+    settled_caps,
+    truncated_variance,
+)
 from cappedlda._passes import Query
 
 # The frame is renewed while it is further off than this many times the tolerance, and
@@ -34,6 +40,14 @@ NO_SPREAD = 1e-10
 MIN_KEPT = 0.1 * (1.0 - 1e-9)
 # Iterates that the acceleration combines.
 MEMORY = 4
+# Before a last step on the kept rows the directions only have to tell which these are.
+POLISH_TOLERANCE = 30.0
+# What is left of the error after one step, until two steps have shown it: usually, where it
+# comes from a sample, and at most.
+UNKNOWN_RATE = 0.7
+SAMPLE_RATE = 0.3
+SLOWEST_RATE = 0.95
+LEAST_MOVE = 1e-10
 
 
 @dataclass(frozen=True)
@@ -52,6 +66,8 @@ class Rule:
         followed them would leave out good rows.
     multiplier : float
         Of an automatic epsilon.
+    polish : bool
+        Whether plain discriminant analysis on the kept rows follows.
     """
 
     q: float = 1.0
@@ -60,6 +76,12 @@ class Rule:
     renew_centres: bool = True
     renew_shape: bool = True
     multiplier: float = 1.0
+    polish: bool = False
+
+    @property
+    def only_kept_count(self):
+        """Whether the result depends on which rows are kept, and not on how far off they are."""
+        return self.q == 2.0 or self.polish
 
     def multiplied(self, multiplier):
         """Return the rule with a multiple of the automatic epsilon; inf is no cap at all."""
@@ -215,7 +237,8 @@ class Majorizer(Iteration):
     W : ndarray of shape (n, k)
     rule : Rule
     tol : float
-        On the change of the projected rows, relative to their spread.
+        On the change of the projected rows, relative to their spread. Where only the kept
+        rows count, it is enough that no more of their scatter can still cross the cap.
     other_rows : bool
         Whether the frame was made from other rows: then its shape is renewed once anyhow.
 
@@ -236,7 +259,9 @@ class Majorizer(Iteration):
         self.rule = rule
         self.change = np.inf
         self.objective_path = []
-        self.tol = tol
+        self.tol = POLISH_TOLERANCE * tol if rule.polish else tol
+        self._crossing_tol = tol
+        self._rate = SAMPLE_RATE if other_rows else UNKNOWN_RATE
         self._other_rows = other_rows
         self._n_renewals = 0
         self._polished = False
@@ -269,10 +294,16 @@ class Majorizer(Iteration):
             drift = 0.0
         settled = drift <= DRIFT_TOLERANCE * self.tol
         if not settled and drift > self.change or not self._n_renewals:
+            before, objective = self.frame, self.objective(record)
             self._renew(record)
             remaining = self._step(record.scatter / record.weight)
             # A frame that hardly changes, and a projection that does not: nothing is left.
-            return "converged" if remaining <= self.tol and drift <= SMALL_DRIFT else None
+            still = remaining <= self.tol and drift <= SMALL_DRIFT
+            if not (still or self._kept_for_good(record, before)):
+                return None
+            if self.rule.polish:  # no pass of this norm will follow
+                self.objective_path.append(objective)
+            return "converged"
         return self._descend(record, settled)
 
     def covariance(self, record, unbiased=False):
@@ -284,6 +315,19 @@ class Majorizer(Iteration):
         whole = self.frame.kept_whole.any()
         cut = 1.0 if whole else truncated_variance(self.frame.epsilon, self.W.shape[1])
         return kept_covariance(record, unbiased) / cut + self.rule.ridge * (self.W.T @ self.W)
+
+    def settle_in(self, record):
+        """Set caps and gauge by a record of other rows than those the frame was made from.
+
+        The directions of a sample fit it better than other rows: caps in its units would
+        leave out rows that are as good.
+        """
+        frame = self.frame
+        if self.rule.epsilon == "auto":
+            frame = self._capped(frame, settled_caps(record.histograms, start=frame.fences.caps))
+        frame = self._regauged(record, frame)
+        self.frame = replace(frame, K=self.W.T @ frame.B)
+        self._other_rows = False
 
     def interrupt(self):
         """Step back from a projection that no pass has confirmed."""
@@ -341,19 +385,40 @@ class Majorizer(Iteration):
         blur = np.sqrt(self.rule.ridge * np.sum(self.W**2))
         return frame.with_fences(fences.above(blur), self.rule.multiplier)
 
+    def _kept_for_good(self, record, frame):
+        """Return whether hardly anything that counts can still cross the caps of a frame.
+
+        The record was made in that frame. What W will still move is guessed from its last
+        step and the rate at which the steps shrink; a typical row moves to or from its
+        centre by as much in one direction of unit variance.
+        """
+        if not self.rule.only_kept_count or self.change == np.inf or self.frame.kept_whole.any():
+            return False
+        total = np.trace(record.image_scatter)
+        unit = np.sqrt(total / (self.W.shape[1] * record.kept[:, 1].sum()))
+        caps = [frame.caps]
+        if self.rule.renew_shape or self._other_rows:
+            caps.append(self._caps_to_be(record, frame, unit))
+        # With equal weights the step is exact: only other kept rows could cause another.
+        rate = 0.0 if self.rule.q == 2.0 else min(self._rate, SLOWEST_RATE)
+        move = max(unit * self.change, LEAST_MOVE) / (1.0 - rate)
+        low, high = np.min(caps, axis=0), np.max(caps, axis=0)
+        return crossing_moment(record.histograms, low, high, move) <= self._crossing_tol * total
+
+    def _caps_to_be(self, record, frame, unit):
+        """Return where the caps of a frame would come to rest, for its `unit` of distances."""
+        if self.rule.epsilon == "auto":
+            fences = settled_caps(record.histograms, start=frame.fences.caps)
+            return self._capped(frame, fences).caps
+        return np.full(len(frame.caps), self.rule.epsilon * unit)
+
     def _renew(self, record):
         """Make the frame anew from what the last pass kept."""
         whole = vanishing(record) | self.frame.kept_whole
         renew_shape = self.rule.renew_shape or (self._other_rows and not self._n_renewals)
         frame = self._shape(record) if renew_shape else self.frame
         if renew_shape and frame.K is not None:
-            R = _linalg.whitener(self.covariance(record))
-            self.W = self.W @ R
-            # Distances were measured in the old gauge; what follows from them moves along.
-            growth = np.exp(np.mean(np.log(np.linalg.svd(R, compute_uv=False))))
-            frame = replace(frame, floor=growth * frame.floor)
-            if self.rule.epsilon == "auto":
-                frame = frame.with_fences(frame.fences.scaled(growth), self.rule.multiplier)
+            frame = self._regauged(record, frame)
         if self.rule.renew_centres:
             weight = record.kept[:, 1:]
             moves = np.divide(record.sums, weight, out=np.zeros_like(record.sums), where=weight > 0)
@@ -374,6 +439,19 @@ class Majorizer(Iteration):
         self._fallback = None
         self._n_renewals += 1
 
+    def _regauged(self, record, frame):
+        """Give the kept images unit covariance; return the frame moved along.
+
+        Its distances were measured in the old gauge.
+        """
+        R = _linalg.whitener(self.covariance(record))
+        self.W = self.W @ R
+        growth = np.exp(np.mean(np.log(np.linalg.norm(R, axis=0))))
+        frame = replace(frame, floor=growth * frame.floor)
+        if self.rule.epsilon == "auto":
+            frame = frame.with_fences(frame.fences.scaled(growth), self.rule.multiplier)
+        return frame
+
     def _step(self, scatter):
         """Take the majorizing step and return an estimate of the error that remains."""
         A = self.A = scatter
@@ -388,7 +466,9 @@ class Majorizer(Iteration):
         self.change = np.sqrt(np.sum(step * (A @ step)) / np.sum(self.W * (A @ self.W)))
         self._before, self.W = self.W, W
         # A sequence that shrinks fast at a known rate is nearer its limit than its last step.
-        rate = self.change / previous if 0.0 < previous < np.inf else 1.0
+        if not 0.0 < previous < np.inf:
+            return self.change
+        self._rate = rate = self.change / previous
         return self.change * rate / (1.0 - rate) if rate < 0.5 else self.change
 
     def _descend(self, record, settled):
@@ -397,7 +477,7 @@ class Majorizer(Iteration):
             return self._retreat()
         self.objective_path.append(objective)
         remaining = self._step(record.scatter / record.weight)
-        if remaining <= self.tol and settled:
+        if settled and (remaining <= self.tol or self._kept_for_good(record, self.frame)):
             return "converged"
         self._fallback = self.W
         self.W = self._accelerator.extrapolate(self._before, self.W)
