@@ -4,7 +4,9 @@ import doctest
 import importlib
 import inspect
 import pkgutil
+import re
 from dataclasses import is_dataclass
+from pathlib import Path
 
 import pytest
 
@@ -52,6 +54,28 @@ def sections(docstring):
 def test_the_public_names_are_there():
     assert {"CappedLDA", "CappedLDACV", "capped_norm", "__version__"} <= set(cappedlda.__all__)
     assert "cappedlda.capped" in MODULES
+
+
+def reference():
+    """Full names that docs/api/index.rst lists or mentions."""
+    text = (Path(__file__).parents[1] / "docs/api/index.rst").read_text("utf-8")
+    module, names = "", set()
+    for line in text.splitlines():
+        if line.startswith(".. currentmodule::"):
+            module = line.split("::")[1].strip()
+        elif re.fullmatch(r"   \w+", line):
+            names.add(f"{module}.{line.strip()}")
+    return names | set(re.findall(r"``(cappedlda[\w.]+)``", text))
+
+
+def test_the_reference_lists_every_public_name():
+    public = {
+        f"{module}.{name}"
+        for module in MODULES
+        for name in getattr(importlib.import_module(module), "__all__", [])
+    }
+    assert len(public) > 30
+    assert public - reference() - {"cappedlda.__version__"} == set()
 
 
 @pytest.mark.parametrize("value", OBJECTS)
