@@ -10,7 +10,7 @@ from sklearn.base import (
 )
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from cappedlda._inputs import blocks_of, is_read_by_slices
+from cappedlda._inputs import blocks_of, is_dask, is_read_by_slices
 from cappedlda._typing import Floats, Labels, MatrixLike
 from cappedlda._validation import FLOATS
 
@@ -40,14 +40,18 @@ class LinearDiscriminant(
         check_is_fitted(self)
         return validate_data(self, X, reset=False, dtype=FLOATS)
 
-    def _by_rows(self, method, X, y=None):
-        """Return what a method gives for checked rows, whatever X is."""
+    def _by_rows(self, method, X, y=None, **settings):
+        """Return what a method gives for checked rows, whatever X is; lazily for dask."""
         check_is_fitted(self)
+        if is_dask(X):
+            from cappedlda import _dask
+
+            return _dask.predicted(self, method, X, y, **settings)
+        function = getattr(self, method)
         if is_read_by_slices(X):
-            return np.concatenate(
-                [method(self._check_new(rows), labels) for rows, labels in blocks_of(X, y)]
-            )
-        return method(self._check_new(X), y)
+            blocks = ((self._check_new(rows), labels) for rows, labels in blocks_of(X, y))
+            return np.concatenate([function(*block, **settings) for block in blocks])
+        return function(self._check_new(X), y, **settings)
 
     def transform(self, X: MatrixLike) -> Floats:
         """Project data onto the discriminant directions.
@@ -60,7 +64,7 @@ class LinearDiscriminant(
         -------
         Z : ndarray of shape (n_samples, n_components)
         """
-        return self._by_rows(self._transform, X)
+        return self._by_rows("_transform", X)
 
     def _transform(self, X, _=None):
         return _affine(X, self.scalings_, -(self.xbar_ @ self.scalings_))
@@ -77,7 +81,7 @@ class LinearDiscriminant(
         scores : ndarray of shape (n_samples,) or (n_samples, n_classes)
             With two classes the score of the second against the first.
         """
-        return self._by_rows(self._decide, X)
+        return self._by_rows("_decide", X)
 
     def _decide(self, X, _=None):
         scores = _affine(X, self.coef_.T, self.intercept_)
@@ -94,7 +98,7 @@ class LinearDiscriminant(
         -------
         y : ndarray of shape (n_samples,)
         """
-        return self._by_rows(self._predict, X)
+        return self._by_rows("_predict", X)
 
     def _predict(self, X, _=None):
         return self.classes_[class_codes(self._decide(X))]
@@ -110,7 +114,7 @@ class LinearDiscriminant(
         -------
         p : ndarray of shape (n_samples, n_classes)
         """
-        return self._by_rows(self._probabilities, X)
+        return self._by_rows("_probabilities", X)
 
     def _probabilities(self, X, _=None):
         scores = self._decide(X)
@@ -129,7 +133,7 @@ class LinearDiscriminant(
         -------
         log_p : ndarray of shape (n_samples, n_classes)
         """
-        return self._by_rows(self._log_probabilities, X)
+        return self._by_rows("_log_probabilities", X)
 
     def _log_probabilities(self, X, _=None):
         scores = self._decide(X)

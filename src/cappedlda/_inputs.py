@@ -12,6 +12,10 @@ from cappedlda._validation import FLOATS, check_labels, check_training_data, che
 
 def training_rows(estimator, X, y, sample_weight, n_jobs):
     """Return checked rows and the sorted classes, for whatever X is."""
+    if is_dask(X):
+        from cappedlda import _dask
+
+        return _dask.training_rows(X, y, sample_weight)
     if is_read_by_slices(X):
         X = RowReader(X)
         check_shape(X.shape)
@@ -21,6 +25,11 @@ def training_rows(estimator, X, y, sample_weight, n_jobs):
         X, codes, classes = check_training_data(estimator, X, y)
     weights = check_weights(sample_weight, X, codes, classes)
     return ArrayRows(X, codes, len(classes), weights, n_jobs), classes
+
+
+def is_dask(X):
+    """Return whether X is a collection of dask; does not import it."""
+    return type(X).__module__.partition(".")[0] in ("dask", "dask_expr")
 
 
 def check_shape(shape):

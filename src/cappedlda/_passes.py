@@ -7,7 +7,7 @@ what it holds; there is one subclass for each kind of input, here that of arrays
 
 import copy
 from dataclasses import dataclass, fields, replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -325,9 +325,12 @@ class Rows:
         Rows of each class that have a weight above 0.
     gate : Gate or None
         Rows outside count for nothing. `class_weights` and `class_counts` know no gate.
+    example : array-like or None
+        Begin of the data, with the names of their features; None if X itself tells them.
     """
 
-    gate = None
+    gate: Gate | None = None
+    example: Any = None
 
     def reduce(self, job):
         """Return the sum of `job(X, codes, sample_weight)` over C-ordered blocks of all rows.

@@ -217,7 +217,7 @@ default="robust"
         """
         self._check_parameters()
         rows, classes, priors = self._check_data(X, y, sample_weight)
-        return self._fit_rows(rows, classes, priors, X)
+        return self._fit_rows(rows, classes, priors, X if rows.example is None else rows.example)
 
     def fit_chunks(
         self,
@@ -448,11 +448,7 @@ default="robust"
             Above 1 a row would be rejected.
         """
         check_choice("space", space, ("both", "projected", "full"))
-
-        def method(X, y):
-            return self._outlyingness(X, y, space)
-
-        return self._by_rows(method, X, y)
+        return self._by_rows("_outlyingness", X, y, space=space)
 
     def _outlyingness(self, X, y, space):
         images = None if space == "full" else X @ self._metric.astype(X.dtype, copy=False)

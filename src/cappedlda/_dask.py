@@ -1,0 +1,419 @@
+"""Rows of dask arrays and frames, worked on where they are.
+
+A pass is one graph and one round trip: a task for each block of rows, and a tree of sums
+above them. The query goes to the workers, a record comes back. This module imports dask, so
+it is itself imported only when there is dask input.
+"""
+
+import copy
+from dataclasses import dataclass
+from typing import Any
+
+import dask
+import dask.array as da
+import numpy as np
+from sklearn.utils import check_array
+from sklearn.utils.multiclass import check_classification_targets
+
+from cappedlda._inputs import check_shape, first_not_finite, float_type, is_dask
+from cappedlda._passes import ArrayRows, Measure, PerSample, Rows, rows_of_ranks
+from cappedlda._threads import single_threaded_blas
+from cappedlda._validation import FLOATS, check_class_weights, check_classes, known_codes
+
+# So many records are added in one task.
+FAN_IN = 8
+
+
+def training_rows(X, y, sample_weight):
+    """Return the rows of a dask array or frame, and the sorted classes.
+
+    Of a frame, y and sample_weight may be the names of columns; the others are features.
+    """
+    if y is None:
+        raise ValueError("y is None; give the labels of the rows.")
+    example = None
+    if is_frame(X):
+        names = [name for name in (y, sample_weight) if isinstance(name, str)]
+        check_columns(X, names)
+        y, sample_weight = (X[v] if isinstance(v, str) else v for v in (y, sample_weight))
+        X = X[[name for name in X.columns if name not in names]]
+        example = X._meta
+        in_memory = not all(v is None or is_dask(v) for v in (y, sample_weight))
+        X = X.to_dask_array(lengths=True if in_memory else None)
+    elif not has_known_chunks(X):
+        raise ValueError(
+            "X has blocks of unknown size; call X.compute_chunk_sizes() first, or give the frame "
+            "that it came from."
+        )
+    check_features(X)
+    y, sample_weight = aligned(y, X, "y"), aligned(sample_weight, X, "sample_weight")
+    survey = added_up(blockwise(survey_block, None, y, sample_weight))
+    rows = DaskRows(X, y, sample_weight, survey)
+    rows.example = example
+    return rows, rows.classes
+
+
+def is_frame(X):
+    """Return whether a dask collection is a frame."""
+    return hasattr(X, "to_dask_array") and hasattr(X, "columns")
+
+
+def has_known_chunks(X):
+    """Return whether the number of rows of each block is known."""
+    return not np.isnan(X.chunks[0]).any()
+
+
+def check_columns(frame, names):
+    """Check that a frame has some columns."""
+    missing = [name for name in names if name not in frame.columns]
+    if missing:
+        raise ValueError(f"X has the columns {list(frame.columns)}, but not {missing}.")
+
+
+def check_features(X):
+    """Check a dask array of rows."""
+    if X.ndim != 2:
+        raise ValueError(f"X has {X.ndim} dimensions; give rows and columns.")
+    float_type(X.dtype)
+    if X.numblocks[1] > 1:
+        raise ValueError(
+            f"X has {X.numblocks[1]} blocks of columns; call X.rechunk({{1: -1}}), so that each "
+            "block has whole rows."
+        )
+
+
+def aligned(values, X, name):
+    """Return labels or weights as a dask array with the blocks of X."""
+    if values is None:
+        return None
+    if not is_dask(values):
+        values = np.asarray(values)
+        check_length(values.shape, X, name)
+        # They have to travel once: in the graph of each pass they would do so again and again.
+        return da.from_array(values, chunks=(X.chunks[0],)).persist()
+    if hasattr(values, "to_dask_array"):
+        if not isinstance(values.dtype, np.dtype):  # words and categories of pandas
+            values = values.astype(object)
+        values = values.to_dask_array()
+    if has_known_chunks(X) and has_known_chunks(values):
+        check_length(values.shape, X, name)
+        return values.rechunk((X.chunks[0],))
+    if values.ndim != 1 or values.numblocks[0] != X.numblocks[0]:
+        raise ValueError(
+            f"X has {X.numblocks[0]} blocks of rows and {name} has {values.numblocks}; take both "
+            "from one frame, or compute their chunk sizes."
+        )
+    return values
+
+
+def check_length(shape, X, name):
+    """Check that there is one entry per row."""
+    if shape != (X.shape[0],):
+        raise ValueError(f"X has {X.shape[0]} rows, but {name} has the shape {shape}.")
+
+
+def blockwise(function, X, *columns, **settings):
+    """Return one task for each block of rows: an array with a result per block."""
+    operands = [] if X is None else [X, "ij"]
+    for values in columns:
+        operands += [values, None if values is None else "i"]
+    return da.blockwise(
+        function,
+        "i",
+        *operands,
+        concatenate=True,
+        align_arrays=False,
+        adjust_chunks={"i": 1},
+        dtype=object,
+        meta=np.empty(0, dtype=object),
+        **settings,
+    )
+
+
+def added_up(results):
+    """Return the sum of an array of results, by a tree of tasks, in one round trip."""
+    level = list(results.to_delayed().ravel())
+    while len(level) > 1:
+        level = [_sum(level[i : i + FAN_IN]) for i in range(0, len(level), FAN_IN)]
+    return level[0].compute()[0]
+
+
+@dask.delayed(pure=False)
+def _sum(parts):
+    """Return the sum of results, each in an array of one; None is that of an empty block."""
+    first, *others = [part[0] for part in parts if part[0] is not None] or [None]
+    total = copy.deepcopy(first)  # a task that is repeated must find what it was given
+    for part in others:
+        total += part
+    return boxed(total)
+
+
+def boxed(value):
+    """Return a value as an array of one object."""
+    box = np.empty(1, dtype=object)
+    box[0] = value
+    return box
+
+
+@dataclass
+class Survey:
+    """Rows, drawable rows and weight of each label; additive.
+
+    Attributes
+    ----------
+    lengths : list of int
+        Rows of each block.
+    counts : list of dict
+        For each block, the number of rows with a weight above 0 by label.
+    weights : dict
+        Weight of all rows by label.
+    """
+
+    lengths: list
+    counts: list
+    weights: dict
+
+    def __iadd__(self, other):
+        self.lengths += other.lengths
+        self.counts += other.counts
+        for label, weight in other.weights.items():
+            self.weights[label] = self.weights.get(label, 0.0) + weight
+        return self
+
+    def classes(self, dtype):
+        """Return the sorted labels in the type of y, which need not be one of NumPy."""
+        dtype = dtype if isinstance(dtype, np.dtype) else object
+        return np.unique(np.array(list(self.weights), dtype))
+
+
+def survey_block(y, weight=None):
+    """Return the survey of a block of labels."""
+    y = np.asarray(y)
+    if y.dtype.kind == "f" and not np.isfinite(y).all():
+        raise ValueError("y contains NaN or infinity; remove such rows.")
+    if len(y):
+        check_classification_targets(y)
+    labels, codes = np.unique(y, return_inverse=True)
+    drawable = codes
+    if weight is not None:
+        weight = np.asarray(weight, np.float64)
+        if not np.all((weight >= 0.0) & (weight < np.inf)):
+            raise ValueError("sample_weight has negative, infinite or missing entries.")
+        drawable = codes[weight > 0.0]
+    counts = np.bincount(drawable, minlength=len(labels)).tolist()
+    weights = np.bincount(codes, weight, len(labels)).tolist()
+    survey = Survey(
+        [len(y)],
+        [dict(zip(labels.tolist(), counts, strict=True))],
+        dict(zip(labels.tolist(), weights, strict=True)),
+    )
+    return boxed(survey)
+
+
+@dataclass(frozen=True)
+class BlockJob:
+    """Does a job on a block of rows.
+
+    Attributes
+    ----------
+    job : callable
+        Of `Rows.reduce`.
+    classes : ndarray of shape (c,)
+    dtype : dtype
+    check : bool
+        Whether to look for numbers that are not finite.
+    """
+
+    job: Any
+    classes: np.ndarray
+    dtype: np.dtype
+    check: bool
+
+    def rows(self, X, y, weight, start=None):
+        """Return a block as rows in memory."""
+        if len(X) != len(y):
+            raise ValueError(f"A block of X has {len(X)} rows, and that of y has {len(y)}.")
+        X = np.ascontiguousarray(X, self.dtype)
+        bad = first_not_finite(X) if self.check else None
+        if bad is not None:
+            where = f"row {bad} of a block" if start is None else f"row {start + bad}"
+            raise ValueError(
+                f"X contains NaN or infinity, first in {where}; remove or impute such rows."
+            )
+        codes = known_codes(np.asarray(y), self.classes)
+        weight = None if weight is None else np.ascontiguousarray(weight, np.float64)
+        return ArrayRows(X, codes, len(self.classes), weight)
+
+    def __call__(self, X, y, weight):
+        """Return the result of the job, or None for a block without rows."""
+        with single_threaded_blas():
+            return boxed(self.rows(X, y, weight).reduce(self.job) if len(X) else None)
+
+
+def run_block(X, y, weight, job):
+    """Return what a job makes of a block."""
+    return job(X, y, weight)
+
+
+def pick_block(X, y, weight, job, ranks, start):
+    """Return the chosen rows of a block, or all of them."""
+    rows = job.rows(X, y, weight, start)
+    if ranks is None:
+        return rows
+    drawable = np.arange(len(X)) if weight is None else np.flatnonzero(rows.sample_weight > 0.0)
+    return rows.take(drawable[rows_of_ranks(rows.codes[drawable], ranks)])
+
+
+class DaskRows(Rows):
+    """Rows of a dask array; threads, processes and machines are those of its scheduler.
+
+    Parameters
+    ----------
+    X : dask Array of shape (N, n)
+        In blocks of whole rows.
+    y, sample_weight : dask Array of shape (N,)
+        Labels, and weights or None, in the same blocks.
+    survey : Survey
+        Of the labels.
+    """
+
+    n_jobs = 1
+
+    def __init__(self, X, y, sample_weight, survey):
+        self.classes = survey.classes(y.dtype)
+        check_classes(self.classes)
+        labels = self.classes.tolist()
+        self.n_classes = len(labels)
+        self.class_weights = np.array([survey.weights[label] for label in labels])
+        check_class_weights(self.class_weights, self.classes)
+        self._lengths = survey.lengths
+        self._counts = np.array([[block.get(k, 0) for k in labels] for block in survey.counts])
+        self.class_counts = self._counts.sum(axis=0)
+        self.shape = (sum(survey.lengths), X.shape[1])
+        self.dtype = float_type(X.dtype)
+        check_shape(self.shape)
+        self._X, self._y, self._weight = X, y, sample_weight
+        self._is_checked = False
+
+    def _block_job(self, job=None):
+        job = BlockJob(job, self.classes, self.dtype, not self._is_checked)
+        return dask.delayed(job, traverse=False, pure=False)
+
+    def reduce(self, job):
+        """Return the sum of what a job returns for each block."""
+        block_job = self._block_job(job)
+        total = added_up(blockwise(run_block, self._X, self._y, self._weight, job=block_job))
+        self._is_checked = True
+        return total
+
+    def _gather(self, ranks):
+        """Return rows in memory: those of some ranks in each block, or all."""
+        starts = np.cumsum(self._lengths) - self._lengths
+        blocks = [self._X.to_delayed().ravel(), self._y.to_delayed()]
+        blocks.append([None] * len(starts) if self._weight is None else self._weight.to_delayed())
+        job, pick = self._block_job(), dask.delayed(pick_block, pure=False)
+        parts = [
+            pick(*block, job, chosen, int(start))
+            for *block, chosen, start in zip(*blocks, ranks, starts, strict=True)
+        ]
+        parts = dask.compute(*parts)
+        self._is_checked = True
+        weight = None if self._weight is None else np.concatenate([p.sample_weight for p in parts])
+        X = np.concatenate([part.X for part in parts])
+        return ArrayRows(X, np.concatenate([p.codes for p in parts]), self.n_classes, weight)
+
+    def pick(self, ranks):
+        """Return some rows in memory; see `Rows`."""
+        ends = np.cumsum(self._counts, axis=0)
+        return self._gather(
+            [
+                [r[(r >= a) & (r < b)] - a for r, a, b in zip(ranks, low, high, strict=True)]
+                for low, high in zip(ends - self._counts, ends, strict=True)
+            ]
+        )
+
+    def load(self):
+        """Return all rows in memory."""
+        return self._gather([None] * len(self._lengths))
+
+    def per_sample(self, solution):
+        """Return lazy results for each row."""
+        measure = Measure(
+            solution.metric,
+            solution.centres,
+            solution.caps,
+            solution.q,
+            solution.floor,
+            solution.gate,
+        )
+        table = da.blockwise(
+            measure_block,
+            "ik",
+            self._X,
+            "ij",
+            self._y,
+            "i",
+            new_axes={"k": 3},
+            concatenate=True,
+            align_arrays=False,
+            dtype=np.float64,
+            meta=np.empty((0, 0)),
+            measure=dask.delayed(measure, traverse=False, pure=False),
+            classes=self.classes,
+        )
+        table._chunks = (tuple(self._lengths), (3,))
+        return PerSample(table[:, 0], table[:, 1], table[:, 2] > 0.0)
+
+
+def measure_block(X, y, measure, classes):
+    """Return distances, weights and flags of a block of rows as columns."""
+    if len(X) == 0:
+        return np.empty((0, 3))
+    X = check_array(X, dtype=FLOATS, order="C")
+    return np.column_stack(measure(X, known_codes(np.asarray(y), classes)))
+
+
+def predicted(model, method, X, y, **settings):
+    """Return lazily what a method of a fitted model gives for the rows of a dask collection."""
+    if is_frame(X):
+        names = getattr(model, "feature_names_in_", None)
+        if names is not None:
+            check_columns(X, list(names))
+            X = X[list(names)]
+        X = X.to_dask_array()
+    check_features(X)
+    n = model.n_features_in_
+    if X.shape[1] != n:
+        raise ValueError(f"X has {X.shape[1]} features, but the model was fitted with {n}.")
+    y = aligned(y, X, "y")
+    bare = copy.copy(model)  # goes to the workers, without what has the size of the training data
+    for name in ("distances_", "weights_", "outliers_"):
+        vars(bare).pop(name, None)
+    example = np.zeros((1, n), float_type(X.dtype))
+    labels = None if y is None else model.classes_[:1]
+    example = getattr(model, method)(example, labels, **settings)[:0]
+    return da.blockwise(
+        predict_block,
+        "ik"[: example.ndim],
+        X,
+        "ij",
+        y,
+        None if y is None else "i",
+        new_axes={"k": example.shape[1]} if example.ndim == 2 else {},
+        concatenate=True,
+        align_arrays=False,
+        dtype=example.dtype,
+        meta=example,
+        model=dask.delayed(bare, traverse=False, pure=False),
+        method=method,
+        example=example,
+        settings=settings,
+    )
+
+
+def predict_block(X, y, model, method, example, settings):
+    """Return what a method of a model gives for a block of rows."""
+    if len(X) == 0:
+        return example
+    X = check_array(X, dtype=FLOATS)
+    return getattr(model, method)(X, y, **settings)

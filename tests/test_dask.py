@@ -1,0 +1,322 @@
+"""dask arrays and frames: the answer of an array in memory, on threads and on a cluster."""
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+
+import dask
+import dask.array as da
+import dask.dataframe as dd
+import numpy as np
+import pandas as pd
+import pytest
+from common import angle, make_classes, spoil
+from dask.callbacks import Callback
+from distributed import Client
+
+from cappedlda import CappedLDA, CappedLDACV, _dask, _start
+from cappedlda.compared import LDA
+
+# The blocks are added in another order than the slabs of an array. The rounding that makes
+# differ, 1e-15, is far below this.
+SAME = 1e-6
+SETTINGS = {
+    "default": {},
+    "q": {"q": 2.0},
+    "epsilon": {"epsilon": 3.0},
+    "means": {"centers": "mean"},
+    "paper": {"solver": "paper", "epsilon": 1e3},
+}
+BLOCKS = (700, 1, 0, 299, 1000)
+
+
+@pytest.fixture(autouse=True)
+def small_sample(monkeypatch):
+    monkeypatch.setattr(_start, "SAMPLE_ROWS", 250)
+
+
+@pytest.fixture
+def rows(rng):
+    """Three classes, one of them small, with 8 % of the rows far off: X (2000, 5), y, weights."""
+    X, y = make_classes(rng, [1200, 770, 30], 5)
+    X = spoil(rng, X, rng.random(2000) < 0.08)
+    return X, y, rng.integers(0, 3, size=2000).astype(float)
+
+
+@pytest.fixture(scope="module")
+def cluster():
+    """Two processes on this machine."""
+    with (
+        dask.config.set({"distributed.comm.timeouts.connect": "60s"}),
+        Client(
+            n_workers=2,
+            threads_per_worker=1,
+            processes=True,
+            host="127.0.0.1",
+            dashboard_address=None,
+            set_as_default=False,
+        ) as client,
+    ):
+        yield client
+
+
+@pytest.fixture
+def client(cluster):
+    """The cluster, in use for this test only."""
+    with cluster.as_current(), dask.config.set(scheduler=cluster):
+        yield cluster
+
+
+def lazy(array, blocks=BLOCKS):
+    return da.from_array(array, chunks=(blocks, *(-1 for _ in array.shape[1:])))
+
+
+def assert_same(model, expected):
+    assert angle(model.scalings_, expected.scalings_) < SAME
+    for name in ("means_", "coef_", "intercept_", "epsilon_", "caps_", "priors_"):
+        value = getattr(expected, name)
+        size = np.max(np.abs(value))
+        np.testing.assert_allclose(getattr(model, name), value, rtol=SAME, atol=SAME * size)
+    assert isinstance(model.outliers_, da.Array)
+    np.testing.assert_array_equal(model.outliers_.compute(), expected.outliers_)
+    for name in ("distances_", "weights_"):
+        found = getattr(model, name)
+        assert found.shape == getattr(expected, name).shape
+        np.testing.assert_allclose(found.compute(), getattr(expected, name), rtol=SAME)
+    np.testing.assert_array_equal(model.classes_, expected.classes_)
+    assert (model.n_passes_, model.n_iter_) == (expected.n_passes_, expected.n_iter_)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("settings", SETTINGS)
+def test_threads_give_what_arrays_give(rows, settings, weighted):
+    X, y, weight = rows
+    weight = weight if weighted else None
+    expected = CappedLDA(**SETTINGS[settings]).fit(X, y, weight)
+    lazy_weight = None if weight is None else lazy(weight, (1500, 500))
+    model = CappedLDA(**SETTINGS[settings]).fit(lazy(X), lazy(y, (2, 1998)), lazy_weight)
+    assert_same(model, expected)
+
+
+@pytest.mark.parametrize("blocks", [(2000,), (20,) * 100])
+def test_blocks_may_be_one_or_many(rows, blocks):
+    X, y, weight = rows
+    assert_same(CappedLDA().fit(lazy(X, blocks), y, weight), CappedLDA().fit(X, y, weight))
+
+
+def test_few_rows_and_more_features_than_rows(rng):
+    for n in (4, 90):
+        X, y = make_classes(rng, [20, 15, 15], n)
+        expected = CappedLDA().fit(X, y)
+        assert_same(CappedLDA().fit(lazy(X, (30, 20)), lazy(y, (30, 20))), expected)
+
+
+def test_other_types_of_numbers_and_labels(rows):
+    X, y, _ = rows
+    names = np.array(["red", "green", "a long name"])[y]
+    for Z in (X.astype(np.float32), (10 * X).astype(int)):
+        expected = CappedLDA(q=2.0).fit(Z, names)
+        model = CappedLDA(q=2.0).fit(lazy(Z), lazy(names))
+        assert angle(model.scalings_, expected.scalings_) < (1e-4 if Z.dtype == "f4" else SAME)
+        np.testing.assert_array_equal(model.classes_, expected.classes_)
+        assert model.predict(lazy(Z)).dtype == expected.predict(Z).dtype
+
+
+def test_processes_give_what_arrays_give(client, rows):
+    X, y, weight = rows
+    for settings in ({"q": 2.0}, {"epsilon": 3.0}):
+        assert_same(CappedLDA(**settings).fit(lazy(X), y), CappedLDA(**settings).fit(X, y))
+    processes = CappedLDA().fit(lazy(X), lazy(y), weight)
+    assert_same(processes, CappedLDA().fit(X, y, weight))
+    with dask.config.set(scheduler="threads"):
+        threads = CappedLDA().fit(lazy(X), lazy(y), weight)
+    np.testing.assert_array_equal(processes.scalings_, threads.scalings_)
+
+
+def test_a_worker_that_dies_in_the_middle_does_no_harm(client, rows, monkeypatch):
+    X, y, _ = rows
+    expected = CappedLDA().fit(X, y)
+    X = lazy(X, (100,) * 20).map_blocks(slowly, dtype=float)
+    reduce, passes = _dask.DaskRows.reduce, []
+    victim = next(iter(client.run(os.getpid).values()))
+
+    def reduce_and_kill(self, job):
+        passes.append(1)
+        if len(passes) == 3:
+            threading.Timer(0.2, os.kill, (victim, signal.SIGKILL)).start()
+        return reduce(self, job)
+
+    monkeypatch.setattr(_dask.DaskRows, "reduce", reduce_and_kill)
+    assert_same(CappedLDA().fit(X, y), expected)
+    assert len(passes) > 3
+    assert victim not in client.run(os.getpid).values()
+
+
+def slowly(block):
+    time.sleep(0.03)  # so that there is a middle
+    return block
+
+
+def test_a_fit_leaves_nothing_on_the_cluster(client, rows):
+    X, y, _ = rows
+    model = CappedLDA().fit(lazy(X), lazy(y))
+    assert model.status_ == "converged"
+
+    def is_empty():
+        client.sync(client.scheduler.identity)
+        return not client.run_on_scheduler(lambda dask_scheduler: len(dask_scheduler.tasks))
+
+    deadline = time.monotonic() + 30
+    while not is_empty() and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert is_empty()
+
+
+class Tasks(Callback):
+    """Lists the tasks of each round trip."""
+
+    def __init__(self):
+        self.trips = []
+
+    def _start(self, graph):
+        self.trips.append([])
+
+    def _pretask(self, key, graph, state):
+        self.trips[-1].append(key[0] if isinstance(key, tuple) else key)
+
+
+def test_a_pass_is_one_round_trip_with_one_task_per_block(rows, monkeypatch):
+    X, y, _ = rows
+    reduce, passes = _dask.DaskRows.reduce, []
+
+    def counting_reduce(self, job):
+        passes.append(job)
+        return reduce(self, job)
+
+    monkeypatch.setattr(_dask.DaskRows, "reduce", counting_reduce)
+    X, y = (lazy(array, (100,) * 20) for array in (X, y))
+    with Tasks() as tasks:
+        CappedLDA().fit(X, y)
+    # Labels, sample, and the passes.
+    assert len(tasks.trips) == 2 + len(passes)
+    for trip in tasks.trips[2:]:
+        assert sum(key.startswith("run_block") for key in trip) == 20
+        assert sum(key.startswith("_sum") for key in trip) == 3 + 1
+
+
+def test_what_comes_back_does_not_grow_with_the_rows(rows, monkeypatch):
+    X, y, _ = rows
+    added_up, sizes = _dask.added_up, {}
+
+    def measured(results):
+        total = added_up(results)
+        if not isinstance(total, _dask.Survey):
+            arrays = [total] if isinstance(total, np.ndarray) else vars(total).values()
+            sizes.setdefault(times, []).append(sum(np.asarray(a).nbytes for a in arrays))
+        return total
+
+    monkeypatch.setattr(_dask, "added_up", measured)
+    for times in (1, 4):
+        tiled = da.from_array(np.tile(X, (times, 1)), chunks=(500, -1))
+        CappedLDA().fit(tiled, np.tile(y, times))
+    assert max(sizes[1]) == max(sizes[4])
+
+
+def test_predictions_stay_lazy(rows):
+    X, y, _ = rows
+    model = CappedLDA().fit(lazy(X), lazy(y))
+    plain = CappedLDA().fit(X, y)
+    names = ["transform", "predict", "predict_proba", "predict_log_proba", "decision_function"]
+    for name in names:
+        found, expected = getattr(model, name)(lazy(X)), getattr(plain, name)(X)
+        assert isinstance(found, da.Array)
+        assert (found.shape, found.dtype) == (expected.shape, expected.dtype)
+        assert found.chunks[0] == BLOCKS
+        np.testing.assert_allclose(found.compute(), expected, rtol=1e-6, atol=1e-9)
+    for labels in (None, y, lazy(y, (1999, 1))):
+        for space in ("both", "full"):
+            found = model.outlyingness(lazy(X), labels, space)
+            assert isinstance(found, da.Array)
+            expected = plain.outlyingness(X, None if labels is None else y, space)
+            np.testing.assert_allclose(found.compute(), expected, rtol=1e-6)
+    two = LDA().fit(X[y < 2], y[y < 2])
+    np.testing.assert_array_equal(two.predict(lazy(X)).compute(), two.predict(X))
+
+
+@pytest.fixture
+def frame(rows):
+    X, y, weight = rows
+    frame = pd.DataFrame(X, columns=list("abcde"))
+    return frame.assign(label=np.array(["u", "v", "w"])[y], weight=weight)
+
+
+def test_frames_go_by_the_names_of_their_columns(rows, frame):
+    X, _, weight = rows
+    lazy_frame = dd.from_pandas(frame, npartitions=4)
+    features = list("abcde")
+    expected = CappedLDA().fit(frame[features], frame["label"], weight)
+    for model in (
+        CappedLDA().fit(lazy_frame, "label", "weight"),
+        CappedLDA().fit(lazy_frame[features], lazy_frame["label"], lazy_frame["weight"]),
+        CappedLDA().fit(lazy_frame[features], frame["label"].to_numpy(), weight),
+    ):
+        assert_same(model, expected)
+        assert model.feature_names_in_.tolist() == features
+        # The order of the columns, and further ones, do not matter.
+        found = model.transform(lazy_frame[["label", *"edcba"]])
+        np.testing.assert_allclose(found.compute(), expected.transform(frame[features]), rtol=1e-6)
+    with pytest.raises(ValueError, match=r"columns .* but not \['c'\]"):
+        model.predict(lazy_frame[["a", "b", "d", "e"]])
+    with pytest.raises(ValueError, match=r"columns .* but not \['colour'\]"):
+        CappedLDA().fit(lazy_frame, "colour")
+
+
+def test_errors_say_what_to_do(rows):
+    X, y, weight = rows
+    rows_of_unknown_size = lazy(X)[lazy(X)[:, 0] > 0]
+    cases = [
+        (rows_of_unknown_size, y, None, r"unknown size; call X.compute_chunk_sizes\(\)"),
+        (lazy(X).rechunk((500, 2)), y, None, r"3 blocks of columns; call X.rechunk\({1: -1}\)"),
+        (lazy(X), y[1:], None, r"X has 2000 rows, but y has the shape \(1999,\)"),
+        (lazy(X), lazy(y[1:], (1999,)), None, r"X has 2000 rows, but y has the shape \(1999,\)"),
+        (lazy(X), y, weight[1:], r"but sample_weight has the shape \(1999,\)"),
+        (lazy(X), y, -weight, "sample_weight has negative"),
+        (lazy(X), y, np.where(y == 1, 0, weight), r"every row of the classes \[1\]"),
+        (lazy(X), np.zeros(2000, int), None, "one class only"),
+        (lazy(X), X[:, 0], None, "Unknown label type"),
+        (lazy(X), None, None, "y is None"),
+        (lazy(X)[:, 0], y, None, "1 dimensions"),
+    ]
+    for X_bad, y_bad, weight_bad, message in cases:
+        with pytest.raises(ValueError, match=message):
+            CappedLDA().fit(X_bad, y_bad, weight_bad)
+    with pytest.raises(TypeError, match="complex128; give real numbers"):
+        CappedLDA().fit(lazy(X).astype(complex), y)
+    with pytest.raises(TypeError, match="CappedLDACV cannot cut into folds"):
+        CappedLDACV().fit(lazy(X), y)
+    model = CappedLDA().fit(X, y)
+    with pytest.raises(ValueError, match="X has 4 features, but .* 5"):
+        model.transform(lazy(X)[:, 1:])
+
+
+@pytest.mark.parametrize("solver", ["mm", "paper"])
+def test_rows_with_nan_are_named(client, rows, solver):
+    X, y, _ = rows
+    X[1234, 3] = np.nan
+    where = "row 1234" if solver == "mm" else "row 234 of a block"
+    with pytest.raises(ValueError, match=f"X contains NaN or infinity, first in {where}; remove"):
+        CappedLDA(solver=solver).fit(lazy(X), y)
+    with pytest.raises(ValueError, match="contains NaN"):
+        CappedLDA().fit(np.nan_to_num(X), y).predict(lazy(X)).compute()
+
+
+def test_dask_is_not_imported_without_dask_input():
+    program = (
+        "import sys; from sklearn.datasets import load_iris; from cappedlda import CappedLDA; "
+        "CappedLDA().fit(*load_iris(return_X_y=True)); "
+        "sys.exit(bool({'dask', 'distributed', 'h5py', 'pyarrow.parquet'} & set(sys.modules)))"
+    )
+    assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0
