@@ -1,0 +1,222 @@
+"""The tables and the picture of the robustness benchmark."""
+
+import json
+
+import numpy as np
+import pandas as pd
+from robust_data import GROSS
+from robust_methods import METHODS, ORACLE, OURS, PEERS, SLOW
+
+# Points of accuracy; shares of rows in percent.
+MOST_LOST_CLEAN, MOST_LOST_DIRTY, LEAST_RECALL = 0.5, 1.0, 98.0
+MOST_FLAGS = {"Gaussian": 2.0, "real": 6.0}
+
+
+def write_report(records, sets, out):
+    """Write robustness.md, robustness.json and robustness.png; return the Markdown text."""
+    frame = with_losses(pd.DataFrame(records))
+    text = markdown(frame, sets)
+    (out / "robustness.md").write_text(text)
+    (out / "robustness.json").write_text(compact(frame))
+    picture(frame, out / "robustness.png")
+    return text
+
+
+def with_losses(frame):
+    """Add what a method loses against the oracle, in points, on the same split and cell."""
+    key = ["data", "model", "share", "split"]
+    best = frame[frame.method == ORACLE].set_index(key).accuracy
+    frame = frame[frame.set_index(key).index.isin(best.index)].copy()
+    frame["loss"] = 100 * (
+        best.loc[list(frame[key].itertuples(index=False))].values - frame.accuracy
+    )
+    frame["kind"] = np.where(
+        frame.data.str.startswith("new:"), "new",
+        np.where(frame.data.str.startswith("gauss"), "Gaussian", "real"),
+    )  # fmt: skip
+    for column in ("recall", "false"):
+        frame[column] = 100 * frame[column].astype(float)
+    frame["method"] = pd.Categorical(frame.method, [m for m in METHODS if m in set(frame.method)])
+    return frame
+
+
+def mean_and_error(frame, column, by):
+    """Mean over data sets, and its standard error over data sets."""
+    cells = frame.dropna(subset=column).groupby([*by, "data"], sort=False, observed=True)[column]
+    groups = cells.mean().groupby(level=by, sort=False)
+    return groups.mean(), groups.sem()
+
+
+def table(frame, column, by):
+    """Markdown table: rows = methods, columns = the values of `by`."""
+    mean, error = mean_and_error(frame, column, [by, "method"])
+    heads = list(dict.fromkeys(frame[by]))
+    lines = ["| method | " + " | ".join(heads) + " |", "|---" * (len(heads) + 1) + "|"]
+    for method in frame.method.cat.categories:
+        keys = [(head, method) for head in heads]
+        if any(key in mean.index for key in keys):
+            lines.append(
+                f"| {method} | " + " | ".join(cell(mean, error, key) for key in keys) + " |"
+            )
+    return "\n".join(lines)
+
+
+def cell(mean, error, key):
+    """Text of a mean with its standard error."""
+    if key not in mean.index:
+        return "-"
+    around = error[key]
+    return f"{mean[key]:.1f}" + ("" if np.isnan(around) else f" ± {around:.1f}")
+
+
+def markdown(frame, sets):
+    """Return all tables."""
+    frame = frame.assign(column=frame.model + " " + (100 * frame.share).map("{:.0f} %".format))
+    frame["share of rows"] = (100 * frame.share).map("{:.0f} %".format)
+    dirty = frame[frame.share > 0]
+    present = [name for name in sets if name in set(frame.data)]
+    shapes = {name: (*sets[name][0].shape, len(np.unique(sets[name][1]))) for name in present}
+    named = ", ".join(f"{name} ({' x '.join(map(str, shapes[name]))})" for name in present)
+    parts = [
+        "# Robustness table",
+        "Written by `benchmarks/robustness.py`. Means over data sets, ± standard error over data "
+        "sets. Losses are points of accuracy on clean test rows below the oracle, LDA without the "
+        "planted rows, on the same splits; negative is better than the oracle.",
+        f"{frame.split.nunique()} splits; one split and no 20 % for "
+        f"{', '.join(m for m in SLOW if m in set(frame.method))}; these count as LDA where they "
+        f"cannot be fitted. {frame.seconds.sum() / 60:.0f} minutes of processor time in all fits.",
+        f"Data (rows x features x classes): {named}.",
+        "## Against the targets",
+        *(verdict(part, name) for name, part in parts_of(frame)),
+        *(
+            f"## Loss against the oracle, {name}\n\n" + table(part, "loss", "column")
+            for name, part in parts_of(frame)
+        ),
+        "## Loss against the oracle by share, all kinds of contamination and all sets",
+        table(frame, "loss", "share of rows"),
+        "## Recall of planted rows (%), all sets",
+        table(dirty, "recall", "column"),
+        "## False flags: clean rows flagged (%), all sets",
+        table(frame, "false", "column"),
+        "## By data set",
+        by_set(frame),
+    ]
+    if "error" in frame and frame["error"].notna().any():
+        failed = frame[frame["error"].notna()].groupby(["method", "error"], observed=True).size()
+        parts.append("## Failures (counted as accuracy 0)\n\n" + failed.to_string())
+    return "\n\n".join(parts) + "\n"
+
+
+def parts_of(frame):
+    """Yield the sets used in development, and those that were not."""
+    for name, new in (("sets used in development", False), ("sets not used in development", True)):
+        part = frame[(frame.kind == "new") == new]
+        if len(part):
+            yield name, part
+
+
+def verdict(frame, name):
+    """Return a table of what was asked and what was measured."""
+    ours, clean = frame[frame.method == OURS], frame[(frame.method == OURS) & (frame.share == 0)]
+    dirty = ours[ours.share > 0]
+    lines = [f"**{name}**", "", "| asked | measured | |", "|---|---|---|"]
+
+    def line(asked, mean, error, met):
+        lines.append(f"| {asked} | {mean:.2f} ± {error:.2f} | {'met' if met else 'MISSED'} |")
+
+    def over_sets(part, column):
+        values = part.dropna(subset=column).groupby("data")[column].mean()
+        return values.mean(), values.sem()
+
+    mean, error = over_sets(clean, "loss")
+    line(f"clean data: at most {MOST_LOST_CLEAN} points lost", mean, error, mean <= MOST_LOST_CLEAN)
+    for kind, most in MOST_FLAGS.items():
+        part = clean[clean.kind == kind]
+        if len(part):
+            mean, error = over_sets(part, "false")
+            line(f"clean {kind} rows flagged: at most {most} %", mean, error, mean <= most)
+    mean, error = over_sets(dirty, "loss")
+    line(f"10-40 %: at most {MOST_LOST_DIRTY} point lost", mean, error, mean <= MOST_LOST_DIRTY)
+    for peer in PEERS:
+        key = ["data", "model", "share", "split"]
+        theirs = frame[(frame.method == peer) & (frame.share > 0)].set_index(key).loss
+        if len(theirs):
+            lead = (theirs - dirty.set_index(key).loss).dropna().groupby("data").mean()
+            line(f"10-40 %: above {peer} (points)", lead.mean(), lead.sem(), lead.mean() > 0)
+    mean, error = over_sets(dirty[dirty.model.isin(GROSS)], "recall")
+    asked = f"recall of gross outliers ({', '.join(GROSS)}): at least {LEAST_RECALL:.0f} %"
+    line(asked, mean, error, mean >= LEAST_RECALL)
+    return "\n".join(lines)
+
+
+def by_set(frame):
+    """Return a table of CappedLDA and LDA on each data set."""
+    lines = [
+        "| data | clean: LDA accuracy % | CappedLDA loss | flags % | dirty: LDA loss "
+        "| CappedLDA loss |",
+        "|---|---|---|---|---|---|",
+    ]
+    for name, part in frame.groupby("data", sort=False):
+        ours, lda = part[part.method == OURS], part[part.method == "LDA"]
+        clean, values = ours[ours.share == 0], []
+        values.append(100 * lda[lda.share == 0].accuracy.mean())
+        values += [clean.loss.mean(), clean["false"].mean()]
+        values += [lda[lda.share > 0].loss.mean(), ours[ours.share > 0].loss.mean()]
+        lines.append(f"| {name} | " + " | ".join(f"{value:.1f}" for value in values) + " |")
+    return "\n".join(lines)
+
+
+def compact(frame):
+    """Return JSON with one row per data set, contamination and share; means over splits."""
+    methods = list(frame.method.cat.categories)
+    rows = []
+    for (name, model, share), part in frame.groupby(["data", "model", "share"], sort=False):
+        means = part.groupby("method", observed=True)[["accuracy", "recall", "false"]].mean()
+        row = {"data": name, "model": model, "share": share, "splits": int(part.split.nunique())}
+        for column, digits in (("accuracy", 4), ("recall", 1), ("false", 1)):
+            values = means[column].reindex(methods)
+            row[column] = [None if np.isnan(value) else round(value, digits) for value in values]
+        rows.append(row)
+    lines = ",\n".join(json.dumps(row, separators=(",", ":")) for row in rows)
+    return f'{{"methods": {json.dumps(methods)},\n"rows": [\n{lines}\n]}}\n'
+
+
+def picture(frame, path):
+    """Accuracy lost against the oracle, by contamination and share, one line per method."""
+    import matplotlib as mpl
+
+    mpl.use("Agg")
+    import matplotlib.pyplot as plt
+
+    mean, _ = mean_and_error(frame, "loss", ["method", "model", "share"])
+    models = [m for m in dict.fromkeys(frame.model) if m != "clean"]
+    methods = [m for m in frame.method.cat.categories if m != ORACLE]
+    columns = min(4, len(models))
+    figure, axes = plt.subplots(
+        -(-len(models) // columns), columns, sharex=True, sharey=True, squeeze=False,
+        figsize=(2.7 * columns + 0.6, 2.6 * -(-len(models) // columns) + 1.2),
+    )  # fmt: skip
+    colours = plt.get_cmap("tab20").colors
+    for axis, model in zip(axes.flat, models, strict=False):
+        for i, method in enumerate(methods):
+            loss = mean[method][model]
+            style = {"lw": 2.5, "color": "black", "zorder": 5} if method == OURS else {"lw": 1}
+            style = {"color": colours[i]} | style
+            axis.plot(loss.index * 100, loss.values, f"{'os^vDP*X'[i % 8]}-", ms=3, **style)
+        axis.set_title(model, fontsize=10)
+        axis.axhline(0, color="grey", lw=0.5)
+        axis.set_yscale("symlog", linthresh=2)
+        axis.set_xlabel("touched rows (%)", fontsize=8)
+    for axis in axes.flat[len(models) :]:
+        axis.set_axis_off()
+    axes[0, 0].invert_yaxis()
+    figure.supylabel("points of accuracy below the oracle", fontsize=9)
+    lines = axes[0, 0].lines[: 2 * len(methods)]
+    lines = [line for line in lines if line.get_marker() != "None"][: len(methods)]
+    if len(models) < axes.size:
+        axes.flat[-1].legend(lines, methods, fontsize=7, loc="center")
+        figure.tight_layout()
+    else:
+        figure.legend(lines, methods, loc="lower center", ncols=4, fontsize=7)
+        figure.tight_layout(rect=(0, 0.18, 1, 1))
+    figure.savefig(path, dpi=120)
