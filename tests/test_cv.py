@@ -251,6 +251,16 @@ def test_a_gain_within_its_standard_error_is_left_alone():
     assert cv.choose(candidates, clear[:1], Rule(), True) == 1  # a single split has no error
 
 
+@pytest.mark.parametrize("n_folds", range(2, 12))
+def test_a_gain_in_one_fold_alone_is_within_its_standard_error(n_folds):
+    candidates = [(Rule(), 1), (Rule().multiplied(0.5), 1)]
+    for fold in range(n_folds):
+        scores = np.full((n_folds, 2), 1 / 3)
+        scores[fold, 1] += 1 / 7
+        assert cv.choose(candidates, scores, Rule(), True) == 0
+        assert cv.choose(candidates, scores, Rule(), False) == 1
+
+
 def test_few_directions_are_chosen_where_more_add_noise(rng):
     # Classes on a line: the other directions of a small sample are noise.
     y = rng.permutation(np.repeat(np.arange(6), 20))

@@ -313,5 +313,6 @@ def choose(candidates, scores, default, one_standard_error):
     order = sorted(range(len(candidates)), key=distance)
     best, nearest = order[np.argmin(ranks(scores)[order])], order[0]
     gain = scores[:, best] - scores[:, nearest]
-    error = gain.std() / np.sqrt(max(len(gain) - 1, 1))
+    # A gain in one fold alone is as large as its standard error, up to rounding: it is none.
+    error = gain.std() / np.sqrt(max(len(gain) - 1, 1)) + 10.0**-DIGITS
     return nearest if one_standard_error and gain.mean() <= error else best
