@@ -86,6 +86,7 @@ def markdown(frame, sets):
         f"{', '.join(m for m in SLOW if m in set(frame.method))}; these count as LDA where they "
         f"cannot be fitted. {frame.seconds.sum() / 60:.0f} minutes of processor time in all fits.",
         f"Data (rows x features x classes): {named}.",
+        "![Loss against the oracle](robustness.png)",
         "## Against the targets",
         *(verdict(part, name) for name, part in parts_of(frame)),
         *(

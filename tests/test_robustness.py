@@ -12,6 +12,7 @@ from common import angle
 from scipy.stats import ortho_group
 from sklearn.datasets import load_breast_cancer, load_iris, load_wine
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis as LDA
+from sklearn.metrics import log_loss
 from sklearn.model_selection import train_test_split
 
 from cappedlda import CappedLDA, noise
@@ -139,3 +140,19 @@ def test_rotated_features_change_little(kind):
         assert angle(R @ other.scalings_, model.scalings_) < 0.1
         assert np.mean(model.outliers_ != other.outliers_) <= 0.02
         assert np.mean(model.predict(X) != other.predict(X @ R)) <= 0.01
+
+
+@pytest.mark.parametrize("kind", [None, "scatter", "leverage"])
+def test_probabilities_are_as_good_as_those_of_lda_without_the_outliers(kind):
+    X, y = gaussian(21, [5000] * 3, 6)
+    train = np.arange(len(y)) % 20 == 0
+    X_train, y_train, touched = X[train], y[train], np.zeros(train.sum(), dtype=bool)
+    if kind is not None:
+        X_train, y_train, touched = GROSS[kind](X_train, y_train, share=0.2, random_state=0)
+    ours = CappedLDA().fit(X_train, y_train).predict_proba(X[~train])
+    oracle = LDA().fit(X_train[~touched], y_train[~touched]).predict_proba(X[~train])
+    assert log_loss(y[~train], ours) < log_loss(y[~train], oracle) + 0.005
+    right = y[~train, None] == np.arange(3)
+    bins = np.digitize(ours, np.linspace(0.0, 1.0, 11))
+    gaps = [abs(ours[bins == b].mean() - right[bins == b].mean()) for b in np.unique(bins)]
+    assert max(gaps) < 0.06
