@@ -135,7 +135,7 @@ class Fences(NamedTuple):
         return epsilon, np.maximum(multiplier * self.caps, self.halves)
 
 
-def grown_caps(histograms, caps, reach=REACH):
+def grown_caps(histograms, caps, reach=REACH, halves=None):
     """Return the fences that follow from the rows within the present caps.
 
     Only rows inside count for a fence, so that it grows outwards from them and stops
@@ -147,6 +147,8 @@ def grown_caps(histograms, caps, reach=REACH):
     histograms : ndarray of shape (c, HISTOGRAM_BINS)
     caps : ndarray of shape (c,)
     reach : float
+    halves : ndarray of shape (c,), optional
+        The nearer half of every class, if known.
 
     Returns
     -------
@@ -156,7 +158,7 @@ def grown_caps(histograms, caps, reach=REACH):
     fences = fence(inside[:, 0], inside[:, 1], reach)
     epsilon, own = fences[-1], fences[:-1]
     own[weights[:-1] < MIN_CLASS_WEIGHT] = 0.0
-    halves = nearer_half(histograms)
+    halves = nearer_half(histograms) if halves is None else halves
     caps = np.maximum(np.maximum(own, halves), epsilon)
     return Fences(epsilon, caps, halves, inside[-1, 1])
 
@@ -176,13 +178,13 @@ def settled_caps(histograms, reach=REACH, start=None):
 
     They may also grow from caps `start` of shape (c,).
     """
-    caps = nearer_half(histograms) if start is None else start
+    halves = nearer_half(histograms)
+    caps = halves if start is None else start
     for _ in range(MAX_GROWTH):
-        fences = grown_caps(histograms, caps, reach)
-        still = np.allclose(fences.caps, caps, rtol=1e-6, atol=0.0)
-        caps = fences.caps
-        if still:
+        fences = grown_caps(histograms, caps, reach, halves)
+        if np.all(np.abs(fences.caps - caps) <= 1e-6 * fences.caps):
             break
+        caps = fences.caps
     return fences
 
 

@@ -13,6 +13,7 @@ from sklearn.utils.random import sample_without_replacement
 
 from cappedlda._epsilon import GATE_REACH, MIN_CLASS_WEIGHT, gate_caps, grown_caps, nearer_half
 from cappedlda._passes import ArrayRows, histograms_of
+from cappedlda._validation import check_seed
 
 # The first look and the first convergence use a stratified sample of about this many
 # rows when there are several times as many; a few passes over all rows finish the fit.
@@ -72,6 +73,7 @@ def stratified_sample(rows, random_state):
         return None
     shares = np.round(counts * (size / counts.sum())).astype(int)
     shares = np.minimum(counts, np.maximum(SAMPLE_ROWS_PER_CLASS, shares))
+    random_state = check_seed(random_state)
     return rows.pick(
         [
             sample_without_replacement(count, share, random_state=random_state)
@@ -111,13 +113,15 @@ def plain_look(rows):
 def robust_look(rows):
     """Return class medians, pooled scales and the rows that a robust start keeps."""
     medians, scale, sparse = medians_and_scale(rows)
-    scaled = (rows.X - medians[rows.codes]) / scale
+    scaled = medians[rows.codes]
+    np.subtract(rows.X, scaled, out=scaled)
+    scaled /= scale
     np.clip(scaled, -FARTHEST, FARTHEST, out=scaled)
     classes = rows.with_features(scaled).classes()
     moves = np.stack([densest_centre(points, weight) for points, weight in classes])
     centres = medians + moves * scale
     scaled -= moves[rows.codes]
-    norms = np.sqrt(np.mean(np.square(scaled), axis=1))
+    norms = np.sqrt(np.einsum("ij,ij->i", scaled, scaled) / scaled.shape[1])
     histograms = histograms_of(norms, rows.codes, rows.n_classes, rows.sample_weight)
     near = norms <= gate_caps(histograms)[rows.codes]
     if rows.class_weights.sum() < ROWS_PER_FEATURE * rows.shape[1]:
@@ -172,14 +176,26 @@ def medians_and_scale(rows):
     are zero, the root mean square; 1 for constant ones.
     """
     centres = np.stack([weighted_median(X, weight) for X, weight in rows.classes()])
-    deviations = np.abs(rows.X - centres[rows.codes])
-    median = weighted_median(deviations, rows.sample_weight)
-    wider = weighted_quantile(deviations, rows.sample_weight, WIDER_LEVEL) / WIDEST_TAIL
+    deviations = centres[rows.codes]
+    np.abs(np.subtract(rows.X, deviations, out=deviations), out=deviations)
+    median, wider = absolute_quantiles(deviations, rows.sample_weight)
+    wider /= WIDEST_TAIL
     scale = MAD_TO_SIGMA * np.maximum(median, np.minimum(wider, MOST_RAISED * median))
     sparse = scale <= 0.0
     if sparse.any():
         scale[sparse] = root_mean_square(deviations[:, sparse], rows.sample_weight)
     return centres, np.where(scale > 0.0, scale, 1.0), sparse
+
+
+def absolute_quantiles(deviations, weights):
+    """Return the median of the columns and a wider quantile; without weights rows may move."""
+    levels = 0.5, WIDER_LEVEL
+    if weights is not None:
+        return [weighted_quantile(deviations, weights, level) for level in levels]
+    # One selection serves both, and in place.
+    return np.quantile(
+        deviations, levels, axis=0, method="averaged_inverted_cdf", overwrite_input=True
+    )
 
 
 def root_mean_square(values, weights):
@@ -221,8 +237,12 @@ def shrunk_distances(scaled, rows, kept, variance_floor):
         weight *= rows.sample_weight
     total = weight.sum()
     per_class = np.bincount(codes, weight, rows.n_classes)
-    centred = scaled - ArrayRows(scaled, codes, rows.n_classes, weight).class_means()[codes]
-    covariance = (centred * weight[:, None]).T @ centred / total
+    centred = ArrayRows(scaled, codes, rows.n_classes, weight).class_means()[codes]
+    np.subtract(scaled, centred, out=centred)
+    # Only the kept rows, and times their roots: a product with itself costs half as much.
+    roots = centred[kept] * np.sqrt(weight[kept] / total)[:, None]
+    covariance = roots.T @ roots
+    del roots
     shrinkage = ledoit_wolf(centred, weight, covariance)
     mean_variance = np.trace(covariance) / len(covariance)
     diagonal = np.diag_indices_from(covariance)
@@ -230,7 +250,9 @@ def shrunk_distances(scaled, rows, kept, variance_floor):
     covariance *= 1.0 - shrinkage
     covariance[diagonal] += shrinkage * max(mean_variance, MIN_SHRINKAGE)
     factor = linalg.cholesky(covariance, lower=True, check_finite=False)
-    whitened = linalg.solve_triangular(factor, centred.T, lower=True, check_finite=False)
+    whitened = linalg.solve_triangular(
+        factor, centred.T, lower=True, overwrite_b=True, check_finite=False
+    )
     squares = np.einsum("ij,ij->j", whitened, whitened)
     leverage = np.minimum((1.0 - shrinkage) * squares / total, 0.99)
     own = per_class / np.maximum(per_class - 1.0, 0.5 * per_class + 1e-300)

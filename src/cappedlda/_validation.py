@@ -135,7 +135,8 @@ def check_labels(estimator, y, X):
 
 def codes_and_classes(y):
     """Return the class codes (int32) and the sorted classes of labels of shape (N,)."""
-    check_classification_targets(y)
+    if y.dtype.kind not in "biuSU":  # these name classes in any case
+        check_classification_targets(y)
     classes, codes = encode(y)
     check_classes(classes)
     return codes, classes

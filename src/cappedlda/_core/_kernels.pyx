@@ -473,6 +473,24 @@ cdef double bin_weight(
     return total
 
 
+cdef void filled_bins(
+    const double[:, ::1] histograms, Py_ssize_t *first, Py_ssize_t *stop,
+) noexcept nogil:
+    """Find the range of bins outside which all histograms are empty."""
+    cdef Py_ssize_t i, k
+    first[0] = histograms.shape[1]
+    stop[0] = 0
+    for i in range(histograms.shape[0]):
+        k = 0
+        while k < first[0] and histograms[i, k] == 0.0:
+            k += 1
+        first[0] = k
+        k = histograms.shape[1]
+        while k > stop[0] and histograms[i, k - 1] == 0.0:
+            k -= 1
+        stop[0] = k
+
+
 def histogram_quantiles(
     const double[:, ::1] histograms,  # IN (c, b)
     const double[::1] positions,      # IN (b,) distance at which each bin sits
@@ -486,16 +504,17 @@ def histogram_quantiles(
     Half of the weight of a bin lies below its position, and the weight rises evenly
     between bins that hold any.
     """
-    cdef Py_ssize_t i, k, level, c = histograms.shape[0], b = histograms.shape[1]
+    cdef Py_ssize_t i, k, level, first = 0, stop = 0, c = histograms.shape[0]
     cdef double weight, below, middle, target, last_middle, last_position
     with nogil:
+        filled_bins(histograms, &first, &stop)
         for i in range(c + 1):
             totals[i] = 0.0
-            for k in range(b):
+            for k in range(first, stop):
                 totals[i] += bin_weight(histograms, caps, positions[k], i, k)
             level = 0
             below = last_middle = last_position = 0.0
-            for k in range(b):
+            for k in range(first, stop):
                 weight = bin_weight(histograms, caps, positions[k], i, k)
                 if weight <= 0.0:
                     continue
