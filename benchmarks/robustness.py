@@ -36,7 +36,8 @@ from sklearn.model_selection import train_test_split
 QUICK_SETS = ("gauss 2 features", "gauss 20 features", "iris", "wine", "breast_cancer")
 QUICK_CELLS = [CLEAN, ("scatter", 0.1), ("scatter", 0.4), ("leverage", 0.1), ("leverage", 0.4)]
 ALL_CELLS = [CLEAN, *((model, share) for model in MODELS for share in SHARES)]
-# The slow methods are fitted on the first split, and not with 20 %.
+# The slow methods are fitted on the first split of sets with so few entries, not with 20 %.
+MOST_ENTRIES_SLOW = 10_000
 SLOW_CELLS = [cell for cell in ALL_CELLS if cell[1] != 0.2]
 
 
@@ -90,6 +91,8 @@ def run(sets, methods, splits, cells, slow_cells, file, n_jobs):
         for name in small_first:
             parts[f"{name}, split {split}"] = (name, split, fast, cells)
     for name in small_first:
+        if sets[name][0].size > MOST_ENTRIES_SLOW:
+            break
         parts[f"{name}, slow methods"] = (name, 0, slow, slow_cells)
     parts = {key: part for key, part in parts.items() if part[2]}
     lines = file.read_text().splitlines() if file.exists() else []
@@ -117,7 +120,7 @@ def parse(argv=None):
     parser.add_argument("--data", help="folder of .npz files with X and y")
     parser.add_argument("--only", nargs="+", help="names of the data sets to use")
     parser.add_argument("--methods", nargs="+", choices=METHODS, help="methods to use")
-    parser.add_argument("--splits", type=int, default=2, help="number of random splits")
+    parser.add_argument("--splits", type=int, default=4, help="number of random splits")
     parser.add_argument("--n-jobs", type=int, default=2, help="processes")
     parser.add_argument("--out", default="robustness", help="folder for the results")
     parser.add_argument("--report-only", action="store_true", help="fit nothing more")
