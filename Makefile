@@ -5,6 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP_FLAGS ?= --quiet
 PIP := $(BIN)/python -m pip --disable-pip-version-check
+ASV := ../$(BIN)/python -m asv
 
 SOURCES := pyproject.toml meson.build meson.options README.md LICENSE \
 	$(shell find src -type f ! -name '*.pyc' ! -name '*.so')
@@ -29,7 +30,7 @@ FIND_PYTHON = python=; \
 	fi
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint docs wheel install clean
+.PHONY: help demo test lint docs wheel guard bench bench-compare speed install clean
 
 help:
 	@echo "make demo   fit plain and capped LDA to dirty data, print a table, write demo.png"
@@ -37,6 +38,10 @@ help:
 	@echo "make lint   check style and type hints"
 	@echo "make docs   build the documentation in docs/_build/html"
 	@echo "make wheel  build wheel and sdist in dist/, check them, test them on every Python here"
+	@echo "make guard  count instructions and passes against benchmarks/guard.json"
+	@echo "make bench  benchmark this commit (FULL=1: the large shapes too)"
+	@echo "make bench-compare BASE=rev  has this commit become slower than another?"
+	@echo "make speed  measure what docs/speed.md shows: ten minutes on a quiet machine"
 	@echo "make clean  remove $(VENV) and everything built"
 
 demo: $(VENV)/installed
@@ -59,11 +64,29 @@ docs: $(or $(wildcard $(VENV)/installed),$(VENV)/documented) $(VENV)/docs-tools
 wheel:
 	@$(FIND_PYTHON); "$$python" tools/wheel.py $(WHEEL_FLAGS)
 
+# Counts, it does not time: the same on a busy machine.
+guard: $(VENV)/installed
+	@$(BIN)/python benchmarks/guard.py $(GUARD_FLAGS)
+
+# asv builds commits in environments of its own, below benchmarks/.asv.
+bench: $(VENV)/bench-tools
+	@cd benchmarks && $(ASV) machine --yes >/dev/null
+	@cd benchmarks && $(if $(FULL),CAPPEDLDA_BENCH=full) $(ASV) run --quick --show-stderr 'HEAD^!'
+	@cd benchmarks && $(ASV) publish >/dev/null
+	@echo "Open benchmarks/.asv/html/index.html, with: cd benchmarks && ../$(BIN)/asv preview"
+
+bench-compare: $(VENV)/bench-tools
+	@test -n "$(BASE)" || { echo "Say with what: make bench-compare BASE=revision" >&2; exit 2; }
+	@$(BIN)/python benchmarks/compare.py $(BASE) HEAD $(COMPARE_FLAGS)
+
+speed: $(VENV)/installed $(VENV)/bench-tools
+	@$(BIN)/python benchmarks/speed.py $(SPEED_FLAGS)
+
 install: $(VENV)/installed
 
 clean:
 	@rm -rf docs/_build docs/examples docs/api/generated
-	@rm -rf $(VENV) build dist demo.png .pytest_cache .ruff_cache .mypy_cache .hypothesis
+	@rm -rf $(VENV) build dist benchmarks/.asv demo.png .pytest_cache .ruff_cache .mypy_cache .hypothesis
 	@find src tests benchmarks -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true
 
 $(VENV)/pyvenv.cfg:
@@ -90,4 +113,10 @@ $(VENV)/docs-tools: $(VENV)/pyvenv.cfg pyproject.toml
 
 $(VENV)/lint-tools: $(VENV)/pyvenv.cfg pyproject.toml
 	@$(PIP) install $(PIP_FLAGS) $(call extra,lint)
+	@touch $@
+
+$(VENV)/bench-tools: $(VENV)/pyvenv.cfg pyproject.toml
+	@$(PIP) install $(PIP_FLAGS) $(call extra,bench)
+	@$(PIP) install $(PIP_FLAGS) $(call extra,peers) || \
+		echo "tabmat cannot be installed here: comparisons with it are left out." >&2
 	@touch $@

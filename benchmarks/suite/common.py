@@ -31,8 +31,8 @@ def contaminated(n_rows, n_features, n_classes, share=0.1, dtype=np.float64, see
     return X, y, planted
 
 
-def interleaved(jobs, seconds=1.0, least=5, clock=time.process_time):
-    """Return the times of some jobs that run in turn, after one round that does not count.
+def interleaved(jobs, seconds=1.0, least=5, clock=time.process_time, warm_up=True):
+    """Return the times of some jobs that run in turn.
 
     Parameters
     ----------
@@ -44,13 +44,15 @@ def interleaved(jobs, seconds=1.0, least=5, clock=time.process_time):
     clock : callable
         The time of this process by default, which does not run while others have the
         processor. For jobs in several threads take `time.perf_counter`.
+    warm_up : bool
+        Whether a round that does not count goes before; long jobs need none.
 
     Returns
     -------
     times : dict of str to list of float
         One entry per round.
     """
-    for job in jobs.values():
+    for job in jobs.values() if warm_up else ():
         job()
     times = {name: [] for name in jobs}
     begin = time.perf_counter()

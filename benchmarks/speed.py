@@ -1,0 +1,394 @@
+"""How fast is it? Measures what docs/speed.md shows, in units of one X.T @ X of the same data.
+
+    python benchmarks/speed.py                      # all, about ten minutes on a quiet machine
+    python benchmarks/speed.py --only passes        # one part; the others stay as they are
+    python benchmarks/speed.py --out /tmp/speed --quick
+
+One thread unless a row says otherwise; everything in a row of a table is measured in turn in one
+process. Written to the folder: speed.json (all figures, machine and versions), one Markdown table
+per part, and roofline.png. tabmat is compared with if it is installed.
+"""
+
+import argparse
+import json
+import multiprocessing
+import os
+import platform
+from importlib import metadata
+from itertools import product
+from pathlib import Path
+
+import numpy as np
+from suite.common import interleaved, ratio_of
+from suite.fits import (
+    TARGET_SHAPES,
+    FitByThreads,
+    FitProblem,
+    FittedModel,
+    Memory,
+    SmallFit,
+    ratio_of_imports,
+)
+from suite.passes import ROWS, PassProblem, Threads
+from threadpoolctl import threadpool_limits
+
+# What the project wants to reach, in units of X.T @ X.
+PASS_TARGETS = {20: 2.4, 50: 1.8, 256: 1.25, 784: 1.08, 2048: 1.04}
+FIT_TARGETS = dict(zip(TARGET_SHAPES, (8.0, 4.5, 4.5, 20.0, 6.0), strict=True))
+Q2_SHARE = 0.7
+CAPPED_SHARE = 0.85
+GEMM_SIZE = 1024
+TIMES_SMALLER = 10  # --quick
+OTHERS = tuple(product(("NumPy", "tabmat"), ("float64", "float32")))
+PARTS = ("passes", "fits", "growth", "others", "lda")
+
+# ---------------------------------------------------------------------------------------------
+# Measuring: each part returns a list of records
+# ---------------------------------------------------------------------------------------------
+
+
+def measure_passes(scale):
+    """Yield times and ratios of the pass and of other ways, by number of features; one thread."""
+    pairs = [
+        ("pass float64", "gram float64"),
+        ("sums float64", "gram float64"),
+        ("capped float64", "pass float64"),
+        ("pass float64", "pass float32"),
+        *((f"{other} {dtype}", f"pass {dtype}") for other, dtype in OTHERS),
+    ]
+    for n, n_rows in ROWS.items():
+        times = interleaved(pass_jobs(n_rows // scale, n), seconds=10.0 / scale)
+        seconds = {name: float(np.median(values)) for name, values in times.items()}
+        ratios = {f"{a} / {b}": ratio_of(times, a, b) for a, b in pairs if a in times}
+        yield {"n": n, "rows": n_rows // scale, "seconds": seconds, "ratios": ratios}
+
+
+def pass_jobs(n_rows, n):
+    """Return what is measured for one number of features, by name."""
+    jobs = {}
+    for dtype in ("float64", "float32"):
+        problem = PassProblem(n_rows, n, dtype)
+        jobs |= {f"pass {dtype}": problem.run, f"gram {dtype}": problem.gram}
+        jobs |= {f"NumPy {dtype}": problem.by_numpy, f"gemm {dtype}": gemm(dtype)}
+        try:
+            problem.prepare_tabmat()
+            jobs[f"tabmat {dtype}"] = problem.by_tabmat
+        except ImportError:
+            print("tabmat is not installed: left out")
+        flat = problem.X.ravel()
+        jobs[f"read {dtype}"] = lambda flat=flat: flat @ flat
+    jobs["sums float64"] = PassProblem(n_rows, n, sums=True).run
+    jobs["capped float64"] = PassProblem(n_rows, n, capped=0.3).run
+    return jobs
+
+
+def gemm(dtype):
+    """Return a product of two square matrices, the fastest thing that BLAS does."""
+    A = np.random.default_rng(0).standard_normal((GEMM_SIZE, GEMM_SIZE)).astype(dtype)
+    return lambda: A @ A
+
+
+def fit_problem(shape, scale):
+    """Return the problem of a shape, or of a tenth of its rows."""
+    rows, rest = shape.split("x", 1)
+    return FitProblem(f"{int(rows) // scale}x{rest}")
+
+
+def measure_fits(scale):
+    """Yield fits by shapes that there are targets for; one thread."""
+    for shape in TARGET_SHAPES:
+        problem = fit_problem(shape, scale)
+        other = problem.with_q(2.0)
+        jobs = {"gram": problem.gram, "q=1": problem.fit, "q=2": other.fit}
+        times = interleaved(jobs, seconds=5.0, least=2, warm_up=False)
+        yield {
+            "shape": shape,
+            "rows": len(problem.X),
+            "ratios": {name: ratio_of(times, name, "gram") for name in ("q=1", "q=2")},
+            "passes": {"q=1": problem.model.n_passes_, "q=2": other.model.n_passes_},
+            "missed": float(np.mean(~problem.model.outliers_[problem.planted])),
+        }
+
+
+def measure_lda(scale):
+    """Yield fits of scikit-learn's LDA, each run once, by the same shapes; one thread."""
+    for shape in TARGET_SHAPES:
+        problem = fit_problem(shape, scale)
+        ratios = {}
+        for solver in ("svd", "eigen"):
+            jobs = {"gram": problem.gram, "fit": lambda s=solver, p=problem: p.lda(s)}
+            try:
+                times = interleaved(jobs, seconds=0.0, least=1, warm_up=False)
+            except np.linalg.LinAlgError:
+                ratios[solver] = None
+            else:
+                ratios[solver] = ratio_of(times, "fit", "gram")
+        yield {"shape": shape, "rows": len(problem.X), "ratios": ratios}
+
+
+def measure_growth(scale):
+    """Yield fits with 20 features and 5 classes, by number of rows; one thread."""
+    for rows in (10_000, 30_000, 100_000, 1_000_000, 10_000_000):
+        problem = FitProblem(f"{rows // scale}x20x5")
+        times = interleaved({"gram": problem.gram, "fit": problem.fit}, seconds=3.0, least=3)
+        per_row = float(np.median(times["fit"])) / len(problem.X)
+        yield {
+            "rows": len(problem.X),
+            "ratio": ratio_of(times, "fit", "gram"),
+            "nanoseconds_per_row": per_row * 1e9,
+        }
+
+
+def measure_others(_):
+    """Yield small fits, imports, fitted models, threads and memory, with what is wanted."""
+    small = SmallFit()
+    small.setup()
+    yield wanted("fit of iris / LDA (svd)", small.track_ratio_to_lda(), 2.0)
+    yield wanted("import / import of sklearn.discriminant_analysis", ratio_of_imports(), 1.3)
+    for n in (20, 100, 784):
+        model = FittedModel()
+        model.setup(n, "float64")
+        yield wanted(f"transform / X @ W, n = {n}", model.track_ratio_transform_to_product(), 1.2)
+        yield wanted(f"predict / the bare rule, n = {n}", model.track_ratio_predict_to_rule(), 1.2)
+    for n in (50, 256, 784):
+        passes = Threads()
+        passes.setup(n)
+        ratio = passes.track_ratio_two_to_one(n)
+        yield wanted(f"pass on two threads / on one, n = {n}", ratio, 1 / 1.7)
+    for shape in FitByThreads.params[0]:
+        fits = FitByThreads()
+        fits.setup(shape)
+        ratio = fits.track_ratio_two_to_one(shape)
+        yield wanted(f"fit on two threads / on one, {shape}", ratio, 1 / 1.7)
+    for kind in Memory.params[0]:
+        # In a process of its own, that has no freed memory to use again.
+        with multiprocessing.get_context("spawn").Pool(1) as pool:
+            ratio = pool.apply(extra_memory_of, (kind,))
+        yield wanted(f"extra memory of a fit / X, {kind}", ratio, 0.10)
+
+
+def wanted(what, value, target):
+    """Return a record of a value that should not be above its target."""
+    return {"what": what, "value": float(value), "target": target}
+
+
+def extra_memory_of(kind):
+    """Return the memory that a fit takes beside X, over X."""
+    memory = Memory()
+    memory.setup(kind)
+    value = memory.track_extra_over_X(kind)
+    memory.teardown(kind)
+    return value
+
+
+def machine():
+    """Return where and with what this was measured."""
+    names = ("cappedlda", "numpy", "scipy", "scikit-learn", "tabmat")
+    installed = {dist.metadata["Name"]: dist.version for dist in metadata.distributions()}
+    cpu = Path("/proc/cpuinfo")
+    models = [line for line in cpu.read_text().splitlines() if line.startswith("model name")]
+    return {
+        "processor": models[0].partition(": ")[2] if models else platform.processor(),
+        "cores": os.cpu_count(),
+        "load": round(os.getloadavg()[0], 1),
+        "python": platform.python_version(),
+        **{name: installed.get(name) for name in names},
+    }
+
+
+# ---------------------------------------------------------------------------------------------
+# Writing
+# ---------------------------------------------------------------------------------------------
+
+
+def table(header, rows):
+    """Return a Markdown table."""
+    lines = ["| " + " | ".join(cells) + " |" for cells in (header, ["---"] * len(header), *rows)]
+    return "\n".join(lines) + "\n"
+
+
+def against(value, target, digits=2):
+    """Return a value beside its target, and in bold which is missed."""
+    text = f"{value:.{digits}f}" if value <= target else f"**{value:.{digits}f}**"
+    return f"{text} ({target:.{digits}f})"
+
+
+def tabulate_passes(records):
+    """Return the table of passes."""
+    rows = []
+    for record in records:
+        n, ratios = record["n"], record["ratios"]
+        others = (ratios.get(f"{other} {dtype} / pass {dtype}") for other, dtype in OTHERS)
+        rows.append([
+            str(n),
+            against(ratios["pass float64 / gram float64"], PASS_TARGETS[n]),
+            f"{ratios['sums float64 / gram float64']:.2f}",
+            against(ratios["capped float64 / pass float64"], CAPPED_SHARE),
+            f"{ratios['pass float64 / pass float32']:.2f}",
+            *("" if value is None else f"{value:.1f}" for value in others),
+            f"{gemm_share(record, 'pass float64'):.0%}",
+        ])  # fmt: skip
+    header = [
+        "n", "pass / X.T @ X (wanted)", "with class sums", "30 % capped / none (wanted)",
+        "float64 / float32", *(f"{other} / pass, {dtype}" for other, dtype in OTHERS),
+        "of gemm peak",
+    ]  # fmt: skip
+    return table(header, rows)
+
+
+def tabulate_fits(records):
+    """Return the table of fits."""
+    rows = []
+    for record in records:
+        target, ratios, passes = FIT_TARGETS[record["shape"]], record["ratios"], record["passes"]
+        rows.append([
+            record["shape"].replace("x", " x "),
+            against(ratios["q=1"], target, 1),
+            against(ratios["q=2"], Q2_SHARE * target, 1),
+            f"{passes['q=1']}, {passes['q=2']}",
+            f"{record['missed']:.2%}",
+        ])  # fmt: skip
+    header = [
+        "rows x features x classes", "q = 1 (wanted)", "q = 2 (wanted)", "passes, q = 1, 2",
+        "outliers missed",
+    ]  # fmt: skip
+    return table(header, rows)
+
+
+def tabulate_lda(records):
+    """Return the table of scikit-learn's fits."""
+    rows = []
+    for record in records:
+        ratios = ("fails" if v is None else f"{v:.1f}" for v in record["ratios"].values())
+        rows.append([record["shape"].replace("x", " x "), *ratios])
+    return table(["rows x features x classes", "svd", "eigen"], rows)
+
+
+def tabulate_growth(records):
+    """Return the table of growth."""
+    rows = [
+        [f"{r['rows']:,}", f"{r['ratio']:.1f}", f"{r['nanoseconds_per_row']:.0f}"] for r in records
+    ]
+    return table(["rows", "fit / X.T @ X", "ns per row"], rows)
+
+
+def tabulate_others(records):
+    """Return the table of all the rest."""
+    rows = [[r["what"], against(r["value"], r["target"])] for r in records]
+    return table(["what", "measured (wanted at most)"], rows)
+
+
+def work(n):
+    """Return the operations that a weighted product of one row takes: a triangle."""
+    return n * (n + 1)
+
+
+def gemm_rate(record, dtype):
+    """Return operations per second of a square product."""
+    return 2.0 * GEMM_SIZE**3 / record["seconds"][f"gemm {dtype}"]
+
+
+def rate(record, name):
+    """Return useful operations per second of one way to the weighted product."""
+    return record["rows"] * work(record["n"]) / record["seconds"][name]
+
+
+def gemm_share(record, name):
+    """Return the useful operations of one way, over those of a square product."""
+    return rate(record, name) / gemm_rate(record, name.split()[1])
+
+
+def draw(records, path):
+    """Draw the rates over the number of features, under the two ceilings."""
+    import matplotlib as mpl
+
+    mpl.use("agg")
+    import matplotlib.pyplot as plt
+
+    lines = {
+        "gram": ("X.T @ X (no weights)", "#000000", "s--"),
+        "pass": ("our pass", "#0072B2", "o-"),
+        "NumPy": ("NumPy: X @ W, weights, product", "#E69F00", "^-"),
+        "tabmat": ("NumPy's X @ W, tabmat's product", "#009E73", "v-"),
+    }
+    figure, axes = plt.subplots(1, 2, figsize=(10, 4.6), sharey=True, layout="constrained")
+    widths = [record["n"] for record in records]
+    for ax, dtype in zip(axes, ("float64", "float32"), strict=True):
+        ax.plot(
+            widths, [gemm_rate(r, dtype) / 1e9 for r in records], color="0.5", lw=3, alpha=0.5,
+            label="ceiling: square product (gemm)",
+        )  # fmt: skip
+        ax.plot(
+            widths, [rate(r, f"read {dtype}") / 1e9 for r in records], color="#CC79A7", lw=3,
+            alpha=0.5, label="ceiling: reading X once",
+        )  # fmt: skip
+        for name, (label, colour, style) in lines.items():
+            known = [r for r in records if f"{name} {dtype}" in r["seconds"]]
+            rates = [rate(r, f"{name} {dtype}") / 1e9 for r in known]
+            ax.plot([r["n"] for r in known], rates, style, color=colour, label=label)
+        top = max(gemm_rate(r, "float32") for r in records) / 1e9
+        ax.set(xscale="log", yscale="log", title=dtype, xlabel="features n", ylim=(None, 2 * top))
+        ax.set_xticks(widths, [str(n) for n in widths])
+        ax.minorticks_off()
+        ax.grid(alpha=0.3)
+    axes[0].set_ylabel("useful Gflop/s: n (n + 1) per row")
+    axes[0].legend(loc="lower right", fontsize=8)
+    figure.savefig(path, dpi=130)
+
+
+MEASURE = {
+    "passes": measure_passes,
+    "fits": measure_fits,
+    "lda": measure_lda,
+    "growth": measure_growth,
+    "others": measure_others,
+}
+TABULATE = {
+    "passes": tabulate_passes,
+    "fits": tabulate_fits,
+    "lda": tabulate_lda,
+    "growth": tabulate_growth,
+    "others": tabulate_others,
+}
+
+
+def write(results, folder):
+    """Write figures, tables and picture."""
+    places = [
+        [part, *map(str, results[part]["machine"].values())] for part in PARTS if part in results
+    ]
+    header = ["part", *next(iter(results.values()))["machine"]]
+    (folder / "machine.md").write_text(table(header, places))
+    (folder / "speed.json").write_text(json.dumps(results, indent=1) + "\n")
+    for part in PARTS:
+        if part in results:
+            (folder / f"{part}.md").write_text(TABULATE[part](results[part]["records"]))
+    if "passes" in results:
+        draw(results["passes"]["records"], folder / "roofline.png")
+
+
+def main():
+    """Run the command."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    default = Path(__file__).parents[1] / "docs" / "speed"
+    parser.add_argument("--out", type=Path, default=default, help="folder, default docs/speed")
+    parser.add_argument("--only", nargs="+", choices=PARTS, default=PARTS)
+    parser.add_argument("--quick", action="store_true", help="a tenth of the rows")
+    parser.add_argument("--draw", action="store_true", help="measure nothing, draw and tabulate")
+    given = parser.parse_args()
+    given.out.mkdir(parents=True, exist_ok=True)
+    stored = given.out / "speed.json"
+    results = json.loads(stored.read_text()) if stored.exists() else {}
+    for part in () if given.draw else given.only:
+        records = []
+        results[part] = {"machine": machine(), "records": records}
+        with threadpool_limits(1 if part != "others" else None):
+            for record in MEASURE[part](TIMES_SMALLER if given.quick else 1):
+                print(record, flush=True)
+                records.append(record)
+                write(results, given.out)
+    write(results, given.out)
+
+
+if __name__ == "__main__":
+    main()
