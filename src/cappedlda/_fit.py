@@ -323,7 +323,7 @@ def last_look(rows, method, trace, n_components, q):
     frame, query = method.frame, method.query(scatter=False)
     kept_weight = look.kept_weight(frame.caps)
     if abs(record.kept[:, 1].sum() - kept_weight) > POLISHED * record.weight:
-        record = rows.run(query)  # the last cap keeps other rows: measure these
+        record = look.record(query)  # the last cap keeps other rows: measure these
         trace.n_passes += 1
     covariance = method.covariance(record, unbiased=True)
     V, strengths = method.order(covariance, method.W.T @ frame.B)

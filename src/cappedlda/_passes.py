@@ -6,6 +6,7 @@ what it holds; there is one subclass for each kind of input, here that of arrays
 """
 
 import copy
+from contextlib import closing
 from dataclasses import dataclass, fields, replace
 from typing import Any, NamedTuple
 
@@ -20,6 +21,8 @@ from cappedlda._threads import ordered_map
 # would cost as much as making them.
 SLAB_ELEMENTS = 1 << 21
 MIN_SLAB_ROWS = 2048
+# What needs some numbers for each row, but not for all at once, goes by pieces of so many.
+PIECE_ROWS = 1 << 20
 
 
 @dataclass(frozen=True)
@@ -400,11 +403,11 @@ def slab_rows(n):
 
 
 def added_up(parts):
-    """Return the sum of parts, added in their order to the first of them."""
-    parts = iter(parts)
-    total = next(parts)
-    for part in parts:
-        total += part
+    """Return the sum of what a generator gives, added in its order to the first."""
+    with closing(parts):  # also on an interrupt, of which a traceback may live long
+        total = next(parts)
+        for part in parts:
+            total += part
     return total
 
 
@@ -425,13 +428,27 @@ class Look:
 
     def kept_weight(self, caps):
         """Return the weight of the rows within caps of shape (c,)."""
-        record = self._record
         if not np.array_equal(caps, self._query.caps):
-            record = self._rows.run(replace(self._query, caps=caps))
-        return record.kept[:, 1].sum()
+            self._query = replace(self._query, caps=caps)
+            self._record = self._rows.run(self._query)
+        return self._record.kept[:, 1].sum()
+
+    def record(self, query):
+        """Return the record of the last query but for its caps."""
+        self.kept_weight(query.caps)
+        return self._record
 
     def per_sample(self, caps, q, floor):
         """Return None: nothing of the size of N is kept."""
+
+
+def within(distances, caps, codes):
+    """Return which distances are at most the cap of their class."""
+    kept = np.empty(len(distances), bool)
+    for start in range(0, len(distances), PIECE_ROWS):
+        piece = slice(start, start + PIECE_ROWS)
+        np.less_equal(distances[piece], caps[codes[piece]], out=kept[piece])
+    return kept
 
 
 class ArrayLook:
@@ -448,18 +465,25 @@ class ArrayLook:
         self._distances = distances
 
     def _outside(self, caps):
-        return ~(self._distances <= caps[self._rows.codes])  # also if it is not a number
+        return ~within(self._distances, caps, self._rows.codes)  # also if it is not a number
 
     def kept_weight(self, caps):
         """Return the weight of the rows within caps of shape (c,)."""
         kept, weight = ~self._outside(caps), self._rows.sample_weight
         return float(kept.sum() if weight is None else weight[kept].sum())
 
+    def record(self, query):
+        """Return the record of the last query but for its caps."""
+        return self._rows.run(query)
+
     def per_sample(self, caps, q, floor):
         """Return the results for each row, `PerSample`."""
         outliers, inside = self._outside(caps), self._rows.inside
-        weights = np.empty_like(self._distances)
-        kernels.capped_weights(self._distances, caps[self._rows.codes], weights, q, floor)
+        distances, weights = self._distances, np.empty_like(self._distances)
+        for start in range(0, len(distances), PIECE_ROWS):
+            piece = slice(start, start + PIECE_ROWS)
+            own_caps = caps[self._rows.codes[piece]]
+            kernels.capped_weights(distances[piece], own_caps, weights[piece], q, floor)
         if inside is not None:
             outliers |= ~inside
             weights[~inside] = 0.0
@@ -603,12 +627,12 @@ class ArrayRows(Rows):
         """Return a gate by all rows, and the rows behind it; see `Rows`."""
         norms, histograms = self.norms(centres, scale)
         gate = Gate(centres, scale, settle(histograms))
-        return gate, self._inside(norms <= gate.caps[self.codes])
+        return gate, self._inside(within(norms, gate.caps, self.codes))
 
     def behind(self, gate):
         """Return the rows with those outside a gate out of every sum."""
         norms, _ = self.norms(gate.centres, gate.scale)
-        return self._inside(norms <= gate.caps[self.codes])
+        return self._inside(within(norms, gate.caps, self.codes))
 
     def _inside(self, inside):
         if inside.all():
@@ -632,8 +656,15 @@ def rows_of_ranks(codes, ranks):
     codes : ndarray of shape (N,), int32
     ranks : list of c ndarrays of int
     """
-    # Rows grouped by class; small integers are sorted in linear time.
-    order = np.argsort(codes.astype(np.min_scalar_type(len(ranks))), kind="stable")
-    counts = np.bincount(codes, minlength=len(ranks))
-    starts = np.cumsum(counts) - counts
-    return np.sort(np.concatenate([order[s + r] for s, r in zip(starts, ranks, strict=True)]))
+    seen, chosen = np.zeros(len(ranks), int), []
+    for start in range(0, len(codes), PIECE_ROWS):
+        piece = codes[start : start + PIECE_ROWS]
+        counts = np.bincount(piece, minlength=len(ranks))
+        # Rows grouped by class; small integers are sorted in linear time.
+        order = np.argsort(piece.astype(np.min_scalar_type(len(ranks))), kind="stable")
+        begins = np.cumsum(counts) - counts
+        for rank, begin, low, count in zip(ranks, begins, seen, counts, strict=True):
+            here = rank[(rank >= low) & (rank < low + count)] - low
+            chosen.append(start + order[begin + here])
+        seen += counts
+    return np.sort(np.concatenate(chosen))
