@@ -1,0 +1,285 @@
+"""Large data: what files, chunks and a cluster cost against an array in memory.
+
+    python benchmarks/scale.py --out docs/scale [--scratch DIR] [--quick] [--only memmap,dask,...]
+
+Writes scale.json and scale.md. Ratios come from jobs that run in turn; those in one thread are
+of processor time, those of a cluster of elapsed time. The large run writes a file of 8 GB to
+the scratch folder and removes it.
+"""
+
+import argparse
+import json
+import os
+import pickle
+import tempfile
+import threading
+import time
+from pathlib import Path
+
+import numpy as np
+from suite.common import contaminated, interleaved, ratio_of
+
+from cappedlda import CappedLDA
+from cappedlda._passes import Query, Record
+
+
+def measure_memmap(folder, quick):
+    """One thread, in the page cache, against the array in memory; ratios of processor time."""
+    import h5py
+
+    n_rows, n = (200_000, 50) if quick else (1_000_000, 50)
+    X, y, _ = contaminated(n_rows, n, 10)
+    np.save(folder / "X.npy", X)
+    mapped = np.load(folder / "X.npy", mmap_mode="r")
+    stored = h5py.File(folder / "X.h5", "w").create_dataset("X", data=X)
+    model = CappedLDA(n_jobs=1)
+
+    def chunks():
+        for start in range(0, n_rows, 30_000):
+            yield mapped[start : start + 30_000], y[start : start + 30_000]
+
+    jobs = {
+        "array": lambda: model.fit(X, y),
+        "memmap": lambda: model.fit(mapped, y),
+        "h5py": lambda: model.fit(stored, y),
+        "chunks": lambda: model.fit_chunks(chunks),
+    }
+    times = interleaved(jobs, least=3)
+    ratios = {name: ratio_of(times, name, "array") for name in ("memmap", "h5py", "chunks")}
+    return {"rows": n_rows, "features": n, "ratios_to_array": ratios}
+
+
+def measure_dask(folder, quick):
+    """Two worker processes against one process with two threads; blocks are in their memory."""
+    import dask
+    import dask.array as da
+    from distributed import Client
+
+    n_rows, n, n_blocks = (400_000 if quick else 5_000_000), 50, 16
+    X, y, _ = contaminated(n_rows, n, 10)
+    np.save(folder / "X.npy", X)
+    step = -(-n_rows // n_blocks)
+    result = {"rows": n_rows, "features": n, "blocks": n_blocks}
+    for n_workers in (2, 1):
+        with Client(
+            n_workers=n_workers, threads_per_worker=1, host="127.0.0.1", dashboard_address=None
+        ):
+            blocks = [
+                da.from_delayed(
+                    dask.delayed(load_rows)(folder / "X.npy", start, start + step),
+                    (min(step, n_rows - start), n),
+                    np.float64,
+                )
+                for start in range(0, n_rows, step)
+            ]
+            on_workers = da.concatenate(blocks).persist()
+            labels = da.from_array(y, chunks=step).persist()
+            one, many = CappedLDA(n_jobs=n_workers), CappedLDA()
+            jobs = {"array": lambda m=one: m.fit(X, y)}
+            jobs["dask"] = lambda m=many, a=on_workers, b=labels: m.fit(a, b)
+            times = interleaved(jobs, least=3, clock=time.perf_counter)
+            result[f"workers_{n_workers}"] = {
+                "ratio_to_as_many_threads": ratio_of(times, "dask", "array"),
+                "seconds_dask": min(times["dask"]),
+                "seconds_array": min(times["array"]),
+            }
+            same = np.max(np.abs(one.scalings_ - many.scalings_)) / np.max(np.abs(one.scalings_))
+            result[f"workers_{n_workers}"]["difference_of_scalings"] = float(same)
+            result["passes"] = one.n_passes_
+            del on_workers, labels
+    return result
+
+
+def load_rows(path, start, stop):
+    return np.array(np.load(path, mmap_mode="r")[start:stop])
+
+
+def measure_records(folder, quick):
+    """Size of a record, and the time to add two and to pack and unpack one."""
+    rows = []
+    for n in (50, 200, 1000):
+        query = Query.of_all_rows(np.zeros((10, n)), np.ones(n))
+        record, other = Record.empty(query), Record.empty(query)
+
+        def add(record=record, other=other):
+            record += other
+
+        def pack(record=record):
+            pickle.loads(pickle.dumps(record, protocol=5))
+
+        times = interleaved({"add": add, "pack": pack}, seconds=0.3)
+        size = len(pickle.dumps(record, protocol=5))
+        query_size = len(pickle.dumps(query, protocol=5))
+        rows.append({
+            "features": n, "classes": 10, "record_bytes": size, "query_bytes": query_size,
+            "seconds_to_add": float(np.median(times["add"])),
+            "seconds_to_pack_and_unpack": float(np.median(times["pack"])),
+        })  # fmt: skip
+    return rows
+
+
+def measure_overhead(folder, quick):
+    """Elapsed time of a pass whose blocks hold next to nothing: graph, scheduler, tree."""
+    import dask.array as da
+    from distributed import Client
+
+    from cappedlda import _dask
+
+    result = []
+    with Client(n_workers=2, threads_per_worker=1, host="127.0.0.1", dashboard_address=None):
+        for n_blocks in (16, 64, 256):
+            X = da.ones((10 * n_blocks, 2), chunks=(10, -1)).persist()
+            y = da.from_array(np.tile([0, 1], 5 * n_blocks), chunks=10).persist()
+            rows, _ = _dask.training_rows(X, y, None)
+            query = Query.of_all_rows(np.zeros((2, 2)), np.ones(2))
+            times = interleaved(
+                {"pass": lambda r=rows, q=query: r.run(q)}, least=5, clock=time.perf_counter
+            )
+            result.append({"blocks": n_blocks, "seconds": float(np.median(times["pass"]))})
+    return result
+
+
+def measure_large(folder, quick):
+    """Peak of the memory of the process that is not the mapped file, of one fit."""
+    n_rows, n = (1_000_000, 200) if quick else (10_000_000, 200)
+    block, y_block, _ = contaminated(100_000, n, 10, dtype=np.float32)
+    path = folder / "large.npy"
+    X = np.lib.format.open_memmap(path, "w+", np.float32, (n_rows, n))
+    rng = np.random.default_rng(1)
+    for start in range(0, n_rows, len(block)):  # the same rows, each time somewhere else
+        X[start : start + len(block)] = block + rng.normal(scale=0.1, size=n).astype(np.float32)
+    X.flush()
+    y = np.tile(y_block, n_rows // len(block))
+    del X
+    mapped = np.load(path, mmap_mode="r")
+    model = CappedLDA()
+    before, peak = anonymous_memory(), 0
+    done = threading.Event()
+
+    def watch():
+        nonlocal peak
+        while not done.wait(0.05):
+            peak = max(peak, anonymous_memory())
+
+    watcher = threading.Thread(target=watch)
+    watcher.start()
+    begin = time.perf_counter()
+    try:
+        model.fit(mapped, y)
+    finally:
+        done.set()
+        watcher.join()
+        path.unlink()
+    return {
+        "rows": n_rows,
+        "features": n,
+        "file_bytes": n_rows * n * 4,
+        "extra_bytes": peak - before,
+        "seconds": time.perf_counter() - begin,
+        "passes": model.n_passes_,
+        "status": model.status_,
+    }
+
+
+def anonymous_memory():
+    """Bytes of this process that no file stands behind."""
+    for line in Path("/proc/self/status").read_text().splitlines():
+        if line.startswith("RssAnon:"):
+            return int(line.split()[1]) * 1024
+    raise NotImplementedError("The memory of the process is known on Linux only.")
+
+
+PARTS = {
+    "records": measure_records,
+    "memmap": measure_memmap,
+    "overhead": measure_overhead,
+    "dask": measure_dask,
+    "large": measure_large,
+}
+
+
+def as_text(found):
+    """Return the figures as Markdown."""
+    lines = [
+        "Made by `python benchmarks/scale.py`; the figures are those of `scale.json`. "
+        f"{found['machine']['processors']} processors, load of {found['machine']['load']:.1f} "
+        "at the begin.",
+        "",
+    ]
+    if "memmap" in found:
+        part = found["memmap"]
+        lines += [
+            f"## Files and chunks, {part['rows']:,} x {part['features']}, one thread",
+            "",
+            "| input | processor time, over that of an array in memory |",
+            "|---|---|",
+        ]
+        lines += [f"| {k} | {v:.2f} |" for k, v in part["ratios_to_array"].items()]
+    if "dask" in found:
+        part = found["dask"]
+        lines += [
+            "",
+            f"## dask, {part['rows']:,} x {part['features']} in {part['blocks']} blocks, "
+            f"{part['passes']} passes",
+            "",
+            "| workers | elapsed time, over that of one process with as many threads | dask, s |"
+            " array, s |",
+            "|---|---|---|---|",
+        ]
+        for k in (1, 2):
+            row = part[f"workers_{k}"]
+            lines.append(
+                f"| {k} | {row['ratio_to_as_many_threads']:.2f} | {row['seconds_dask']:.1f} | "
+                f"{row['seconds_array']:.1f} |"
+            )
+    if "overhead" in found:
+        lines += ["", "## A pass without work, two workers", "", "| blocks | ms |", "|---|---|"]
+        lines += [f"| {r['blocks']} | {1e3 * r['seconds']:.0f} |" for r in found["overhead"]]
+    if "records" in found:
+        lines += [
+            "",
+            "## Records, 10 classes",
+            "",
+            "| features | query, MB | record, MB | add two, ms | pack and unpack, ms |",
+            "|---|---|---|---|---|",
+        ]
+        lines += [
+            f"| {r['features']} | {r['query_bytes'] / 1e6:.2f} | {r['record_bytes'] / 1e6:.2f} | "
+            f"{1e3 * r['seconds_to_add']:.2f} | {1e3 * r['seconds_to_pack_and_unpack']:.2f} |"
+            for r in found["records"]
+        ]
+    if "large" in found:
+        part = found["large"]
+        lines += [
+            "",
+            "## One large file",
+            "",
+            f"A float32 memory map of {part['rows']:,} x {part['features']}, "
+            f"{part['file_bytes'] / 1e9:.1f} GB: {part['passes']} passes, "
+            f"{part['seconds']:.0f} s, and at its peak {part['extra_bytes'] / 1e6:.0f} MB of "
+            f"memory beside the file ({part['extra_bytes'] / part['rows']:.0f} bytes per row).",
+        ]
+    return "\n".join(lines) + "\n"
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--out", type=Path, required=True, help="folder of scale.json and scale.md")
+    parser.add_argument("--scratch", type=Path, help="folder for large files")
+    parser.add_argument("--quick", action="store_true", help="small data, to try the command")
+    parser.add_argument("--only", default=",".join(PARTS), help="some parts; others are kept")
+    options = parser.parse_args()
+    options.out.mkdir(parents=True, exist_ok=True)
+    path = options.out / "scale.json"
+    found = json.loads(path.read_text()) if path.exists() else {}
+    found["machine"] = {"processors": os.cpu_count(), "load": os.getloadavg()[0]}
+    for part in options.only.split(","):
+        with tempfile.TemporaryDirectory(dir=options.scratch) as folder:
+            found[part] = PARTS[part](Path(folder), options.quick)
+        print(part, json.dumps(found[part]), flush=True)
+        path.write_text(json.dumps(found, indent=1) + "\n")
+        (options.out / "scale.md").write_text(as_text(found))
+
+
+if __name__ == "__main__":
+    main()
