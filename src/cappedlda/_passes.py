@@ -656,7 +656,7 @@ def rows_of_ranks(codes, ranks):
     codes : ndarray of shape (N,), int32
     ranks : list of c ndarrays of int
     """
-    seen, chosen = np.zeros(len(ranks), int), []
+    seen, chosen = np.zeros(len(ranks), int), [np.empty(0, int)]
     for start in range(0, len(codes), PIECE_ROWS):
         piece = codes[start : start + PIECE_ROWS]
         counts = np.bincount(piece, minlength=len(ranks))
