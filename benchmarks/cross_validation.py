@@ -103,7 +103,7 @@ def markdown(found, splits):
         "# CappedLDACV against the default",
         "",
         "Written by `python benchmarks/cross_validation.py --data DIR --out docs/robustness`; "
-        f"{splits} splits, folder cut to 1000 rows per set. The error is the standard error of an "
+        f"{splits} splits, folder without coil100 and usps, cut to 1000 rows per set. The error is the standard error of an "
         "accuracy on the test rows of one split. Cost: processor time over that of the single "
         "fits it replaces, first split, on a busy machine.",
         "",
