@@ -27,7 +27,7 @@ class NpyFolder:
     Parameters
     ----------
     folder : str or path-like
-    X, y : str, default=``"X*.npy"``, ``"y*.npy"``
+    X, y : str, default ``"X*.npy"``, ``"y*.npy"``
         Patterns of the names. The first file of one belongs to the first of the other,
         and so on, in the order of their names.
     sample_weight : str, default=None
@@ -90,7 +90,7 @@ class NpzFolder:
         Names of the arrays in each file.
     sample_weight : str, default=None
         Name of the array of weights, if there is one.
-    pattern : str, default=``"*.npz"``
+    pattern : str, default ``"*.npz"``
         Of the names of the files.
 
     Examples
