@@ -103,9 +103,9 @@ def markdown(found, splits):
         "# CappedLDACV against the default",
         "",
         "Written by `python benchmarks/cross_validation.py --data DIR --out docs/robustness`; "
-        f"{splits} splits, folder without coil100 and usps, cut to 1000 rows per set. The error is the standard error of an "
-        "accuracy on the test rows of one split. Cost: processor time over that of the single "
-        "fits it replaces, first split, on a busy machine.",
+        f"{splits} splits, folder without coil100 and usps, cut to 1000 rows per set. "
+        "The error is the standard error of an accuracy on the test rows of one split. Cost: "
+        "processor time over that of the single fits it replaces, first split, on a busy machine.",
         "",
         f"Mean gain {gains.mean():.2f} ± {gains.std(ddof=1) / np.sqrt(len(gains)):.2f} points over "
         f"{len(gains)} rows; worse than the default by more than the standard error on "
