@@ -14,6 +14,9 @@ from cappedlda._inputs import blocks_of, is_dask, is_read_by_slices
 from cappedlda._typing import Floats, Labels, MatrixLike
 from cappedlda._validation import FLOATS
 
+# Methods that begin with a product of all rows and a small matrix.
+_LINEAR = {"_transform", "_decide", "_predict", "_probabilities", "_log_probabilities"}
+
 
 class LinearDiscriminant(
     ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClassifierMixin, BaseEstimator
@@ -36,9 +39,9 @@ class LinearDiscriminant(
         # Only after all has gone well: a fit that fails leaves the estimator as it was.
         validate_data(self, X, skip_check_array=True)
 
-    def _check_new(self, X):
+    def _check_new(self, X, finite=True):
         check_is_fitted(self)
-        return validate_data(self, X, reset=False, dtype=FLOATS)
+        return validate_data(self, X, reset=False, dtype=FLOATS, ensure_all_finite=finite)
 
     def _by_rows(self, method, X, y=None, **settings):
         """Return what a method gives for checked rows, whatever X is; lazily for dask."""
@@ -48,10 +51,26 @@ class LinearDiscriminant(
 
             return _dask.predicted(self, method, X, y, **settings)
         function = getattr(self, method)
+        finite = method not in _LINEAR
         if is_read_by_slices(X):
-            blocks = ((self._check_new(rows), labels) for rows, labels in blocks_of(X, y))
+            blocks = ((self._check_new(rows, finite), labels) for rows, labels in blocks_of(X, y))
             return np.concatenate([function(*block, **settings) for block in blocks])
-        return function(self._check_new(X), y, **settings)
+        return function(self._check_new(X, finite), y, **settings)
+
+    def _affine(self, X, W, offset):
+        """Return X W + offset in the precision of X, without a copy of X.
+
+        A value of X that is not finite makes its row of the product not finite, even times
+        zero: so it is found in the product, which is smaller.
+        """
+        with np.errstate(invalid="ignore"):
+            result = X @ W.astype(X.dtype, copy=False)
+        result += offset.astype(X.dtype, copy=False)
+        with np.errstate(all="ignore"):
+            suspect = not np.isfinite(result.sum())
+        if suspect:
+            self._check_new(X)  # says what is wrong with X; large numbers may also overflow
+        return result
 
     def transform(self, X: MatrixLike) -> Floats:
         """Project data onto the discriminant directions.
@@ -67,7 +86,7 @@ class LinearDiscriminant(
         return self._by_rows("_transform", X)
 
     def _transform(self, X, _=None):
-        return _affine(X, self.scalings_, -(self.xbar_ @ self.scalings_))
+        return self._affine(X, self.scalings_, -(self.xbar_ @ self.scalings_))
 
     def decision_function(self, X: MatrixLike) -> Floats:
         """Return the discriminant score of each class.
@@ -84,7 +103,7 @@ class LinearDiscriminant(
         return self._by_rows("_decide", X)
 
     def _decide(self, X, _=None):
-        scores = _affine(X, self.coef_.T, self.intercept_)
+        scores = self._affine(X, self.coef_.T, self.intercept_)
         return scores.ravel() if len(self.classes_) == 2 else scores
 
     def predict(self, X: MatrixLike) -> Labels:
@@ -140,13 +159,6 @@ class LinearDiscriminant(
         if scores.ndim == 1:
             scores = np.column_stack([np.zeros_like(scores), scores])
         return log_softmax(scores, axis=1)
-
-
-def _affine(X, W, offset):
-    """Return X W + offset in the precision of X, without a copy of X."""
-    result = X @ W.astype(X.dtype, copy=False)
-    result += offset.astype(X.dtype, copy=False)
-    return result
 
 
 def class_codes(scores):
