@@ -242,6 +242,11 @@ def check(figures, counts, here):
     """Print every count beside its figure; return the names of those that rose."""
     risen, compared, total = [], 0, 0
     for group, wanted in DEPENDS.items():
+        if group not in figures:
+            print(
+                f"NO FIGURES: {group}; make them with --update. Measured now: {counts.get(group)}"
+            )
+            continue
         total += len(figures[group])
         if group not in counts:
             continue

@@ -361,8 +361,9 @@ def write(results, folder):
     (folder / "machine.md").write_text(table(header, places))
     (folder / "speed.json").write_text(json.dumps(results, indent=1) + "\n")
     for part in PARTS:
-        if part in results:
-            (folder / f"{part}.md").write_text(TABULATE[part](results[part]["records"]))
+        known = part in results
+        text = TABULATE[part](results[part]["records"]) if known else "Not measured yet.\n"
+        (folder / f"{part}.md").write_text(text)
     if "passes" in results:
         draw(results["passes"]["records"], folder / "roofline.png")
 
@@ -381,7 +382,8 @@ def main():
     results = json.loads(stored.read_text()) if stored.exists() else {}
     for part in () if given.draw else given.only:
         records = []
-        results[part] = {"machine": machine(), "records": records}
+        size = "a tenth" if given.quick else "all"
+        results[part] = {"machine": {"rows": size, **machine()}, "records": records}
         with threadpool_limits(1 if part != "others" else None):
             for record in MEASURE[part](TIMES_SMALLER if given.quick else 1):
                 print(record, flush=True)

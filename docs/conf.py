@@ -24,6 +24,7 @@ exclude_patterns = [
     "_build",
     "_templates",
     "gallery",
+    "speed/*",  # parts of speed.md
     "examples/**/GALLERY_HEADER.rst",
 ]
 # References in docstrings need not be cited in the text.
