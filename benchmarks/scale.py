@@ -22,6 +22,8 @@ from suite.common import contaminated, interleaved, ratio_of
 from cappedlda import CappedLDA
 from cappedlda._passes import Query, Record
 
+LARGE_ROWS = 10_000_000
+
 
 def measure_memmap(folder, quick):
     """One thread, in the page cache, against the array in memory; ratios of processor time."""
@@ -139,9 +141,9 @@ def measure_overhead(folder, quick):
     return result
 
 
-def measure_large(folder, quick):
+def measure_large(folder, quick, large_rows=LARGE_ROWS):
     """Peak of the memory of the process that is not the mapped file, of one fit."""
-    n_rows, n = (1_000_000, 200) if quick else (10_000_000, 200)
+    n_rows, n = (1_000_000 if quick else large_rows), 200
     block, y_block, _ = contaminated(100_000, n, 10, dtype=np.float32)
     path = folder / "large.npy"
     X = np.lib.format.open_memmap(path, "w+", np.float32, (n_rows, n))
@@ -267,6 +269,7 @@ def main():
     parser.add_argument("--out", type=Path, required=True, help="folder of scale.json and scale.md")
     parser.add_argument("--scratch", type=Path, help="folder for large files")
     parser.add_argument("--quick", action="store_true", help="small data, to try the command")
+    parser.add_argument("--large-rows", type=int, default=LARGE_ROWS, help="multiple of 100,000")
     parser.add_argument("--only", default=",".join(PARTS), help="some parts; others are kept")
     options = parser.parse_args()
     options.out.mkdir(parents=True, exist_ok=True)
@@ -275,7 +278,8 @@ def main():
     found["machine"] = {"processors": os.cpu_count(), "load": os.getloadavg()[0]}
     for part in options.only.split(","):
         with tempfile.TemporaryDirectory(dir=options.scratch) as folder:
-            found[part] = PARTS[part](Path(folder), options.quick)
+            settings = {"large_rows": options.large_rows} if part == "large" else {}
+            found[part] = PARTS[part](Path(folder), options.quick, **settings)
         print(part, json.dumps(found[part]), flush=True)
         path.write_text(json.dumps(found, indent=1) + "\n")
         (options.out / "scale.md").write_text(as_text(found))

@@ -25,6 +25,7 @@ exclude_patterns = [
     "_templates",
     "gallery",
     "speed/*",  # parts of speed.md
+    "scale/*.md",  # part of guide/scale.md
     "examples/**/GALLERY_HEADER.rst",
 ]
 # References in docstrings need not be cited in the text.
