@@ -47,7 +47,8 @@ def check_console(text, capsys):
     """Run the commands in the blocks of a page marked `console`; return how many there were.
 
     What a command prints must be what follows it, unless nothing does: an error for one that
-    fails, and its output for others.
+    fails, and its output for others. The number of iterations and epsilon may differ: they are
+    details of the solver, which other tests hold to what they must be.
     """
     from cappedlda._cli import main
 
@@ -59,7 +60,9 @@ def check_console(text, capsys):
         status = main(shlex.split(command))
         captured = capsys.readouterr()
         if expected:
-            assert (captured.out if status == 0 else captured.err) == expected, command
+            found = captured.out if status == 0 else captured.err
+            details = re.compile(r"(?<=^converged, ).*", flags=re.MULTILINE)
+            assert details.sub("", found) == details.sub("", expected), command
         else:
             assert status == 0, captured.err
     return len(examples)

@@ -76,7 +76,7 @@ def test_fit_prints_a_table(csv, dirty, capsys):
     assert lines[2].split() == ["class", "rows", "kept", "rejected"]
     assert [line.split()[0] for line in lines[3:7]] == ["ant", "bee", "cow", "all"]
     assert lines[6].split() == ["all", "150", "135", "15"]
-    assert "converged after" in captured.out
+    assert "converged, iterations: " in captured.out
     assert lines[-1] == "Model: m.npz"
     assert captured.err == "Fitting 150 rows of 6 features\n"
 

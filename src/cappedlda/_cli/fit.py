@@ -141,7 +141,7 @@ def as_text(facts):
     if len(classes) > len(shown):
         lines.append(f"{len(classes) - len(shown)} classes with fewer rejected rows not shown.")
     lines.append(
-        f"{facts['status']} after {facts['iterations']} iterations; epsilon {facts['epsilon']:.3g}"
+        f"{facts['status']}, iterations: {facts['iterations']}, epsilon: {facts['epsilon']:.3g}"
     )
     if "accuracy" in facts:
         from cappedlda._cli.accuracy import summary
