@@ -176,7 +176,7 @@ def compact(frame):
     rows = []
     for (name, model, share), part in frame.groupby(["data", "model", "share"], sort=False):
         means = part.groupby("method", observed=True)[["accuracy", "recall", "false"]].mean()
-        row = {"data": name, "model": model, "share": share, "splits": int(part.split.nunique())}
+        row = {"data": name, "model": model, "share": share}
         for column, digits in (("accuracy", 4), ("recall", 1), ("false", 1)):
             values = means[column].reindex(methods)
             row[column] = [None if np.isnan(value) else round(value, digits) for value in values]

@@ -120,7 +120,7 @@ def parse(argv=None):
     parser.add_argument("--data", help="folder of .npz files with X and y")
     parser.add_argument("--only", nargs="+", help="names of the data sets to use")
     parser.add_argument("--methods", nargs="+", choices=METHODS, help="methods to use")
-    parser.add_argument("--splits", type=int, default=4, help="number of random splits")
+    parser.add_argument("--splits", type=int, default=3, help="number of random splits")
     parser.add_argument("--n-jobs", type=int, default=2, help="processes")
     parser.add_argument("--out", default="robustness", help="folder for the results")
     parser.add_argument("--report-only", action="store_true", help="fit nothing more")
