@@ -15,6 +15,7 @@ from cappedlda.datasets import (
     make_artificial,
     make_monks3,
     make_waveform,
+    make_zipf_text,
 )
 
 
@@ -100,6 +101,32 @@ def test_waveform_is_reproducible():
     np.testing.assert_array_equal(
         make_waveform(10, random_state=1)[0], make_waveform(10, random_state=1)[0]
     )
+
+
+def test_zipf_text_is_what_it_says():
+    X, y, outliers = make_zipf_text(3000, 2000, 4, length=80, outlier_share=0.1, random_state=0)
+    assert X.format == "csr"
+    assert X.has_canonical_format
+    assert X.shape == (3000, 2000)
+    np.testing.assert_allclose(np.bincount(y) / 3000, 0.25, atol=0.03)
+    assert outliers.mean() == pytest.approx(0.1, abs=0.02)
+    lengths = X.sum(axis=1)
+    assert lengths[~outliers].mean() == pytest.approx(80, rel=0.05)
+    assert lengths[outliers].mean() == pytest.approx(800, rel=0.1)
+    # Topics aside, the frequency of the k-th word falls as 1 / (k + 2.7).
+    counts = np.asarray(X[~outliers].sum(axis=0))
+    tens = counts[:1000].reshape(-1, 10).sum(axis=1)
+    expected = (1.0 / (np.arange(1000) + 2.7)).reshape(-1, 10).sum(axis=1)
+    slope = np.polyfit(np.log(expected), np.log(tens), 1)[0]
+    assert slope == pytest.approx(1.0, abs=0.1)
+    evenly = np.asarray(X[outliers].sum(axis=0))
+    assert evenly[:1000].sum() == pytest.approx(evenly[1000:].sum(), rel=0.05)
+
+
+def test_zipf_text_is_reproducible():
+    one, same, other = (make_zipf_text(50, 100, random_state=s).X for s in (1, 1, 2))
+    assert (one != same).nnz == 0
+    assert (one != other).nnz > 0
 
 
 def test_monks3_has_all_combinations_and_follows_its_rule():

@@ -31,6 +31,14 @@ class LinearDiscriminant(
     n_features_in_: int
     feature_names_in_: Labels
 
+    # The format in which sparse X is wanted, or False where it is not taken at all.
+    _sparse_format = False
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = bool(self._sparse_format)
+        return tags
+
     @property
     def _n_features_out(self):
         return self.scalings_.shape[1]
@@ -41,7 +49,14 @@ class LinearDiscriminant(
 
     def _check_new(self, X, finite=True):
         check_is_fitted(self)
-        return validate_data(self, X, reset=False, dtype=FLOATS, ensure_all_finite=finite)
+        return validate_data(
+            self,
+            X,
+            reset=False,
+            dtype=FLOATS,
+            ensure_all_finite=finite,
+            accept_sparse=self._sparse_format,
+        )
 
     def _by_rows(self, method, X, y=None, **settings):
         """Return what a method gives for checked rows, whatever X is; lazily for dask."""

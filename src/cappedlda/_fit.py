@@ -5,11 +5,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from cappedlda import _linalg
+from cappedlda import _linalg, _start, _wide
+from cappedlda._cg import ridged
 from cappedlda._epsilon import Fences, gate_caps, settled_caps
 from cappedlda._paper import RIDGE, RIDGE_FLOAT32, PaperIteration
 from cappedlda._passes import ArrayRows, Gate, PerSample, Query, Rows
 from cappedlda._solver import (
+    SYSTEM_TOLERANCE,
     Frame,
     Majorizer,
     Trace,
@@ -18,7 +20,7 @@ from cappedlda._solver import (
     kept_covariance,
 )
 from cappedlda._span import Span
-from cappedlda._start import plain_look, robust_look, stratified_sample
+from cappedlda._start import stratified_sample
 
 # The start only has to be near enough to see the outliers.
 START_TOLERANCE = 1e-3
@@ -165,13 +167,14 @@ def find_start(rows, rule, priors, start, random_state):
         rows = sample = rows.load()
     means = None if rule.renew_centres else rows.class_means()
     robust = rule.epsilon != np.inf and isinstance(start, str) and start == "robust"
-    look = (robust_look if robust else plain_look)(sample)
+    looks = _wide if rows.wide else _start
+    look = (looks.robust_look if robust else looks.plain_look)(sample)
     gate, all_rows = None, rows
     if robust:
         gate, rows = rows.gated(look.centres, look.scale, gate_caps)
         sample = rows if sample is all_rows else sample.behind(gate)
     span = None
-    if n_rows < n_features:
+    if n_rows < n_features and not rows.wide:
         span = Span(rows.X, look)
         rows = sample = span.rows(rows)
         all_rows = span.rows(all_rows)
@@ -286,8 +289,7 @@ def trimmed_lda(rows, look, priors, n_features):
     frame = Frame(centres, look.scale, priors, n_features).with_cap(np.inf, 0.0)
     record = kept.run(Query.of_all_rows(frame.centres, frame.scale))
     check_overflow(record)
-    A = record.scatter / (2.0 * record.weight)
-    A[np.diag_indices_from(A)] += START_RIDGE
+    A = ridged(record.scatter, 2.0 * record.weight, START_RIDGE, SYSTEM_TOLERANCE * START_TOLERANCE)
     W = _linalg.leading_directions(A, frame.B)
     if W.shape[1] == 0:
         raise ValueError("The centres of all classes coincide in X: no direction separates them.")
@@ -346,14 +348,13 @@ def last_look(rows, method, trace, n_components, q):
     )
 
 
-def outlyingness(X, codes, images, centres, caps, gate):
+def outlyingness(rows, images, centres, caps, gate):
     """Return the distances of rows from the centre of a class over the largest of a kept row.
 
     Parameters
     ----------
-    X : ndarray of shape (N, n)
-    codes : ndarray of shape (N,), int32
-        The class to measure from.
+    rows : ArrayRows
+        Of the classes to measure from.
     images : ndarray of shape (N, r) or None
         Projected rows; None measures by the gate only.
     centres : ndarray of shape (c, r)
@@ -362,32 +363,34 @@ def outlyingness(X, codes, images, centres, caps, gate):
     gate : Gate or None
         None measures in the discriminant space only.
     """
-    ratio = np.zeros(len(X))
+    codes = rows.codes
+    ratio = np.zeros(len(codes))
     if images is not None:
         ratio = np.linalg.norm(images - centres[codes], axis=1) / caps[codes]
-    return ratio if gate is None else np.maximum(ratio, gate.ratio(X, codes))
+    return ratio if gate is None else np.maximum(ratio, gate.ratio(rows))
 
 
-def least_outlyingness(X, images, centres, caps, gate):
+def least_outlyingness(rows, images, centres, caps, gate):
     """Return the outlyingness of rows from the class where it is least; see `outlyingness`.
 
     The gate reads all features. So the classes of each row are taken in the order of its
     distances in the discriminant space, until the next one cannot be less.
     """
-    projected = np.zeros((len(X), len(caps)))
+    n_rows = rows.shape[0]
+    projected = np.zeros((n_rows, len(caps)))
     if images is not None:
         for i, (centre, cap) in enumerate(zip(centres, caps, strict=True)):
             projected[:, i] = np.linalg.norm(images - centre, axis=1) / cap
     if gate is None:
         return projected.min(axis=1)
-    least = np.full(len(X), np.inf)
+    least = np.full(n_rows, np.inf)
     for nearest in np.argsort(projected, axis=1, kind="stable").T.astype(np.int32):
         bounds = np.take_along_axis(projected, nearest[:, None], axis=1)[:, 0]
         (left,) = np.nonzero(~(bounds >= least))
         if len(left) == 0:
             break
-        rows = X if len(left) == len(X) else X[left]
-        ratio = np.maximum(bounds[left], gate.ratio(rows, nearest[left]))
+        some = rows if len(left) == n_rows else rows.take(left)
+        ratio = np.maximum(bounds[left], gate.ratio(some.labelled(nearest[left])))
         least[left] = np.minimum(least[left], ratio)
     return least
 

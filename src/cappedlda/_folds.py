@@ -4,7 +4,6 @@ import numpy as np
 
 from cappedlda._base import class_codes, linear_rule
 from cappedlda._fit import fit_path, outlyingness
-from cappedlda._passes import ArrayRows
 from cappedlda._start import weighted_median
 
 
@@ -64,7 +63,9 @@ class Fold:
         chosen = np.arange(self._rows.shape[0])[chosen]
         rows = self._rows.take(chosen[np.isin(self._rows.codes[chosen], self._known)])
         codes = np.searchsorted(self._known, rows.codes).astype(np.int32)
-        return ArrayRows(rows.X, codes, len(self._known), rows.sample_weight)
+        rows = rows.labelled(codes, len(self._known))
+        rows.n_jobs = 1
+        return rows
 
 
 def class_weights_of(rows, chosen):
@@ -77,7 +78,7 @@ def share_of_belonging(rows, solution):
     """Return weights, with sum 1, of the rows that belong to their class; at least of half."""
     metric = solution.metric
     images, centres = rows.X @ metric.astype(rows.X.dtype, copy=False), solution.centres @ metric
-    ratio = outlyingness(rows.X, rows.codes, images, centres, solution.caps, solution.gate)
+    ratio = outlyingness(rows, images, centres, solution.caps, solution.gate)
     limit = max(1.0, weighted_median(ratio[:, None], rows.sample_weight)[0])
     weight = rows.reweighted(ratio <= limit).sample_weight
     return weight / weight.sum()

@@ -7,6 +7,7 @@ import numpy as np
 from scipy import sparse
 
 from cappedlda._passes import ArrayRows, slab_rows
+from cappedlda._sparse import rows_of
 from cappedlda._validation import FLOATS, check_labels, check_training_data, check_weights
 
 
@@ -22,9 +23,9 @@ def training_rows(estimator, X, y, sample_weight, n_jobs):
         codes, classes = check_labels(estimator, y, X)
         X.check_finite(n_jobs)
     else:
-        X, codes, classes = check_training_data(estimator, X, y)
+        X, codes, classes = check_training_data(estimator, X, y, "csr")
     weights = check_weights(sample_weight, X, codes, classes)
-    return ArrayRows(X, codes, len(classes), weights, n_jobs), classes
+    return rows_of(X, codes, len(classes), weights, n_jobs), classes
 
 
 def is_dask(X):

@@ -21,7 +21,9 @@ def rank_of(B):
 
 
 def solve_spd(A, B):
-    """Return A^{-1} B for a symmetric positive definite A, by Cholesky."""
+    """Return A^{-1} B for a symmetric positive definite A: by Cholesky if it is a matrix."""
+    if not isinstance(A, np.ndarray):
+        return A.solve(B)
     # LAPACK directly: for small matrices the checks of the wrappers cost more than the work.
     factor, info = lapack.dpotrf(A.T, lower=1, clean=0)
     if info != 0:
@@ -38,16 +40,21 @@ def pinv_psd(C):
     return (vectors[:, keep] / values[keep]) @ vectors[:, keep].T
 
 
+def _symmetric(C):
+    """Return the symmetric part. Half of a matrix that is nearly symmetric has another rank."""
+    return 0.5 * (C + C.T)
+
+
 def constrained_minimiser(A, B, K):
     """Return W minimising tr W'AW subject to W'B = K: A^{-1} B (B'A^{-1}B)^+ K'."""
     Y = solve_spd(A, B)
-    return Y @ (pinv_psd(B.T @ Y) @ K.T)
+    return Y @ (pinv_psd(_symmetric(B.T @ Y)) @ K.T)
 
 
 def leading_directions(A, B):
     """Return all directions of B B' w = mu A w with mu > 0, best first, with W'AW = I."""
     Y = solve_spd(A, B)
-    values, vectors = np.linalg.eigh(B.T @ Y)
+    values, vectors = np.linalg.eigh(_symmetric(B.T @ Y))
     keep = np.flatnonzero(values > RANK_CUTOFF * values[-1])[::-1]
     return Y @ (vectors[:, keep] / np.sqrt(values[keep]))
 

@@ -66,7 +66,7 @@ class Record:
 
     Attributes
     ----------
-    scatter : ndarray of shape (n, n)
+    scatter : ndarray of shape (n, n), or ProductScatter
         Sum of F_j h_j h_j' over kept rows; (0, 0) if not asked for.
     sums : ndarray of shape (c, n)
         Sums of kept rows about the centre of their class; (0, 0) if not asked for.
@@ -115,7 +115,7 @@ class Record:
     @property
     def overflows(self):
         """Whether a distance or the scatter is too large for floating-point numbers."""
-        return self.not_finite > 0 or not np.isfinite(np.trace(self.scatter))
+        return self.not_finite > 0 or not np.isfinite(self.scatter.trace())
 
     def __iadd__(self, other):
         for item in fields(self):
@@ -123,6 +123,23 @@ class Record:
             value += getattr(other, item.name)
             setattr(self, item.name, value)
         return self
+
+    def recentre(self, centres, moves, scale):
+        """Give the scatter of equal weights (q = 2) about the means of the kept rows.
+
+        Parameters
+        ----------
+        centres : ndarray of shape (c, n)
+            These means.
+        moves : ndarray of shape (c, n)
+            How far they are from the centres of the pass.
+        scale : ndarray of shape (n,)
+        """
+        moves = moves * (np.sqrt(2.0 * self.kept[:, 1:]) / scale)
+        if isinstance(self.scatter, np.ndarray):
+            self.scatter -= moves.T @ moves
+        else:
+            self.scatter.recentre(centres, np.sum(moves**2, axis=0))
 
     def mirror(self):
         """Copy the upper triangles, which the kernels fill, to the lower ones."""
@@ -206,10 +223,9 @@ class Gate:
     scale: np.ndarray
     caps: np.ndarray
 
-    def ratio(self, X, codes):
+    def ratio(self, rows):
         """Return the size of rows over that of the fence of their class."""
-        rows = ArrayRows(X, codes, len(self.caps))
-        return rows.norms(self.centres, self.scale)[0] / self.caps[codes]
+        return rows.norms(self.centres, self.scale)[0] / self.caps[rows.codes]
 
     def weights(self, X, codes, sample_weight):
         """Return the weights of a C-ordered block of rows, 0 outside."""
@@ -330,10 +346,14 @@ class Rows:
         Rows outside count for nothing. `class_weights` and `class_counts` know no gate.
     example : array-like or None
         Begin of the data, with the names of their features; None if X itself tells them.
+    wide : bool
+        Whether there are too many features for matrices of n x n: then the scatter of a
+        record is a `ProductScatter`.
     """
 
     gate: Gate | None = None
     example: Any = None
+    wide = False
 
     def reduce(self, job):
         """Return the sum of `job(X, codes, sample_weight)` over C-ordered blocks of all rows.
@@ -546,6 +566,10 @@ class ArrayRows(Rows):
         step = slab_rows(n)
         return [slice(start, min(start + step, n_rows)) for start in range(0, n_rows, step)]
 
+    def slab(self, rows):
+        """Return a slice of rows as a C-ordered array."""
+        return np.ascontiguousarray(self.X[rows])
+
     def reduce(self, job, out=None):
         """Return the sum of `job(X, codes, sample_weight, out)` over slabs, in their order.
 
@@ -563,7 +587,7 @@ class ArrayRows(Rows):
 
         def run_slab(rows):
             return job(
-                np.ascontiguousarray(self.X[rows]),
+                self.slab(rows),
                 self.codes[rows],
                 None if weight is None else weight[rows],
                 None if out is None else out[rows],
@@ -603,6 +627,13 @@ class ArrayRows(Rows):
         for rows in np.split(order, ends[:-1]):
             weight = None if self.sample_weight is None else self.sample_weight[rows]
             yield self.X[rows].astype(np.float64, copy=False), weight
+
+    def labelled(self, codes, n_classes=None):
+        """Return the same rows with other classes."""
+        rows = copy.copy(self)
+        rows.codes = codes
+        rows.n_classes = self.n_classes if n_classes is None else n_classes
+        return rows
 
     def with_features(self, X):
         """Return the same rows with other features."""

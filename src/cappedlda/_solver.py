@@ -14,6 +14,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from cappedlda import _linalg
+from cappedlda._cg import ridged
 from cappedlda._epsilon import (
     Fences,
     crossing_moment,
@@ -38,6 +39,8 @@ NO_SPREAD = 1e-10
 # A class that would keep less than this share of its weight is kept whole. It is a little
 # less than a tenth: one row of ten is enough, however the sums are rounded.
 MIN_KEPT = 0.1 * (1.0 - 1e-9)
+# A system that is not solved exactly is solved to this share of the tolerance.
+SYSTEM_TOLERANCE = 1e-3
 # Iterates that the acceleration combines.
 MEMORY = 4
 # Before a last step on the kept rows the directions only have to tell which these are.
@@ -244,7 +247,7 @@ class Majorizer(Iteration):
 
     Attributes
     ----------
-    A : ndarray of shape (n, n)
+    A : ndarray of shape (n, n) or ProductSystem
         The last weighted scatter, with its ridge.
     change : float
         Size of the last step.
@@ -296,7 +299,7 @@ class Majorizer(Iteration):
         if not settled and drift > self.change or not self._n_renewals:
             before, objective = self.frame, self.objective(record)
             self._renew(record)
-            remaining = self._step(record.scatter / record.weight)
+            remaining = self._step(record)
             # A frame that hardly changes, and a projection that does not: nothing is left.
             still = remaining <= self.tol and drift <= SMALL_DRIFT
             if not (still or self._kept_for_good(record, before)):
@@ -338,7 +341,7 @@ class Majorizer(Iteration):
         """Take the directions of plain LDA on the rows that a record with q = 2 kept."""
         path = list(self.objective_path)
         self._renew(record)
-        self._step(record.scatter / record.weight)
+        self._step(record)
         self.objective_path = path
         self._polished = True
 
@@ -425,9 +428,8 @@ class Majorizer(Iteration):
             frame = replace(frame, centres=frame.centres + moves)
             if self.rule.q == 2.0:
                 # With equal weights the scatter about the new centres is known exactly.
-                moves *= np.sqrt(2.0 * weight) / frame.scale
-                record.scatter -= moves.T @ moves
-        mean_variance = np.trace(record.scatter) / (record.weight * frame.n_features)
+                record.recentre(frame.centres, moves, frame.scale)
+        mean_variance = record.scatter.trace() / (record.weight * frame.n_features)
         self.frame = replace(
             frame.without_caps_on(whole),
             # Without any spread within classes the robust unit of the features serves.
@@ -452,10 +454,10 @@ class Majorizer(Iteration):
             frame = frame.with_fences(frame.fences.scaled(growth), self.rule.multiplier)
         return frame
 
-    def _step(self, scatter):
+    def _step(self, record):
         """Take the majorizing step and return an estimate of the error that remains."""
-        A = self.A = scatter
-        A[np.diag_indices_from(A)] += self.frame.gamma
+        tol = SYSTEM_TOLERANCE * self.tol
+        A = self.A = ridged(record.scatter, record.weight, self.frame.gamma, tol, self.W)
         B = self.frame.B
         if self.frame.K is None:
             self.W = _linalg.leading_directions(A, B)
@@ -476,7 +478,7 @@ class Majorizer(Iteration):
         if self.objective_path and objective > self.objective_path[-1]:
             return self._retreat()
         self.objective_path.append(objective)
-        remaining = self._step(record.scatter / record.weight)
+        remaining = self._step(record)
         if settled and (remaining <= self.tol or self._kept_for_good(record, self.frame)):
             return "converged"
         self._fallback = self.W

@@ -118,7 +118,7 @@ def robust_look(rows):
     scaled /= scale
     np.clip(scaled, -FARTHEST, FARTHEST, out=scaled)
     classes = rows.with_features(scaled).classes()
-    moves = np.stack([densest_centre(points, weight) for points, weight in classes])
+    moves = np.stack([densest_centre(ArrayPoints(*points)) for points in classes])
     centres = medians + moves * scale
     scaled -= moves[rows.codes]
     norms = np.sqrt(np.einsum("ij,ij->i", scaled, scaled) / scaled.shape[1])
@@ -133,7 +133,42 @@ def robust_look(rows):
     return FirstLook(centres, scale, near if stuck else kept)
 
 
-def densest_centre(points, weight):
+class ArrayPoints:
+    """The centred and scaled rows of a class, as `densest_centre` asks for them.
+
+    Parameters
+    ----------
+    points : ndarray of shape (N, n)
+    weight : ndarray of shape (N,) or None
+    """
+
+    def __init__(self, points, weight):
+        self._points = points
+        self.weight = weight
+
+    def squares(self):
+        """Return the squared norms, shape (N,)."""
+        return np.einsum("ij,ij->i", self._points, self._points)
+
+    def chosen(self, rows):
+        """Return some points, shape (k, n)."""
+        return self._points[rows]
+
+    def products(self, centres):
+        """Return the products with centres of shape (k, n), shape (k, N)."""
+        return centres @ self._points.T
+
+    def sums(self, shares):
+        """Return the sums weighted by shares of shape (k, N), shape (k, n)."""
+        return shares @ self._points
+
+    def median(self, rows):
+        """Return the median of some points, shape (n,)."""
+        weight = None if self.weight is None else self.weight[rows]
+        return weighted_median(self._points[rows], weight)
+
+
+def densest_centre(points):
     """Return the median of the half of the points that lies in the smallest ball.
 
     Several points serve as first centres of balls that hold half of the points; the
@@ -141,30 +176,30 @@ def densest_centre(points, weight):
     which a cloud of outliers draws to itself, this stays with the larger part. Few points
     have no part that is clearly the larger one: there it is the origin, their median.
     """
-    norms = np.einsum("ij,ij->i", points, points)
+    norms, weight = points.squares(), points.weight
     order = np.argsort(norms, kind="stable")
-    ranks = np.cumsum(np.ones(len(points)) if weight is None else weight[order])
+    ranks = np.cumsum(np.ones(len(norms)) if weight is None else weight[order])
     if ranks[-1] < MIN_CLASS_WEIGHT:
-        return np.zeros(points.shape[1])
+        return np.zeros_like(points.chosen([0])[0])
     levels = (np.arange(BALLS) + 0.5) / BALLS * ranks[-1]
-    balls = points[order[np.unique(np.searchsorted(ranks, levels))]]
+    balls = points.chosen(order[np.unique(np.searchsorted(ranks, levels))])
     for _ in range(BALL_STEPS):
-        halves = nearest_half(points, norms, balls, weight)[0]
+        halves = nearest_half(points, norms, balls)[0]
         share = halves if weight is None else halves * weight
-        balls = share @ points / share.sum(axis=1, keepdims=True)
-    halves, radii = nearest_half(points, norms, balls, weight)
-    best = halves[np.argmin(radii)]
-    return weighted_median(points[best], None if weight is None else weight[best])
+        balls = points.sums(share) / share.sum(axis=1, keepdims=True)
+    halves, radii = nearest_half(points, norms, balls)
+    return points.median(halves[np.argmin(radii)])
 
 
-def nearest_half(points, norms, centres, weight):
+def nearest_half(points, norms, centres):
     """Return which points are in the nearer half from each centre, and the squared radii."""
-    squares = norms - 2.0 * (centres @ points.T) + np.einsum("ij,ij->i", centres, centres)[:, None]
-    if weight is None:
-        middle = [(len(points) - 1) // 2, len(points) // 2]
+    squares = norms - 2.0 * points.products(centres)
+    squares += np.einsum("ij,ij->i", centres, centres)[:, None]
+    if points.weight is None:
+        middle = [(len(norms) - 1) // 2, len(norms) // 2]
         radii = np.partition(squares, middle, axis=1)[:, middle].mean(axis=1)
     else:
-        radii = weighted_median(squares.T, weight)
+        radii = weighted_median(squares.T, points.weight)
     return squares <= radii[:, None], radii
 
 
@@ -175,7 +210,7 @@ def medians_and_scale(rows):
     of a discrete feature; for sparse features, of which more than half of the deviations
     are zero, the root mean square; 1 for constant ones.
     """
-    centres = np.stack([weighted_median(X, weight) for X, weight in rows.classes()])
+    centres = class_medians(rows)
     deviations = centres[rows.codes]
     np.abs(np.subtract(rows.X, deviations, out=deviations), out=deviations)
     median, wider = absolute_quantiles(deviations, rows.sample_weight)
@@ -196,6 +231,11 @@ def absolute_quantiles(deviations, weights):
     return np.quantile(
         deviations, levels, axis=0, method="averaged_inverted_cdf", overwrite_input=True
     )
+
+
+def class_medians(rows):
+    """Return the median of each class, shape (c, n)."""
+    return np.stack([weighted_median(X, weight) for X, weight in rows.classes()])
 
 
 def root_mean_square(values, weights):

@@ -15,6 +15,7 @@ from cappedlda._fit import fit_as_published, fit_majorized, least_outlyingness, 
 from cappedlda._inputs import training_rows
 from cappedlda._passes import Measure, PerSample
 from cappedlda._solver import Rule
+from cappedlda._sparse import MAX_DENSE_FEATURES, rows_of
 from cappedlda._threads import effective_n_jobs, single_threaded_blas
 from cappedlda._typing import ArrayLike, Bools, Floats, MatrixLike
 from cappedlda._validation import (
@@ -167,6 +168,8 @@ default="robust"
     n_passes_: int
     status_: str
 
+    _sparse_format = "csr"
+
     def __init__(
         self,
         n_components: int | None = None,
@@ -205,7 +208,7 @@ default="robust"
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
+        X : array-like or sparse matrix of shape (n_samples, n_features)
         y : array-like of shape (n_samples,)
             Class labels.
         sample_weight : array-like of shape (n_samples,), default=None
@@ -304,6 +307,8 @@ default="robust"
         n_components = self._check_n_components(n_directions, n_features)
         n_wanted = n_components if self.solver == "paper" else n_directions
         start = check_start(self.start, (n_features, n_wanted))
+        if rows.wide:
+            self._check_wide(n_components, n_wanted, n_features)
         epsilon = self.epsilon if isinstance(self.epsilon, str) else float(self.epsilon)
         report = self._report(rows)
         with single_threaded_blas():
@@ -375,6 +380,16 @@ default="robust"
         check_count("n_components", self.n_components, 1, n_features, advice)
         return self.n_components
 
+    def _check_wide(self, n_components, n_supervised, n_features):
+        many = f"X is sparse and has n_features={n_features}, more than {MAX_DENSE_FEATURES}"
+        if self.solver == "paper":
+            raise ValueError(f"{many}, too many for solver='paper'; use solver='mm'.")
+        if n_components > n_supervised:
+            raise ValueError(
+                f"{many}, too many for n_components={n_components}, which asks for unsupervised "
+                f"directions; use None or at most {n_supervised}."
+            )
+
     def _store(self, rows, solution, n_components):
         trace = solution.trace
         self.means_ = solution.centres
@@ -433,7 +448,7 @@ default="robust"
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
+        X : array-like or sparse matrix of shape (n_samples, n_features)
         y : array-like of shape (n_samples,), default=None
             Class of each row, if known.
         space : {"both", "projected", "full"}, default="both"
@@ -455,11 +470,12 @@ default="robust"
         images = None if space == "full" else X @ self._metric.astype(X.dtype, copy=False)
         gate = None if space == "projected" else self._gate
         centres = self.means_ @ self._metric
-
+        n_rows = X.shape[0]
+        rows = rows_of(X, np.zeros(n_rows, np.int32), len(self.classes_))
         if y is None:
-            return least_outlyingness(X, images, centres, self.caps_, gate)
-        codes = self._codes(y, len(X))
-        return outlyingness(X, codes, images, centres, self.caps_, gate)
+            return least_outlyingness(rows, images, centres, self.caps_, gate)
+        rows = rows.labelled(self._codes(y, n_rows))
+        return outlyingness(rows, images, centres, self.caps_, gate)
 
     def _codes(self, y, n_rows):
         y = column_or_1d(y)

@@ -1,4 +1,4 @@
-"""The data sets of the paper: generators, and loaders from a local folder or OpenML.
+"""The data sets of the paper: generators, and loaders from a local folder or OpenML; and texts.
 
 `DATASETS` is the table of all that `load_dataset` knows. The library carries no data.
 """
@@ -10,14 +10,17 @@ from cappedlda.datasets._generators import (
     make_monks3,
     make_waveform,
 )
+from cappedlda.datasets._text import TextData, make_zipf_text
 
 __all__ = [
     "DATASETS",
     "ArtificialData",
     "DatasetInfo",
+    "TextData",
     "dataset_names",
     "load_dataset",
     "make_artificial",
     "make_monks3",
     "make_waveform",
+    "make_zipf_text",
 ]

@@ -1,0 +1,156 @@
+"""The system A = scatter / weight + ridge I by conjugate gradients, where A is no matrix.
+
+With many features the scatter is known by products with H only, the weighted and centred
+rows: scatter = H'H. With at least as many rows as features the system itself is solved.
+With fewer, all features outside the span of the rows have the same small eigenvalue, which
+would slow down the iteration; there the system of the rows, HH' / weight + ridge I, gives
+the same answer:
+
+    A^{-1} B = (B - H' u / weight) / ridge,   (HH' / weight + ridge I) u = H B.
+"""
+
+import warnings
+from collections import deque
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+
+from cappedlda import _linalg
+
+# The error is measured by the last steps, so many of them.
+WINDOW = 5
+MAX_STEPS = 2000
+
+
+def ridged(scatter, weight, ridge, tol=1e-6, guess=None):
+    """Return A = scatter / weight + ridge I, as a matrix or as what has `solve` and `@`.
+
+    Parameters
+    ----------
+    scatter : ndarray of shape (n, n) or ProductScatter
+    weight, ridge : float
+    tol : float
+        Error of `solve` in the norm of A, relative to the solution. A matrix needs none.
+    guess : ndarray of shape (n, d), optional
+        Directions that nearly span the solution.
+    """
+    if not isinstance(scatter, np.ndarray):
+        return ProductSystem(scatter, weight, ridge, tol, guess)
+    A = scatter / weight
+    A[np.diag_indices_from(A)] += ridge
+    return A
+
+
+class ProductSystem:
+    """A symmetric positive definite system that is known by products only; see `ridged`."""
+
+    def __init__(self, scatter, weight, ridge, tol=1e-6, guess=None):
+        self._scatter = scatter
+        self._weight = weight
+        self._ridge = ridge
+        self._tol = tol
+        self._guess = guess
+
+    def __matmul__(self, V):
+        """Return A V for V of shape (n, k)."""
+        return self._scatter.sums(self._scatter.images(V)) / self._weight + self._ridge * V
+
+    def solve(self, B):
+        """Return A^{-1} B for B of shape (n, k) of any rank."""
+        U, lengths, V = np.linalg.svd(B, full_matrices=False)
+        rank = int(np.sum(lengths > _linalg.RANK_CUTOFF * lengths[0]))
+        solve = self._solve_rows if self._scatter.n_kept < len(B) else self._solve_features
+        return solve(U[:, :rank]) @ (lengths[:rank, None] * V[:rank])
+
+    def _solve_features(self, B):
+        diagonal = self._scatter.diagonal / self._weight + self._ridge
+        gains = deque(maxlen=WINDOW)
+
+        def finished(gain, residual, energy):
+            gains.append(gain)
+            return len(gains) == WINDOW and np.all(sum(gains) <= self._tol**2 * energy)
+
+        return conjugate_gradients(self.__matmul__, B, diagonal, finished, self._guess)
+
+    def _solve_rows(self, B):
+        scatter, weight, ridge = self._scatter, self._weight, self._ridge
+        squares = np.sum(B**2, axis=0)
+
+        def product(U):
+            return scatter.images(scatter.sums(U)) / weight + ridge * U
+
+        def finished(gain, residual, energy):
+            # The answer Y has the squared norm (B'B - energy / weight) / ridge, and its error
+            # at most that of the residual / ridge: what the rows do not see is the larger part.
+            error = np.einsum("ij,ij->j", residual, residual) / (weight * ridge)
+            return np.all(error <= self._tol**2 * np.maximum(squares - energy / weight, 0.0))
+
+        U = conjugate_gradients(
+            product,
+            scatter.images(B),
+            scatter.row_squares() / weight + ridge,
+            finished,
+            None if self._guess is None else scatter.images(self._guess),
+        )
+        return (B - scatter.sums(U) / weight) / ridge
+
+
+def conjugate_gradients(product, B, diagonal, finished, guess=None):
+    """Return X with A X = B, each column by an iteration of its own, all at the same time.
+
+    Parameters
+    ----------
+    product : callable
+        Returns A V for V of shape (n, k).
+    B : ndarray of shape (n, k)
+    diagonal : ndarray of shape (n,)
+        Diagonal of A, the preconditioner.
+    finished : callable
+        Tells after each step whether it was the last, given for all columns by how much
+        it has lowered the squared error in the norm of A, the residuals, shape (n, k), and
+        the squared norms x'Ax.
+    guess : ndarray of shape (n, d), optional
+        The iteration starts from the best point in the span of these columns.
+    """
+    X, residual = _first_point(product, B, guess)
+    energy = np.einsum("ij,ij->j", X, B + residual)
+    diagonal = diagonal[:, None]
+    Z = residual / diagonal
+    P = Z.copy()
+    rho = np.einsum("ij,ij->j", residual, Z)
+    for _ in range(MAX_STEPS):
+        if not rho.any():
+            return X
+        AP = product(P)
+        alpha = _quotient(rho, np.einsum("ij,ij->j", P, AP))
+        X += alpha * P
+        AP *= alpha
+        residual -= AP
+        energy += alpha * rho
+        if finished(alpha * rho, residual, energy):
+            return X
+        np.divide(residual, diagonal, out=Z)
+        previous, rho = rho, np.einsum("ij,ij->j", residual, Z)
+        P *= _quotient(rho, previous)
+        P += Z
+    warnings.warn(
+        f"Conjugate gradients did not end in {MAX_STEPS} steps, as the features of X are nearly "
+        "dependent; increase ridge or tol.",
+        ConvergenceWarning,
+        stacklevel=2,
+    )
+    return X
+
+
+def _quotient(a, b):
+    """Return a / b, or 0 in columns that have come to an end."""
+    return np.divide(a, b, out=np.zeros_like(a), where=b > 0.0)
+
+
+def _first_point(product, B, guess):
+    """Return the point nearest the solution in the span of `guess`, and its residual."""
+    if guess is None:
+        return np.zeros_like(B), B.copy()
+    image = product(guess)
+    coefficients = _linalg.pinv_psd(guess.T @ image) @ (guess.T @ B)
+    return guess @ coefficients, B - image @ coefficients

@@ -1,0 +1,186 @@
+"""Sparse rows: made dense slab by slab with few features, only multiplied with many."""
+
+import numpy as np
+from scipy import sparse
+
+from cappedlda._core import _sparse
+from cappedlda._passes import ArrayRows
+from cappedlda._products import ProductRows
+
+# With more features than this no matrix of n x n is made.
+MAX_DENSE_FEATURES = 1000
+# Every slab makes sums of n x k of its own, and needs several entries for each of them.
+ENTRIES_PER_FEATURE = 4
+
+
+def rows_of(X, codes, n_classes, sample_weight=None, n_jobs=1):
+    """Return the rows of an array or of a CSR matrix."""
+    if not sparse.issparse(X):
+        return ArrayRows(X, codes, n_classes, sample_weight, n_jobs)
+    kind = DensifiedRows if X.shape[1] <= MAX_DENSE_FEATURES else SparseRows
+    return kind(canonical(X), codes, n_classes, sample_weight, n_jobs)
+
+
+def canonical(X):
+    """Return a CSR matrix with sorted indices and without duplicates: X itself if it is one."""
+    if X.has_canonical_format:
+        return X
+    X = X.copy()
+    X.sum_duplicates()
+    return X
+
+
+class CsrRows(ArrayRows):
+    """Rows of a CSR matrix."""
+
+    def take(self, rows):
+        """Return a copy of some rows as rows of their own."""
+        weight = None if self.sample_weight is None else self.sample_weight[rows]
+        return type(self)(self.X[rows], self.codes[rows], self.n_classes, weight, self.n_jobs)
+
+
+class DensifiedRows(CsrRows):
+    """Sparse rows of few features: each slab is made dense, and all is as with an array."""
+
+    def slab(self, rows):
+        """Return a slice of rows as a C-ordered array."""
+        return self.X[rows].toarray()
+
+    def pick(self, ranks):
+        """Return a copy of some rows, dense; see `Rows`."""
+        return super().pick(ranks).load()
+
+    def load(self):
+        """Return all rows, dense."""
+        rows = ArrayRows(
+            self.X.toarray(), self.codes, self.n_classes, self.sample_weight, self.n_jobs
+        )
+        rows.inside = self.inside
+        return rows
+
+
+class SparseRows(CsrRows, ProductRows):
+    """Sparse rows of many features, which stay sparse."""
+
+    def slabs(self):
+        """Return the slices of rows that are worked on one at a time."""
+        n_rows, n = self.shape
+        n_slabs = int(np.clip(self.X.nnz // (ENTRIES_PER_FEATURE * n), 1, n_rows))
+        ends = np.linspace(0, n_rows, n_slabs + 1).astype(int)
+        return [slice(a, b) for a, b in zip(ends[:-1], ends[1:], strict=True)]
+
+    def block(self, rows):
+        """Return what multiplies with a slice of rows."""
+        return SparseBlock(self.X, rows)
+
+    def of_class(self, code):
+        """Return the rows of a class, as those of the only one."""
+        rows = self.take(np.flatnonzero(self.codes == code))
+        return rows.labelled(np.zeros(len(rows.codes), np.int32), 1)
+
+    def clipped(self, centres, reach):
+        """Return the rows with entries cut off that are further than `reach` (n,) from a centre."""
+        data = self.X.data
+        for rows in self.slabs():
+            entries = self._entries(rows)
+            middle = centres[entries.spread(self.codes[rows]), entries.indices]
+            limit = reach[entries.indices]
+            steps = entries.data - middle
+            far = np.abs(steps) > limit
+            if far.any():
+                data = data.copy() if data is self.X.data else data
+                data[entries.span][far] = (middle + np.sign(steps) * limit)[far]
+        if data is self.X.data:
+            return self
+        arrays = (data, self.X.indices, self.X.indptr)
+        return self.with_features(sparse.csr_array(arrays, shape=self.shape))
+
+    def columns(self, chosen):
+        """Return the rows with some features only, dense."""
+        X = self.X[:, chosen].toarray()
+        return ArrayRows(X, self.codes, self.n_classes, self.sample_weight, self.n_jobs)
+
+    def stored_weights(self):
+        """Return the weight of the rows of each class that have an entry, shape (c, n)."""
+        c, n = self.n_classes, self.shape[1]
+
+        def count(rows):
+            entries = self._entries(rows)
+            keys = entries.spread(self.codes[rows].astype(np.int64)) * n + entries.indices
+            weight = None if self.sample_weight is None else self.sample_weight[rows]
+            weight = None if weight is None else entries.spread(weight)
+            return np.bincount(keys, weight, c * n).astype(np.float64)
+
+        return self._sum(count).reshape(c, n)
+
+    def root_mean_squares(self):
+        """Return the root mean square of each feature, safe for huge and tiny numbers."""
+        n_rows, n = self.shape
+        largest = np.zeros(n)
+        for rows in self.slabs():
+            entries = self._entries(rows)
+            np.maximum.at(largest, entries.indices, np.abs(entries.data).astype(np.float64))
+        unit = np.maximum(largest, np.finfo(float).tiny)
+
+        def add(rows):
+            entries = self._entries(rows)
+            squares = (entries.data / unit[entries.indices]) ** 2
+            if self.sample_weight is not None:
+                squares *= entries.spread(self.sample_weight[rows])
+            return np.bincount(entries.indices, squares, n)
+
+        total = n_rows if self.sample_weight is None else self.sample_weight.sum()
+        return unit * np.sqrt(self._sum(add) / total)
+
+    def _entries(self, rows):
+        return Entries(self.X, rows)
+
+
+class Entries:
+    """The stored entries of some rows of a CSR matrix: `data`, `indices`, and their `span`."""
+
+    def __init__(self, X, rows):
+        ends = X.indptr[rows.start : rows.stop + 1]
+        self._lengths = np.diff(ends)
+        self.span = slice(ends[0], ends[-1])
+        self.data = X.data[self.span]
+        self.indices = X.indices[self.span]
+
+    def spread(self, values):
+        """Return the value of its row for each entry."""
+        return np.repeat(values, self._lengths)
+
+
+class SparseBlock:
+    """Some rows of a CSR matrix.
+
+    Parameters
+    ----------
+    X : csr_array of shape (N, n)
+        In canonical format.
+    rows : slice
+    """
+
+    def __init__(self, X, rows):
+        self._n_rows = rows.stop - rows.start
+        ends = X.indptr[rows.start : rows.stop + 1].astype(np.int64)
+        self._arrays = (X.data, X.indices, ends)
+
+    def project(self, V):
+        """Return X V, shape (N, k)."""
+        images = np.empty((self._n_rows, V.shape[1]))
+        _sparse.project(*self._arrays, V, images)
+        return images
+
+    def add_transposed(self, U, sums):
+        """Add X'U to `sums` of shape (n, k)."""
+        _sparse.add_transposed(*self._arrays, U, sums)
+
+    def add_class_sums(self, codes, weights, scale, sums, squares):
+        """Add the weighted rows of each class to `sums`, their scaled squares to `squares`."""
+        _sparse.add_class_sums(*self._arrays, codes, weights, 1.0 / scale, sums, squares)
+
+    def norms(self, codes, centres, scale, norms):
+        """Fill in the root mean square of (x - centre) / scale of each row."""
+        empty = np.sum((centres / scale) ** 2, axis=1)
+        _sparse.scaled_norms(*self._arrays, codes, centres, 1.0 / scale, empty, norms)

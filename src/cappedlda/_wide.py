@@ -1,0 +1,98 @@
+"""The first look at rows with very many features, without a dense copy and covariances.
+
+The numbers are those of `_start`. Of a sparse feature most medians are zero, which only
+its number of entries shows; features where this is not so are made dense, in blocks.
+"""
+
+import numpy as np
+
+from cappedlda import _start
+from cappedlda._epsilon import gate_caps
+from cappedlda._passes import SLAB_ELEMENTS
+from cappedlda._start import FARTHEST, FirstLook, densest_centre
+
+
+def plain_look(rows):
+    """Return class means and pooled scales, with every row kept."""
+    _, scale = medians_and_scale(rows)
+    return FirstLook(rows.class_means(), scale, np.ones(rows.shape[0], dtype=bool))
+
+
+def robust_look(rows):
+    """Return class centres, pooled scales and the rows that a robust start keeps."""
+    medians, scale = medians_and_scale(rows)
+    rows = rows.clipped(medians, FARTHEST * scale)
+    centres = medians.copy()
+    for i, centre in enumerate(centres):
+        points = WidePoints(rows.of_class(i), medians[i], scale)
+        centre += densest_centre(points) * scale
+    norms, histograms = rows.norms(centres, scale)
+    return FirstLook(centres, scale, norms <= gate_caps(histograms)[rows.codes])
+
+
+def medians_and_scale(rows):
+    """Return class medians and a robust scale of each feature, as `_start` has them."""
+    medians, scale = np.zeros((rows.n_classes, rows.shape[1])), rows.root_mean_squares()
+    for block in busy_features(rows):
+        medians[:, block], scale[block], _ = _start.medians_and_scale(rows.columns(block))
+    return medians, np.where(scale > 0.0, scale, 1.0)
+
+
+def class_medians(rows):
+    """Return the median of each class, shape (c, n)."""
+    medians = np.zeros((rows.n_classes, rows.shape[1]))
+    for block in busy_features(rows):
+        medians[:, block] = _start.class_medians(rows.columns(block))
+    return medians
+
+
+def busy_features(rows):
+    """Yield, in blocks, the features of which half of a class or more has an entry.
+
+    The median of all others is zero in every class, and so is their deviation from it.
+    """
+    half = 0.5 * rows.class_weights[:, None] * (1.0 - 1e-9)
+    (busy,) = np.nonzero(np.any(rows.stored_weights() >= half, axis=0))
+    n_blocks = -(-len(busy) * rows.shape[0] // SLAB_ELEMENTS)
+    yield from np.array_split(busy, n_blocks) if n_blocks else ()
+
+
+class WidePoints:
+    """The centred and scaled rows of a class, as `ArrayPoints` has them, by products.
+
+    Parameters
+    ----------
+    rows : SparseRows
+        Of one class.
+    centre : ndarray of shape (n,)
+    scale : ndarray of shape (n,)
+    """
+
+    def __init__(self, rows, centre, scale):
+        self._rows = rows
+        self._centre = centre
+        self._scale = scale
+        self.weight = rows.sample_weight
+
+    def squares(self):
+        """Return the squared norms, shape (N,)."""
+        return len(self._scale) * self._rows.norms(self._centre[None], self._scale)[0] ** 2
+
+    def chosen(self, rows):
+        """Return some points, shape (k, n)."""
+        return (self._rows.X[rows].toarray() - self._centre) / self._scale
+
+    def products(self, centres):
+        """Return the products with centres of shape (k, n), shape (k, N)."""
+        centres = centres / self._scale
+        return self._rows.project(centres.T).T - (centres @ self._centre)[:, None]
+
+    def sums(self, shares):
+        """Return the sums weighted by shares of shape (k, N), shape (k, n)."""
+        shares = shares.astype(np.float64)
+        sums = self._rows.transposed(np.ascontiguousarray(shares.T)).T
+        return (sums - shares.sum(axis=1, keepdims=True) * self._centre) / self._scale
+
+    def median(self, rows):
+        """Return the median of some points, shape (n,)."""
+        return (class_medians(self._rows.take(rows))[0] - self._centre) / self._scale
