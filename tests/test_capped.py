@@ -183,7 +183,7 @@ def test_all_features_are_read_for_few_classes(rng, monkeypatch):
     read = []
     ratio = type(model._gate).ratio
     monkeypatch.setattr(
-        type(model._gate), "ratio", lambda *args: read.append(len(args[1])) or ratio(*args)
+        type(model._gate), "ratio", lambda *args: read.append(len(args[1].codes)) or ratio(*args)
     )
     model.outlyingness(X)
     assert sum(read) < 3 * len(X)
