@@ -1,15 +1,17 @@
 """The page of results says what the JSON files of the runs say, and nothing else."""
 
+import importlib.util
 import json
 import re
 from pathlib import Path
 
 import pytest
 
-from cappedlda.experiments import paper
+from cappedlda.experiments import METHODS, TABLES, paper, report
 
 DOCS = Path(__file__).parents[1] / "docs"
 RESULTS = sorted((DOCS / "results").rglob("*.json"))
+TABLE_RESULTS = [DOCS / "results" / f"{name}.json" for name in TABLES]
 PAGE = (DOCS / "reproduction.md").read_text(encoding="utf-8")
 
 
@@ -35,6 +37,21 @@ def test_every_number_of_the_page_is_in_a_result_or_in_the_paper():
     assert set(found) - known <= {"0.05"}
 
 
+def test_tables_of_the_page_are_those_of_the_results():
+    spec = importlib.util.spec_from_file_location("update_results", DOCS / "update_results.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    assert module.updated(PAGE) == PAGE
+    assert re.findall(r"<!-- results: (\S+) -->", PAGE) == list(TABLES)
+
+
+@pytest.mark.parametrize("path", TABLE_RESULTS, ids=lambda path: path.stem)
+def test_text_beside_a_result_is_made_from_it(path):
+    summary = read(path)
+    text = path.with_suffix(".md").read_text(encoding="utf-8")
+    assert text == report.markdown(summary, TABLES[summary["table"]])
+
+
 @pytest.mark.parametrize("path", RESULTS, ids=lambda path: str(path.relative_to(DOCS)))
 def test_results_of_the_page_are_of_whole_runs(path):
     summary = read(path)
@@ -42,6 +59,17 @@ def test_results_of_the_page_are_of_whole_runs(path):
     assert not summary["missing"]
     assert f"`{summary['command']}`" in PAGE
     assert all(row["mean"] is not None for row in summary["rows"])
+
+
+@pytest.mark.parametrize("path", TABLE_RESULTS, ids=lambda path: path.stem)
+def test_every_data_set_of_a_table_has_all_methods(path):
+    rows = read(path)["rows"]
+    datasets = {row["dataset"] for row in rows}
+    assert datasets <= set(TABLES[path.stem].cases)
+    if path.stem.startswith("uci"):
+        assert datasets == set(TABLES[path.stem].cases)
+    found = {(row["dataset"], row["method"]) for row in rows}
+    assert found == {(dataset, method) for dataset in datasets for method in METHODS}
 
 
 def test_pictures_and_tables_of_the_page_exist():
