@@ -75,7 +75,7 @@ def _draw_lines(ax, models, centre):
     colors = class_colors(8)
     for i, (name, model) in enumerate(models.items()):
         w = model.scalings_[:, 0] / np.linalg.norm(model.scalings_[:, 0])
-        style = STYLES[i % len(STYLES)]
+        style = STYLES[(i + i // 8) % len(STYLES)]
         ax.axline(centre, centre + w, color=colors[i % 8], linestyle=style, lw=1.3, label=name)
 
 
@@ -142,11 +142,10 @@ def draw_digits_noise(summary, path):
     """Draw scikit-learn's digits, which anyone may show, with the noise of each case."""
     noises = {
         name: case.noise and partial(case.noise, shape=(8, 8))
-        for name, case in _own_cases(summary).items()
+        for name, case in TABLES[summary["table"]].cases.items()
     }
-    if noises:
-        digits = load_digits()
-        draw_noise(digits.data, digits.target, noises, path, seed=summary["seed"])
+    digits = load_digits()
+    draw_noise(digits.data, digits.target, noises, path, seed=summary["seed"])
 
 
 def _own_cases(summary):
