@@ -34,6 +34,22 @@ def test_scikit_learn_checks(estimator, check, monkeypatch):
     check(estimator)
 
 
+@pytest.mark.parametrize(
+    "labels",
+    [
+        np.array([2**60, 2**60 + 1, 2**60 + 2], np.uint64),
+        np.array([-100, 27, 127], np.int8),
+        np.array([-(2**62), 5, 2**62]),
+    ],
+    ids=["uint64", "int8", "int64"],
+)
+def test_integers_of_any_size_may_be_labels(labels, clean):
+    X, y = np.tile(clean[0], (4, 1)), np.tile(clean[1], 4)
+    model = CappedLDA().fit(X, labels[y])
+    np.testing.assert_array_equal(model.classes_, labels)
+    np.testing.assert_array_equal(model.predict(X), labels[CappedLDA().fit(X, y).predict(X)])
+
+
 @pytest.mark.parametrize("load", LOADERS)
 def test_without_cap_and_with_squares_it_is_scikit_learns_lda(load):
     X, y = load(return_X_y=True)

@@ -1,5 +1,7 @@
 """Tables of the command line: every format gives the same rows, and errors name the place."""
 
+import gzip
+
 import numpy as np
 import pytest
 
@@ -122,6 +124,8 @@ def test_numbers_in_other_clothes(tmp_path):
         ("t.csv", b"", "t.csv cannot be read as CSV: No columns"),
         ("t.csv", b"x,y\n1,2\n3,4,5\n", "Expected 2 fields in line 3, saw 3"),
         ("t.csv", b"x,y\n1,2,3\n4,5,6\n", "cannot be read as CSV: Length of header"),
+        ("t.csv.gz", gzip.compress(b"x,y\n1,2\n" * 99)[:30], "t.csv.gz cannot be read as CSV: "),
+        ("t.csv.xz", b"no archive", "t.csv.xz cannot be read as CSV: "),
         ("t.csv", b"x,\xff\n1,2\n", "cannot be read as CSV: 'utf-8' codec"),
         ("t.parquet", b"x,y\n", "t.parquet cannot be read as Parquet"),
         ("t.arff", b"x,y\n", "cannot be read as ARFF: it has no line @data"),

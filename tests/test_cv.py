@@ -263,15 +263,15 @@ def test_a_gain_in_one_fold_alone_is_within_its_standard_error(n_folds):
 
 def test_few_directions_are_chosen_where_more_add_noise(rng):
     # Classes on a line: the other directions of a small sample are noise.
-    y = rng.permutation(np.repeat(np.arange(6), 20))
-    X = rng.normal(size=(len(y), 30))
-    X[:, 0] += 6.0 * y
-    model = CappedLDACV("all", **SMALL).fit(X, y)
+    y = rng.permutation(np.repeat(np.arange(6), 60))
+    X = rng.normal(size=(len(y), 40))
+    X[:, 0] += 2.5 * y
+    model = CappedLDACV("all", multipliers=(1.0,), qs=(2.0,), cv=10).fit(X, y)
     assert model.best_n_components_ < 5
-    assert model.scalings_.shape == (30, model.best_n_components_)
-    X_new = rng.normal(size=(3000, 30))
+    assert model.scalings_.shape == (40, model.best_n_components_)
+    X_new = rng.normal(size=(3000, 40))
     y_new = rng.integers(0, 6, size=3000)
-    X_new[:, 0] += 6.0 * y_new
+    X_new[:, 0] += 2.5 * y_new
     # The rule is that of the chosen directions.
     assert np.linalg.matrix_rank(model.coef_, tol=1e-6) == model.best_n_components_
     assert model.score(X_new, y_new) >= CappedLDA().fit(X, y).score(X_new, y_new) - 0.01

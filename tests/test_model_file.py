@@ -171,6 +171,9 @@ def saved(dirty, tmp_path):
     return path
 
 
+RESULTS = {"epsilon_": 5.0, "n_iter_": 1, "n_passes_": 2, "status_": "", "n_features_in_": 6}
+
+
 def rewrite(path, header=None, drop=(), **arrays):
     """Change some entries of a model file."""
     with np.load(path) as archive:
@@ -189,6 +192,8 @@ def rewrite(path, header=None, drop=(), **arrays):
         ({"header": {"format_version": "x"}}, "damaged: its format version is 'x'"),
         ({"header": {"results": None}}, "damaged: results is missing"),
         ({"header": {"results": {}}}, "damaged: epsilon_ is missing"),
+        ({"header": {"results": RESULTS | {"epsilon_": "x"}}}, "damaged: epsilon_ is 'x'"),
+        ({"header": {"results": RESULTS | {"_norm": 1}}}, "damaged: _norm is 1"),
         ({"header": {"estimator": "Soup"}}, "estimator, 'Soup', is unknown"),
         ({"header": {"parameters": {"soup": 1}}}, "parameters are unknown"),
         ({"header": {"estimator": "CappedLDACV"}}, "n_splits_ is missing"),
@@ -236,6 +241,13 @@ def test_npy_and_foreign_zip_are_refused(tmp_path):
     for name in ("array.npy", "zip.npz"):
         with pytest.raises(ValueError, match="is not a model of cappedlda"):
             load_model(tmp_path / name)
+
+
+def test_entries_that_are_no_arrays_are_refused(saved):
+    with zipfile.ZipFile(saved, "a") as archive:
+        archive.writestr("readme.txt", "nothing")
+    with pytest.raises(ValueError, match="is not a model of cappedlda"):
+        load_model(saved)
 
 
 @pytest.mark.parametrize("share", [0.2, 0.6, 0.99])

@@ -173,6 +173,22 @@ def test_results_per_sample_are_streamed_on_request(rows):
     np.testing.assert_array_equal(outliers, expected[2])
 
 
+def test_chunks_are_measured_by_the_names_of_their_features(rows):
+    X, y, _ = rows
+    frame = pd.DataFrame(X, columns=list("abcde"))
+    model = CappedLDA().fit_chunks(chunks_of([600], frame, y))
+    flagged = sum(samples.outliers.sum() for samples in model.measure_chunks(lambda: [(frame, y)]))
+    assert flagged == CappedLDA().fit(X, y).outliers_.sum()
+    with pytest.raises(ValueError, match="feature names"):
+        list(model.measure_chunks(lambda: [(frame[list("edcba")], y)]))
+
+
+def test_chunks_may_be_lists(rows):
+    X, y, _ = rows
+    model = CappedLDA().fit_chunks(lambda: [(X.tolist(), y.tolist())])
+    assert_same_model(model, CappedLDA().fit(X, y))
+
+
 def test_names_of_features_come_from_frames(rows):
     X, y, _ = rows
     frame = pd.DataFrame(X, columns=list("abcde"))

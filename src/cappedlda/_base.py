@@ -8,6 +8,7 @@ from sklearn.base import (
     ClassNamePrefixFeaturesOutMixin,
     TransformerMixin,
 )
+from sklearn.utils import assert_all_finite
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from cappedlda._inputs import blocks_of, is_dask, is_read_by_slices
@@ -84,7 +85,8 @@ class LinearDiscriminant(
         with np.errstate(all="ignore"):
             suspect = not np.isfinite(result.sum())
         if suspect:
-            self._check_new(X)  # says what is wrong with X; large numbers may also overflow
+            # Says what is wrong with X; large numbers may also overflow.
+            assert_all_finite(X, estimator_name=type(self).__name__, input_name="X")
         return result
 
     def transform(self, X: MatrixLike) -> Floats:

@@ -105,7 +105,8 @@ class ChunkReader:
             if X.shape[1] == 0:
                 raise ValueError(f"X of {name} has no features; a fit needs at least 1.")
             self.dtype = float_type(X.dtype, f"X of {name}")
-            self.example, self._kinds = source[:1], kinds
+            self.example = source[:1] if hasattr(source, "shape") else X[:1]
+            self._kinds = kinds
         for what, kind in kinds.items():
             if kind != self._kinds[what]:
                 raise ValueError(

@@ -54,6 +54,7 @@ CV_SCALARS = (
     "best_n_components_",
     "best_score_",
 )
+UNREADABLE = (EOFError, KeyError, NotImplementedError, MemoryError)
 ZIP = b"PK\x03\x04"  # what every .npz begins with
 CV_RESULTS, PARAMETER = "cv_results_.", "parameter."  # what such entries begin with
 
@@ -183,6 +184,13 @@ def read_model(path):
     check_arrays(path, arrays, expected)
     if missing := [name for name in scalars if name not in results]:
         raise damaged(path, f"{missing[0]} is missing")
+    for name in scalars:
+        kind = str if name == "status_" else (int, float)
+        if not isinstance(results[name], kind):
+            raise damaged(path, f"{name} is {results[name]!r}")
+    norm = results.get("_norm", [])
+    if not isinstance(norm, list) or not all(isinstance(value, float) for value in norm):
+        raise damaged(path, f"_norm is {norm!r}")
     if results["n_features_in_"] != arrays["means_"].shape[1]:
         raise damaged(path, "the number of features is contradictory")
     if len(arrays["coef_"]) != (1 if len(arrays["classes_"]) == 2 else len(arrays["classes_"])):
@@ -198,8 +206,8 @@ def read_model(path):
         raise damaged(path, "its parameters are unknown") from None
     for name in scalars:
         setattr(model, name, results[name])
-    if "_norm" in results:
-        model._norm = tuple(results["_norm"])
+    if norm:
+        model._norm = tuple(norm)
     for name in expected.keys() - GATE.keys():
         setattr(model, name, arrays[name])
     if "feature_names_in_" in arrays:
@@ -220,13 +228,15 @@ def read_archive(path):
             file.seek(0)
             with np.load(file, allow_pickle=False) as archive:
                 arrays = dict(archive)
-    except (zipfile.BadZipFile, ZlibError, EOFError, KeyError, NotImplementedError) as error:
+            if not all(isinstance(array, np.ndarray) for array in arrays.values()):
+                raise foreign(path)
+    except (zipfile.BadZipFile, ZlibError, *UNREADABLE) as error:
         raise damaged(path, str(error) or "it ends too early") from None
     except ValueError:  # an object, which only pickle could read
         raise foreign(path) from None
     try:
         header = json.loads(str(arrays.pop("header")))
-    except (KeyError, json.JSONDecodeError):
+    except (KeyError, json.JSONDecodeError, RecursionError):
         raise foreign(path) from None
     if not isinstance(header, dict) or header.get("kind") != KIND:
         raise foreign(path)

@@ -108,11 +108,11 @@ def check_priors(priors, n_classes):
 
 def encode(y):
     """Return the sorted classes and the class code (int32) of each row."""
-    if y.dtype.kind in "iu":
-        lowest = y.min()
-        width = int(y.max()) - int(lowest) + 1
+    if np.can_cast(y.dtype, np.int64) and y.dtype.kind in "iu":
+        lowest = int(y.min())
+        width = int(y.max()) - lowest + 1
         if width <= len(y):  # by counting, which needs no sort
-            offsets = (y - lowest).astype(np.intp)
+            offsets = y.astype(np.int64) - lowest  # in a type that holds every difference
             present = np.bincount(offsets, minlength=width) > 0
             codes = np.cumsum(present, dtype=np.int32) - 1
             return (np.flatnonzero(present) + lowest).astype(y.dtype), codes[offsets]

@@ -7,7 +7,8 @@ from typing import Any, Literal, Self
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils.validation import check_is_fitted, column_or_1d
+from sklearn.utils import check_array
+from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 
 from cappedlda._base import LinearDiscriminant, linear_rule
 from cappedlda._chunks import ChunkReader, ChunkRows
@@ -19,6 +20,7 @@ from cappedlda._sparse import MAX_DENSE_FEATURES, rows_of
 from cappedlda._threads import effective_n_jobs, single_threaded_blas
 from cappedlda._typing import ArrayLike, Bools, Floats, MatrixLike
 from cappedlda._validation import (
+    FLOATS,
     check_choice,
     check_count,
     check_epsilon,
@@ -291,11 +293,14 @@ default="robust"
                 "This model was read from a file without what measure_chunks needs; "
                 "use outlyingness(X, y), or fit and save it again."
             )
-        return map(self._measured, ChunkReader(make_chunks))
+        return self._measured(ChunkReader(make_chunks))
 
-    def _measured(self, chunk):
-        codes = known_codes(chunk.y, self.classes_, f"y of {chunk.name}")
-        return self._measure(self._check_new(chunk.X), codes)
+    def _measured(self, reader):
+        for number, chunk in enumerate(reader):
+            if number == 0:  # the reader sees to it that the others have the same features
+                validate_data(self, reader.example, reset=False, skip_check_array=True)
+            X = check_array(chunk.X, dtype=FLOATS, input_name=f"X of {chunk.name}")
+            yield self._measure(X, known_codes(chunk.y, self.classes_, f"y of {chunk.name}"))
 
     @property
     def _measure(self):

@@ -78,6 +78,15 @@ def read(path):
     return model, None if names is None else names.tolist(), notes
 
 
+def check_names(kept, written):
+    """Refuse columns to keep that would take the place of others."""
+    if clash := written.intersection(kept):
+        raise UsageError(
+            f"--keep {min(clash)}: the output has a column of that name already; rename the column "
+            "in the file, or leave it out."
+        )
+
+
 def write(args, reader, columns, chosen=None, counts=None):
     """Write what `columns` finds for each block of rows, and tell how many there were."""
     check_output("--out", args.out, SUFFIXES)
@@ -88,6 +97,7 @@ def write(args, reader, columns, chosen=None, counts=None):
             found = columns(rows)
             kept = dict(zip(kept_names, rows.kept, strict=True))
             which = slice(None) if chosen is None else chosen(found)
+            check_names(kept, {"row", *found})
             result = {"row": rows.numbers, **kept, **found}
             writer.write({name: column[which] for name, column in result.items()})
     facts = {"rows": reader.n_rows - reader.n_skipped, "skipped": reader.n_skipped}

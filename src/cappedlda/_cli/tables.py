@@ -4,6 +4,7 @@ A table knows its columns by position; `names` is None where a file has none. It
 any number of times. What a reader needs is imported when it is used.
 """
 
+import lzma
 import re
 import shlex
 import shutil
@@ -25,6 +26,8 @@ MOST_NAMED = 8  # columns that a message lists
 COMPRESSIONS = (".gz", ".bz2", ".xz", ".zst")
 CSV = {".csv": ",", ".txt": ",", ".data": ",", ".tsv": "\t", ".tab": "\t"}
 STDIN = "-"
+# What readers of compressed files raise besides ValueError and OSError.
+DAMAGED = (EOFError, zlib.error, lzma.LZMAError)
 
 
 class Block(NamedTuple):
@@ -243,8 +246,8 @@ class CsvTable(Table):
             warnings.simplefilter("error", ParserWarning)
             try:
                 yield
-            except (ValueError, ParserWarning) as error:
-                reason = str(error).strip().splitlines()[0]
+            except (ValueError, ParserWarning, ImportError, *DAMAGED) as error:
+                reason = (str(error).strip() or "it ends too early").splitlines()[0]
                 raise ValueError(f"{label} cannot be read as CSV: {reason}") from None
 
 
