@@ -33,7 +33,7 @@ class LinearDiscriminant(
     feature_names_in_: Labels
 
     # The format in which sparse X is wanted, or False where it is not taken at all.
-    _sparse_format = False
+    _sparse_format: str | bool = False
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

@@ -3,7 +3,7 @@
 import numpy as np
 from scipy import sparse
 
-from cappedlda._core import _sparse
+from cappedlda._core import sparse_kernels
 from cappedlda._passes import ArrayRows
 from cappedlda._products import ProductRows
 
@@ -169,18 +169,18 @@ class SparseBlock:
     def project(self, V):
         """Return X V, shape (N, k)."""
         images = np.empty((self._n_rows, V.shape[1]))
-        _sparse.project(*self._arrays, V, images)
+        sparse_kernels.project(*self._arrays, V, images)
         return images
 
     def add_transposed(self, U, sums):
         """Add X'U to `sums` of shape (n, k)."""
-        _sparse.add_transposed(*self._arrays, U, sums)
+        sparse_kernels.add_transposed(*self._arrays, U, sums)
 
     def add_class_sums(self, codes, weights, scale, sums, squares):
         """Add the weighted rows of each class to `sums`, their scaled squares to `squares`."""
-        _sparse.add_class_sums(*self._arrays, codes, weights, 1.0 / scale, sums, squares)
+        sparse_kernels.add_class_sums(*self._arrays, codes, weights, 1.0 / scale, sums, squares)
 
     def norms(self, codes, centres, scale, norms):
         """Fill in the root mean square of (x - centre) / scale of each row."""
         empty = np.sum((centres / scale) ** 2, axis=1)
-        _sparse.scaled_norms(*self._arrays, codes, centres, 1.0 / scale, empty, norms)
+        sparse_kernels.scaled_norms(*self._arrays, codes, centres, 1.0 / scale, empty, norms)

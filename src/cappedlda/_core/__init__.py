@@ -6,6 +6,7 @@ environment variable CAPPEDLDA_KERNELS=baseline asks for the former.
 
 import os
 
+from cappedlda._core import _sparse as sparse_kernels
 from cappedlda._core._cpu import has_avx2
 
 if has_avx2() and os.environ.get("CAPPEDLDA_KERNELS") != "baseline":
@@ -13,4 +14,4 @@ if has_avx2() and os.environ.get("CAPPEDLDA_KERNELS") != "baseline":
 else:
     from cappedlda._core import _kernels as kernels
 
-__all__ = ["kernels"]
+__all__ = ["kernels", "sparse_kernels"]
