@@ -1,6 +1,6 @@
 """How robust is CappedLDA, told nothing? Data sets x contamination x share x method.
 
-    python benchmarks/robustness.py --quick --out /tmp/robustness
+    python benchmarks/robustness.py --quick --out robustness
     python benchmarks/robustness.py --data ../shared/data --out docs/robustness
 
 Training parts are contaminated with `cappedlda.noise`, test parts stay clean. The oracle is LDA

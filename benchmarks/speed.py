@@ -2,7 +2,7 @@
 
     python benchmarks/speed.py                      # all, about ten minutes on a quiet machine
     python benchmarks/speed.py --only passes        # one part; the others stay as they are
-    python benchmarks/speed.py --out /tmp/speed --quick
+    python benchmarks/speed.py --out speed --quick
 
 One thread unless a row says otherwise; everything in a row of a table is measured in turn in one
 process. Written to the folder: speed.json (all figures, machine and versions), one Markdown table
