@@ -47,7 +47,7 @@ help:
 demo: $(VENV)/installed
 	@$(BIN)/cappedlda demo --out demo.png
 
-test: $(VENV)/installed
+test: $(VENV)/installed $(VENV)/test-tools
 	@$(BIN)/python -m pytest -q $(PYTEST_FLAGS)
 
 lint: $(VENV)/lint-tools
@@ -56,7 +56,7 @@ lint: $(VENV)/lint-tools
 	@PATH="$(BIN):$$PATH" $(BIN)/cython-lint src
 	@$(BIN)/mypy --no-error-summary
 
-docs: $(or $(wildcard $(VENV)/installed),$(VENV)/documented) $(VENV)/docs-tools
+docs: $(VENV)/installed $(VENV)/docs-tools
 	@$(BIN)/python -m sphinx -q -W --keep-going -b html docs docs/_build/html
 	@echo "Open docs/_build/html/index.html"
 
@@ -98,17 +98,16 @@ $(VENV)/installed: $(VENV)/pyvenv.cfg $(SOURCES)
 	@command -v $${CC:-cc} >/dev/null || command -v gcc >/dev/null || command -v clang >/dev/null || \
 		{ echo "No C compiler found (Debian, Ubuntu: apt install gcc)." >&2; exit 1; }
 	@echo "Building and installing cappedlda in $(VENV) (a minute or two)"
-	@$(PIP) install $(PIP_FLAGS) ".[test,plot]"
+	@$(PIP) install $(PIP_FLAGS) ".[plot]"
 	@touch $@
 
-# What the documentation needs of the library is less than what the tests need.
-$(VENV)/documented: $(VENV)/pyvenv.cfg $(SOURCES)
-	@echo "Building and installing cappedlda in $(VENV) (a minute or two)"
-	@$(PIP) install $(PIP_FLAGS) ".[plot,onnx]"
+$(VENV)/test-tools: $(VENV)/pyvenv.cfg pyproject.toml
+	@echo "Installing what the tests need in $(VENV) (some hundred megabytes)"
+	@$(PIP) install $(PIP_FLAGS) $(call extra,test)
 	@touch $@
 
 $(VENV)/docs-tools: $(VENV)/pyvenv.cfg pyproject.toml
-	@$(PIP) install $(PIP_FLAGS) $(call extra,docs)
+	@$(PIP) install $(PIP_FLAGS) $(call extra,docs) $(call extra,onnx)
 	@touch $@
 
 $(VENV)/lint-tools: $(VENV)/pyvenv.cfg pyproject.toml
