@@ -79,7 +79,8 @@ def compare(base, head, pattern):
         worse = [name for name in both if is_worse(best[base][name], best[head][name])]
         if not worse:
             break
-        pattern = "|".join(sorted({f"^{name.partition('(')[0]}$" for name in worse}))
+        # asv matches names with their parameters: "name(20, 'float64')".
+        pattern = "|".join(sorted({rf"^{name.partition('(')[0]}\b" for name in worse}))
     for name in both:
         mark = "  WORSE" if name in worse else ""
         print(f"{best[base][name]:10.3f} {best[head][name]:10.3f}  {name}{mark}")
