@@ -266,10 +266,11 @@ def _read_arrays(path):
         with path.open("rb") as file, np.load(file, allow_pickle=False) as archive:
             return {key: archive[key] for key in archive.files}
     except Exception as error:
-        # What zip, zlib and NumPy raise on a damaged file is no fixed list.
+        # What zip, zlib and NumPy raise on a damaged file is no fixed list, and what NumPy
+        # says may advise to unpickle it.
         raise ValueError(
-            f"{path} cannot be read ({error}); it is damaged or no .npz file of plain arrays. "
-            f"Get it anew."
+            f"{path} cannot be read ({type(error).__name__}); it is damaged or no .npz file of "
+            "plain arrays. Get it anew."
         ) from error
 
 
