@@ -20,7 +20,7 @@ import numpy as np
 from suite.common import contaminated, interleaved, ratio_of
 
 from cappedlda import CappedLDA
-from cappedlda._passes import Query, Record
+from cappedlda._record import Query, Record
 
 LARGE_ROWS = 10_000_000
 

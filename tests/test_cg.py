@@ -7,7 +7,7 @@ from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 
 from cappedlda import _cg, _linalg
-from cappedlda._passes import Query
+from cappedlda._record import Query
 from cappedlda._sparse import SparseRows
 
 

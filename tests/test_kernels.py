@@ -7,9 +7,10 @@ from common import TOLERANCE, assert_close_record, make_classes
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cappedlda import _core, _passes
+from cappedlda import _core, _passes, _record
 from cappedlda._core import _kernels
-from cappedlda._passes import Query, Record, run_block
+from cappedlda._passes import run_block
+from cappedlda._record import Query, Record
 
 BINS = _kernels.HISTOGRAM_BINS
 QS = [0.5, 1.0, 1.5, 2.0]
@@ -19,7 +20,8 @@ QS = [0.5, 1.0, 1.5, 2.0]
 def kernels(request, monkeypatch):
     """Both builds: for any machine, and the one chosen on this machine."""
     module = _kernels if request.param == "baseline" else _core.kernels
-    monkeypatch.setattr(_passes, "kernels", module)
+    for user in (_passes, _record):
+        monkeypatch.setattr(user, "kernels", module)
     return module
 
 

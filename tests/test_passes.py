@@ -10,8 +10,8 @@ import reference
 from common import TOLERANCE, assert_close_record, assert_same_bits, make_classes, rows_of
 from threadpoolctl import OpenBLASController, ThreadpoolController, threadpool_info
 
-from cappedlda import _passes
-from cappedlda._passes import Query
+from cappedlda import _passes, _record, _rows
+from cappedlda._record import Query
 from cappedlda._start import weighted_median, weighted_quantile
 from cappedlda._threads import effective_n_jobs, ordered_map, single_threaded_blas
 
@@ -19,8 +19,8 @@ from cappedlda._threads import effective_n_jobs, ordered_map, single_threaded_bl
 @pytest.fixture
 def small_slabs(monkeypatch):
     """Slabs of 16 rows, so that small data have many."""
-    monkeypatch.setattr(_passes, "SLAB_ELEMENTS", 1)
-    monkeypatch.setattr(_passes, "MIN_SLAB_ROWS", 16)
+    monkeypatch.setattr(_rows, "SLAB_ELEMENTS", 1)
+    monkeypatch.setattr(_rows, "MIN_SLAB_ROWS", 16)
 
 
 @pytest.fixture
@@ -80,7 +80,7 @@ def test_slabs_of_real_size_bound_the_elements():
     assert slabs[0].start == 0
     assert slabs[-1].stop == 10**7
     assert all(a.stop == b.start for a, b in zip(slabs, slabs[1:], strict=False))
-    assert max(slab.stop - slab.start for slab in slabs) * 100 <= _passes.SLAB_ELEMENTS
+    assert max(slab.stop - slab.start for slab in slabs) * 100 <= _rows.SLAB_ELEMENTS
 
 
 def test_run_matches_reference_with_many_slabs(small_slabs, problem):
@@ -230,7 +230,7 @@ def test_an_interrupt_between_slabs_leaves_no_thread(small_slabs, problem, monke
     def interrupted(self, other):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(_passes.Record, "__iadd__", interrupted)
+    monkeypatch.setattr(_record.Record, "__iadd__", interrupted)
     with pytest.raises(KeyboardInterrupt) as caught:
         rows_of(X, codes, weight, n_jobs=2).run(query)
     # A traceback may live long, as in an interactive session; the threads must not.

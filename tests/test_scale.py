@@ -11,7 +11,7 @@ import pytest
 import zarr
 from common import make_classes, spoil
 
-from cappedlda import CappedLDA, CappedLDACV, _inputs, _passes, _start
+from cappedlda import CappedLDA, CappedLDACV, _inputs, _rows, _start
 from cappedlda._chunks import ChunkRows
 from cappedlda._epsilon import quantiles
 from cappedlda._passes import histograms_of
@@ -33,8 +33,8 @@ SETTINGS = {
 @pytest.fixture(autouse=True)
 def small_slabs(monkeypatch):
     """Slabs of 256 rows and a sample of 250, so that 2,000 rows are many."""
-    monkeypatch.setattr(_passes, "SLAB_ELEMENTS", 1)
-    monkeypatch.setattr(_passes, "MIN_SLAB_ROWS", 256)
+    monkeypatch.setattr(_rows, "SLAB_ELEMENTS", 1)
+    monkeypatch.setattr(_rows, "MIN_SLAB_ROWS", 256)
     monkeypatch.setattr(_start, "SAMPLE_ROWS", 250)
 
 

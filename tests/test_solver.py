@@ -13,7 +13,7 @@ from sklearn.datasets import load_breast_cancer, load_digits, load_iris, load_wi
 
 from cappedlda import CappedLDA, _solver, _start, capped_norm
 from cappedlda._fit import trimmed_lda
-from cappedlda._passes import Query
+from cappedlda._record import Query
 from cappedlda._solver import Anderson, Majorizer, Rule
 from cappedlda._span import Span
 from cappedlda._start import plain_look, robust_look

@@ -9,7 +9,7 @@ from scipy import sparse
 from sklearn.feature_extraction.text import TfidfTransformer
 
 from cappedlda import CappedLDA, CappedLDACV, _sparse, _start, _wide
-from cappedlda._passes import Query
+from cappedlda._record import Query
 from cappedlda._sparse import DensifiedRows, SparseRows
 from cappedlda.datasets import make_zipf_text
 

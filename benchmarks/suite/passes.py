@@ -6,7 +6,8 @@ from dataclasses import replace
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from cappedlda._passes import ArrayRows, Query
+from cappedlda._record import Query
+from cappedlda._rows import ArrayRows
 from cappedlda._threads import single_threaded_blas
 
 from .common import contaminated, ratio

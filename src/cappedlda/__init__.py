@@ -7,7 +7,8 @@ The layers, from the top; each uses only those below it:
   common `_base`; `_model_file` keeps what they found
 - start and end: `_fit` (from rows to a solution), `_start` (a first look at a sample), `_span`
 - solver: `_solver` and `_paper` (the iterations), `_epsilon`, `_linalg`; small matrices only
-- data: `_passes` (one pass gives one additive record), `_threads`
+- data: `_rows` (who holds the rows), `_passes` (jobs on a block of them), `_record` (what a pass is
+  asked and answers), `_threads`
 - kernels: `_core` (compiled)
 """
 

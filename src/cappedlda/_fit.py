@@ -9,7 +9,9 @@ from cappedlda import _linalg, _start, _wide
 from cappedlda._cg import ridged
 from cappedlda._epsilon import Fences, gate_caps, settled_caps
 from cappedlda._paper import RIDGE, RIDGE_FLOAT32, PaperIteration
-from cappedlda._passes import ArrayRows, Gate, PerSample, Query, Rows
+from cappedlda._passes import Gate
+from cappedlda._record import Query
+from cappedlda._rows import ArrayRows, PerSample, Rows
 from cappedlda._solver import (
     SYSTEM_TOLERANCE,
     Frame,

@@ -6,7 +6,7 @@ from contextlib import nullcontext
 import numpy as np
 from scipy import sparse
 
-from cappedlda._passes import ArrayRows, slab_rows
+from cappedlda._rows import ArrayRows, slab_rows
 from cappedlda._sparse import rows_of
 from cappedlda._validation import FLOATS, check_labels, check_training_data, check_weights
 

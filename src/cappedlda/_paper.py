@@ -6,7 +6,7 @@ import numpy as np
 
 from cappedlda import _linalg
 from cappedlda._epsilon import fence, quantiles
-from cappedlda._passes import Query
+from cappedlda._record import Query
 from cappedlda._solver import Frame, Iteration, kept_covariance
 
 # Floor of the norms, relative to the median of the initial ones, and the ridge that

@@ -8,7 +8,9 @@ that sparse rows stay sparse.
 import numpy as np
 
 from cappedlda._core import kernels
-from cappedlda._passes import ArrayRows, Query, added_up, histograms_of, run_block
+from cappedlda._passes import histograms_of, run_block
+from cappedlda._record import Query
+from cappedlda._rows import ArrayRows, added_up
 from cappedlda._threads import ordered_map
 
 

@@ -22,7 +22,7 @@ from cappedlda._epsilon import (
     settled_caps,
     truncated_variance,
 )
-from cappedlda._passes import Query
+from cappedlda._record import Query
 
 # The frame is renewed while it is further off than this many times the tolerance, and
 # further off than the projection itself; at most so many times.

@@ -4,8 +4,8 @@ import numpy as np
 from scipy import sparse
 
 from cappedlda._core import sparse_kernels
-from cappedlda._passes import ArrayRows
 from cappedlda._products import ProductRows
+from cappedlda._rows import ArrayRows
 
 # With more features than this no matrix of n x n is made.
 MAX_DENSE_FEATURES = 1000

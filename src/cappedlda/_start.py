@@ -12,7 +12,8 @@ from scipy import linalg
 from sklearn.utils.random import sample_without_replacement
 
 from cappedlda._epsilon import GATE_REACH, MIN_CLASS_WEIGHT, gate_caps, grown_caps, nearer_half
-from cappedlda._passes import ArrayRows, histograms_of
+from cappedlda._passes import histograms_of
+from cappedlda._rows import ArrayRows
 from cappedlda._validation import check_seed
 
 # The first look and the first convergence use a stratified sample of about this many

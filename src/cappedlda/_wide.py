@@ -8,7 +8,7 @@ import numpy as np
 
 from cappedlda import _start
 from cappedlda._epsilon import gate_caps
-from cappedlda._passes import SLAB_ELEMENTS
+from cappedlda._rows import SLAB_ELEMENTS
 from cappedlda._start import FARTHEST, FirstLook, densest_centre
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from cappedlda._chunks import Chunk
-from cappedlda._passes import slab_rows
+from cappedlda._rows import slab_rows
 
 __all__ = ["Chunk", "NpyFolder", "NpzFolder", "ParquetFolder"]
 

@@ -1,0 +1,136 @@
+"""What a pass is asked, a `Query`, and what it answers, a `Record`."""
+
+from dataclasses import dataclass, fields
+
+import numpy as np
+
+from cappedlda._core import kernels
+
+
+@dataclass(frozen=True)
+class Query:
+    """What a pass evaluates: the projection, the centres and the cap.
+
+    Parameters
+    ----------
+    W : ndarray of shape (n, d)
+        Projection, in the units of the raw features.
+    centres : ndarray of shape (c, n)
+    scale : ndarray of shape (n,)
+        Unit of each feature in the scatter.
+    caps : ndarray of shape (c,)
+        Largest distance of a kept row, per class.
+    q, floor : float
+        Exponent and floor of the capped norm.
+    scatter, sums : bool
+        Whether the scatter and the class sums are wanted; a pass without only projects.
+    """
+
+    W: np.ndarray
+    centres: np.ndarray
+    scale: np.ndarray
+    caps: np.ndarray
+    q: float
+    floor: float
+    scatter: bool = True
+    sums: bool = True
+
+    @classmethod
+    def of_all_rows(cls, centres, scale, scatter=True):
+        """Return a query that keeps every row with weight 2 (q = 2) and projects nothing."""
+        c, n = centres.shape
+        return cls(np.zeros((n, 1)), centres, scale, np.full(c, np.inf), 2.0, 0.0, scatter)
+
+
+@dataclass
+class Record:
+    """All a solver learns from a pass. Records of disjoint rows add up.
+
+    Attributes
+    ----------
+    scatter : ndarray of shape (n, n), or ProductScatter
+        Sum of F_j h_j h_j' over kept rows; (0, 0) if not asked for.
+    sums : ndarray of shape (c, n)
+        Sums of kept rows about the centre of their class; (0, 0) if not asked for.
+    image_sums : ndarray of shape (c, d)
+        The same of the projected rows.
+    image_scatter : ndarray of shape (d, d)
+        Sum of z_j z_j' over kept rows.
+    kept : ndarray of shape (c, 2)
+        Number and weight of the kept rows.
+    histograms : ndarray of shape (c, HISTOGRAM_BINS)
+        Weight by distance in each class; their sum is the weight of all rows.
+    objective : float
+        Sum of the capped losses.
+    not_finite : int
+        Rows whose distance is not a finite number.
+    """
+
+    scatter: np.ndarray
+    sums: np.ndarray
+    image_sums: np.ndarray
+    image_scatter: np.ndarray
+    kept: np.ndarray
+    histograms: np.ndarray
+    objective: float = 0.0
+    not_finite: int = 0
+
+    @classmethod
+    def empty(cls, query):
+        """Return the record of no rows."""
+        n, d = query.W.shape
+        c = len(query.centres)
+        return cls(
+            scatter=np.zeros((n, n) if query.scatter else (0, 0)),
+            sums=np.zeros((c, n) if query.sums else (0, 0)),
+            image_sums=np.zeros((c, d)),
+            image_scatter=np.zeros((d, d)),
+            kept=np.zeros((c, 2)),
+            histograms=np.zeros((c, kernels.HISTOGRAM_BINS)),
+        )
+
+    @property
+    def weight(self):
+        """Weight of all rows, kept or not."""
+        return self.histograms.sum()
+
+    @property
+    def overflows(self):
+        """Whether a distance or the scatter is too large for floating-point numbers."""
+        return self.not_finite > 0 or not np.isfinite(self.scatter.trace())
+
+    def __iadd__(self, other):
+        for item in fields(self):
+            value = getattr(self, item.name)
+            value += getattr(other, item.name)
+            setattr(self, item.name, value)
+        return self
+
+    def recentre(self, centres, moves, scale):
+        """Give the scatter of equal weights (q = 2) about the means of the kept rows.
+
+        Parameters
+        ----------
+        centres : ndarray of shape (c, n)
+            These means.
+        moves : ndarray of shape (c, n)
+            How far they are from the centres of the pass.
+        scale : ndarray of shape (n,)
+        """
+        moves = moves * (np.sqrt(2.0 * self.kept[:, 1:]) / scale)
+        if isinstance(self.scatter, np.ndarray):
+            self.scatter -= moves.T @ moves
+        else:
+            self.scatter.recentre(centres, np.sum(moves**2, axis=0))
+
+    def mirror(self):
+        """Copy the upper triangles, which the kernels fill, to the lower ones."""
+        self.scatter = _mirrored(self.scatter)
+        self.image_scatter = _mirrored(self.image_scatter)
+        return self
+
+
+def _mirrored(upper):
+    full = np.empty(upper.shape)
+    kernels.mirror(upper, full)
+    return full

@@ -1,0 +1,451 @@
+"""The data side: runs one pass over the rows and returns one additive record.
+
+This is the only place that knows how the rows are stored and how many threads
+work on them. The solver asks with a `Query` and sees nothing but a `Record`. `Rows` is
+what it holds; there is one subclass for each kind of input, here that of arrays.
+"""
+
+import copy
+from contextlib import closing
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from cappedlda._core import kernels
+from cappedlda._passes import Gate, NormsJob, PassJob
+from cappedlda._record import Query
+from cappedlda._threads import ordered_map
+
+# A slab is the unit of threads and of the reduction. Its size depends on the shape
+# only, so the order of summation, and with it every bit of the result, does not
+# depend on the number of threads. Below MIN_SLAB_ROWS adding the n x n partial sums
+# would cost as much as making them.
+SLAB_ELEMENTS = 1 << 21
+MIN_SLAB_ROWS = 2048
+# What needs some numbers for each row, but not for all at once, goes by pieces of so many.
+PIECE_ROWS = 1 << 20
+
+
+class PerSample(NamedTuple):
+    """What is found about each training row; arrays of shape (N,)."""
+
+    distances: np.ndarray
+    weights: np.ndarray
+    outliers: np.ndarray
+
+
+@dataclass(frozen=True)
+class Measure:
+    """Measures rows as the fit has measured its training rows.
+
+    Attributes
+    ----------
+    metric : ndarray of shape (n, r)
+        The projection in which distances are measured.
+    centres : ndarray of shape (c, n)
+    caps : ndarray of shape (c,)
+    q, floor : float
+    gate : Gate or None
+    """
+
+    metric: np.ndarray
+    centres: np.ndarray
+    caps: np.ndarray
+    q: float
+    floor: float
+    gate: Gate | None
+
+    def __call__(self, X, codes):
+        """Return the results for each row of an array, `PerSample`."""
+        rows = ArrayRows(X, codes, len(self.caps))
+        if self.gate is not None:
+            rows = rows.behind(self.gate)
+        query = Query(
+            W=self.metric,
+            centres=self.centres,
+            scale=np.ones(X.shape[1]),
+            caps=self.caps,
+            q=self.q,
+            floor=self.floor,
+            scatter=False,
+            sums=False,
+        )
+        return rows.look(query)[1].per_sample(self.caps, self.q, self.floor)
+
+
+class Rows:
+    """Rows of labelled data, whatever holds them: all that a fit knows of them.
+
+    A subclass has the attributes, and `reduce`, `pick` and `load`. All else follows from
+    `reduce`, so that nothing of the size of N has to be kept anywhere; a subclass that
+    can keep it, as `ArrayRows`, may do better.
+
+    Attributes
+    ----------
+    shape : tuple
+        (N, n).
+    dtype : dtype
+        float32 or float64.
+    n_classes : int
+    class_weights : ndarray of shape (c,)
+        Weight of each class.
+    class_counts : ndarray of shape (c,), int
+        Rows of each class that have a weight above 0.
+    gate : Gate or None
+        Rows outside count for nothing. `class_weights` and `class_counts` know no gate.
+    example : array-like or None
+        Begin of the data, with the names of their features; None if X itself tells them.
+    wide : bool
+        Whether there are too many features for matrices of n x n: then the scatter of a
+        record is a `ProductScatter`.
+    """
+
+    gate: Gate | None = None
+    example: Any = None
+    wide = False
+
+    def reduce(self, job):
+        """Return the sum of `job(X, codes, sample_weight)` over C-ordered blocks of all rows.
+
+        Jobs can be pickled, and their results have `+=`.
+        """
+        raise NotImplementedError
+
+    def pick(self, ranks):
+        """Return some rows in memory, in their order: an `ArrayRows`.
+
+        Parameters
+        ----------
+        ranks : list of ndarray of int
+            For each class, which of its rows that have a weight above 0, from 0.
+        """
+        raise NotImplementedError
+
+    def load(self):
+        """Return all rows in memory, an `ArrayRows`; only asked for if they are few."""
+        raise NotImplementedError
+
+    @property
+    def class_shares(self):
+        """Share of each class in the weight of all rows, shape (c,)."""
+        return self.class_weights / self.class_weights.sum()
+
+    def run(self, query):
+        """Return the record of one pass over all rows."""
+        return self.reduce(PassJob(query, self.gate)).mirror()
+
+    def class_means(self):
+        """Return the mean of each class, shape (c, n), in one pass."""
+        n = self.shape[1]
+        record = self.run(
+            Query.of_all_rows(np.zeros((self.n_classes, n)), np.ones(n), scatter=False)
+        )
+        return record.sums / record.kept[:, 1:]
+
+    def gated(self, centres, scale, settle):
+        """Return a gate by all rows, and the rows with those outside out of every sum.
+
+        Parameters
+        ----------
+        centres : ndarray of shape (c, n)
+        scale : ndarray of shape (n,)
+        settle : callable
+            Returns the caps for histograms of scaled norms.
+        """
+        gate = Gate(centres, scale, settle(self.reduce(NormsJob(centres, scale))))
+        rows = copy.copy(self)
+        rows.gate = gate
+        return gate, rows
+
+    def per_sample(self, solution):
+        """Return the results for each row, `PerSample`, or None if they are not kept."""
+
+    def look(self, query):
+        """Return the record of a pass, and what it saw of each row, as `Look` or `ArrayLook`."""
+        record = self.run(query)
+        return record, Look(self, query, record)
+
+
+def slab_rows(n):
+    """Return the number of rows of n features that are worked on at a time."""
+    return max(MIN_SLAB_ROWS, SLAB_ELEMENTS // n)
+
+
+def added_up(parts):
+    """Return the sum of what a generator gives, added in its order to the first."""
+    with closing(parts):  # also on an interrupt, of which a traceback may live long
+        total = next(parts)
+        for part in parts:
+            total += part
+    return total
+
+
+class Look:
+    """What a pass saw of each row, seen again when it is asked for.
+
+    Parameters
+    ----------
+    rows : Rows
+    query : Query
+    record : Record
+    """
+
+    def __init__(self, rows, query, record):
+        self._rows = rows
+        self._query = query
+        self._record = record
+
+    def kept_weight(self, caps):
+        """Return the weight of the rows within caps of shape (c,)."""
+        if not np.array_equal(caps, self._query.caps):
+            self._query = replace(self._query, caps=caps)
+            self._record = self._rows.run(self._query)
+        return self._record.kept[:, 1].sum()
+
+    def record(self, query):
+        """Return the record of the last query but for its caps."""
+        self.kept_weight(query.caps)
+        return self._record
+
+    def per_sample(self, caps, q, floor):
+        """Return None: nothing of the size of N is kept."""
+
+
+def within(distances, caps, codes):
+    """Return which distances are at most the cap of their class."""
+    kept = np.empty(len(distances), bool)
+    for start in range(0, len(distances), PIECE_ROWS):
+        piece = slice(start, start + PIECE_ROWS)
+        np.less_equal(distances[piece], caps[codes[piece]], out=kept[piece])
+    return kept
+
+
+class ArrayLook:
+    """What a pass saw of each row of an array.
+
+    Parameters
+    ----------
+    rows : ArrayRows
+    distances : ndarray of shape (N,)
+    """
+
+    def __init__(self, rows, distances):
+        self._rows = rows
+        self._distances = distances
+
+    def _outside(self, caps):
+        return ~within(self._distances, caps, self._rows.codes)  # also if it is not a number
+
+    def kept_weight(self, caps):
+        """Return the weight of the rows within caps of shape (c,)."""
+        kept, weight = ~self._outside(caps), self._rows.sample_weight
+        return float(kept.sum() if weight is None else weight[kept].sum())
+
+    def record(self, query):
+        """Return the record of the last query but for its caps."""
+        return self._rows.run(query)
+
+    def per_sample(self, caps, q, floor):
+        """Return the results for each row, `PerSample`."""
+        outliers, inside = self._outside(caps), self._rows.inside
+        distances, weights = self._distances, np.empty_like(self._distances)
+        for start in range(0, len(distances), PIECE_ROWS):
+            piece = slice(start, start + PIECE_ROWS)
+            own_caps = caps[self._rows.codes[piece]]
+            kernels.capped_weights(distances[piece], own_caps, weights[piece], q, floor)
+        if inside is not None:
+            outliers |= ~inside
+            weights[~inside] = 0.0
+        return PerSample(self._distances, weights, outliers)
+
+
+class ArrayRows(Rows):
+    """Rows of an array in memory (or mapped to it), read slab by slab.
+
+    Parameters
+    ----------
+    X : array of shape (N, n), float32 or float64
+        Copied only slab by slab, and only where it is not C-ordered.
+    codes : ndarray of shape (N,), int32
+        Class of each row, from 0.
+    n_classes : int
+    sample_weight : ndarray of shape (N,), float64, optional
+    n_jobs : int
+        Threads.
+
+    Attributes
+    ----------
+    inside : ndarray of shape (N,), bool, or None
+        Rows inside the gate, if there is one; the others have a sample weight of 0.
+    """
+
+    inside = None
+
+    def __init__(self, X, codes, n_classes, sample_weight=None, n_jobs=1):
+        self.X = X
+        self.codes = codes
+        self.n_classes = n_classes
+        self.sample_weight = sample_weight
+        self.n_jobs = n_jobs
+
+    @property
+    def shape(self):
+        """(N, n)."""
+        return self.X.shape
+
+    @property
+    def dtype(self):
+        """Type of the numbers."""
+        return self.X.dtype
+
+    @property
+    def class_weights(self):
+        """Weight of each class, shape (c,)."""
+        return np.bincount(self.codes, self.sample_weight, self.n_classes).astype(np.float64)
+
+    @property
+    def class_counts(self):
+        """Rows of each class that have a weight above 0, shape (c,)."""
+        codes = self.codes if self.sample_weight is None else self.codes[self.sample_weight > 0.0]
+        return np.bincount(codes, minlength=self.n_classes)
+
+    def slabs(self):
+        """Return the slices of rows that are worked on one at a time."""
+        n_rows, n = self.shape
+        step = slab_rows(n)
+        return [slice(start, min(start + step, n_rows)) for start in range(0, n_rows, step)]
+
+    def slab(self, rows):
+        """Return a slice of rows as a C-ordered array."""
+        return np.ascontiguousarray(self.X[rows])
+
+    def reduce(self, job, out=None):
+        """Return the sum of `job(X, codes, sample_weight, out)` over slabs, in their order.
+
+        Parameters
+        ----------
+        job : callable
+        out : ndarray of shape (N,), optional
+            Each job may write to its part.
+        """
+        return added_up(self.map(job, out))
+
+    def map(self, job, out=None):
+        """Yield what a job returns for each slab, in their order."""
+        weight = self.sample_weight
+
+        def run_slab(rows):
+            return job(
+                self.slab(rows),
+                self.codes[rows],
+                None if weight is None else weight[rows],
+                None if out is None else out[rows],
+            )
+
+        return ordered_map(run_slab, self.slabs(), self.n_jobs)
+
+    def run(self, query, distances=None):
+        """Return the record of one pass over all rows; `distances` are filled if given."""
+        return self.reduce(PassJob(query), distances).mirror()
+
+    def per_sample(self, solution):
+        """Return the results for each row as the last look has found them."""
+        return solution.samples
+
+    def pick(self, ranks):
+        """Return a copy of some rows; see `Rows`."""
+        if self.sample_weight is None:
+            return self.take(rows_of_ranks(self.codes, ranks))
+        drawable = np.flatnonzero(self.sample_weight > 0.0)
+        return self.take(drawable[rows_of_ranks(self.codes[drawable], ranks)])
+
+    def load(self):
+        """Return the rows, in memory."""
+        return self if isinstance(self.X, np.ndarray) else self.with_features(self.X[:])
+
+    def take(self, rows):
+        """Return a copy of some rows as rows of their own."""
+        weight = None if self.sample_weight is None else self.sample_weight[rows]
+        X = np.ascontiguousarray(self.X[rows])
+        return ArrayRows(X, self.codes[rows], self.n_classes, weight, self.n_jobs)
+
+    def classes(self):
+        """Yield the rows and weights of each class, in float64."""
+        order = np.argsort(self.codes, kind="stable")
+        ends = np.cumsum(np.bincount(self.codes, minlength=self.n_classes))
+        for rows in np.split(order, ends[:-1]):
+            weight = None if self.sample_weight is None else self.sample_weight[rows]
+            yield self.X[rows].astype(np.float64, copy=False), weight
+
+    def labelled(self, codes, n_classes=None):
+        """Return the same rows with other classes."""
+        rows = copy.copy(self)
+        rows.codes = codes
+        rows.n_classes = self.n_classes if n_classes is None else n_classes
+        return rows
+
+    def with_features(self, X):
+        """Return the same rows with other features."""
+        rows = copy.copy(self)
+        rows.X = X
+        return rows
+
+    def reweighted(self, keep):
+        """Return the rows with those outside the mask `keep` out of every sum."""
+        rows = copy.copy(self)
+        rows.sample_weight = keep.astype(np.float64)
+        if self.sample_weight is not None:
+            rows.sample_weight *= self.sample_weight
+        return rows
+
+    def norms(self, centres, scale):
+        """Return the scaled norm of each row, and their histograms."""
+        norms = np.empty(self.shape[0])
+        return norms, self.reduce(NormsJob(centres, scale), norms)
+
+    def gated(self, centres, scale, settle):
+        """Return a gate by all rows, and the rows behind it; see `Rows`."""
+        norms, histograms = self.norms(centres, scale)
+        gate = Gate(centres, scale, settle(histograms))
+        return gate, self._inside(within(norms, gate.caps, self.codes))
+
+    def behind(self, gate):
+        """Return the rows with those outside a gate out of every sum."""
+        norms, _ = self.norms(gate.centres, gate.scale)
+        return self._inside(within(norms, gate.caps, self.codes))
+
+    def _inside(self, inside):
+        if inside.all():
+            return self
+        rows = self.reweighted(inside)
+        rows.inside = inside
+        return rows
+
+    def look(self, query):
+        """Return the record of a pass, and what it saw of each row."""
+        distances = np.empty(self.shape[0])
+        record = self.run(query, distances)
+        return record, ArrayLook(self, distances)
+
+
+def rows_of_ranks(codes, ranks):
+    """Return the sorted indices of the rows that have some ranks in their class.
+
+    Parameters
+    ----------
+    codes : ndarray of shape (N,), int32
+    ranks : list of c ndarrays of int
+    """
+    seen, chosen = np.zeros(len(ranks), int), [np.empty(0, int)]
+    for start in range(0, len(codes), PIECE_ROWS):
+        piece = codes[start : start + PIECE_ROWS]
+        counts = np.bincount(piece, minlength=len(ranks))
+        # Rows grouped by class; small integers are sorted in linear time.
+        order = np.argsort(piece.astype(np.min_scalar_type(len(ranks))), kind="stable")
+        begins = np.cumsum(counts) - counts
+        for rank, begin, low, count in zip(ranks, begins, seen, counts, strict=True):
+            here = rank[(rank >= low) & (rank < low + count)] - low
+            chosen.append(start + order[begin + here])
+        seen += counts
+    return np.sort(np.concatenate(chosen))
