@@ -1,6 +1,7 @@
 """From rows to a fitted projection: sample, start, iteration, last look."""
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -16,6 +17,7 @@ from cappedlda._solver import (
     SYSTEM_TOLERANCE,
     Frame,
     Majorizer,
+    Rule,
     Trace,
     check_overflow,
     iterate,
@@ -132,6 +134,8 @@ class Start:
     all_rows : Rows
         Also those that the gate leaves out.
     point : Point
+    rule : Rule
+        Any of those to fit by.
     gate : Gate or None
         There is one if the start is robust.
     span : Span or None
@@ -141,8 +145,18 @@ class Start:
     sample: ArrayRows
     all_rows: Rows
     point: "Point"
+    rule: Rule
     gate: Gate | None
     span: Span | None
+
+    @cached_property
+    def grown(self):
+        """The point where directions of trimmed LDA and their cap have settled together."""
+        if self.gate is None:
+            return self.point
+        rule = grown_rule(self.rule)
+        frame, W, _ = self.point
+        return Point(*majorize(self.sample, frame, W, rule, START_TOLERANCE, START_PASSES))
 
 
 class Point(NamedTuple):
@@ -188,20 +202,22 @@ def find_start(rows, rule, priors, start, random_state):
         frame = replace(frame, centres=means)
         frame = replace(frame, K=W.T @ frame.B)
     if robust:
-        frame, W = grown_start(sample, frame, W, rule)
+        caps = settled_caps(sample.run(project_only(frame, W)).histograms).caps
+        frame = frame.with_fences(Fences.at(float(frame.priors @ caps), caps))
     elif not isinstance(start, str) or start == "identity":
         W = start_projection(start, sample, frame, W.shape[1], span)
         frame = replace(frame, K=None)
-    return Start(rows, sample, all_rows, Point(frame, W), gate, span)
+    return Start(rows, sample, all_rows, Point(frame, W), rule, gate, span)
 
 
 def first_point(start, rule, *, polish, tol, max_iter, **_):
     """Return where to go on from with all rows."""
-    if start.sample is start.rows:
-        return start.point
     rule = decided(rule, start, polish)
-    frame, W = majorize(start.sample, start.point.frame, start.point.W, rule, tol, max_iter)
-    return Point(frame, W, other_rows=True)
+    if start.sample is start.rows:
+        # The iteration that would settle the start is then the first part of the fit itself.
+        return start.point if rule == grown_rule(rule) else start.grown
+    frame, W, _ = start.grown
+    return Point(*majorize(start.sample, frame, W, rule, tol, max_iter), other_rows=True)
 
 
 def finish(start, begin, rule, *, polish, n_components, tol, max_iter, report=None):
@@ -245,12 +261,9 @@ def with_caps_of(rule, frame):
     return frame.with_cap(np.inf, frame.floor) if rule.epsilon == np.inf else frame
 
 
-def grown_start(rows, frame, W, rule):
-    """Return a frame and directions of trimmed LDA, settled together with their cap."""
-    caps = settled_caps(rows.run(project_only(frame, W)).histograms).caps
-    frame = frame.with_fences(Fences.at(float(frame.priors @ caps), caps))
-    rule = replace(rule, q=2.0, multiplier=1.0)
-    return majorize(rows, frame, W, rule, START_TOLERANCE, START_PASSES)
+def grown_rule(rule):
+    """Return the rule by which the start settles: trimmed LDA with the automatic cap."""
+    return replace(rule, q=2.0, multiplier=1.0, renew_shape=True, polish=False)
 
 
 def project_only(frame, W):

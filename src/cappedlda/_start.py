@@ -16,9 +16,13 @@ from cappedlda._passes import histograms_of
 from cappedlda._rows import ArrayRows
 from cappedlda._validation import check_seed
 
-# The first look and the first convergence use a stratified sample of about this many
-# rows when there are several times as many; a few passes over all rows finish the fit.
-SAMPLE_ROWS = 5000
+# The first look and the first convergence use a stratified sample when there are several
+# times as many rows; a few passes over all rows finish the fit. The sample is a small share
+# of the rows, so that it costs less than these passes, within limits: fewer rows would not
+# start well, and more hardly better.
+SAMPLE_SHARE = 0.02
+SAMPLE_ROWS = 2000
+MOST_SAMPLE_ROWS = 5000
 SAMPLE_ROWS_PER_CLASS = 50
 SAMPLE_WORTHWHILE = 4
 
@@ -69,7 +73,8 @@ def stratified_sample(rows, random_state):
     Rows of no weight are not drawn.
     """
     counts = rows.class_counts
-    size = max(SAMPLE_ROWS, SAMPLE_ROWS_PER_CLASS * rows.n_classes)
+    size = min(SAMPLE_SHARE * counts.sum(), MOST_SAMPLE_ROWS)
+    size = max(size, SAMPLE_ROWS, SAMPLE_ROWS_PER_CLASS * rows.n_classes)
     if counts.sum() < SAMPLE_WORTHWHILE * size:
         return None
     shares = np.round(counts * (size / counts.sum())).astype(int)
