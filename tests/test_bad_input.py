@@ -8,7 +8,8 @@ import scipy.sparse
 from common import make_classes
 from sklearn.exceptions import NotFittedError
 
-from cappedlda import CappedLDA, capped
+from cappedlda import CappedLDA, _start, capped
+from cappedlda._rows import ArrayRows
 
 N, n = 30, 4
 
@@ -16,15 +17,6 @@ N, n = 30, 4
 @pytest.fixture
 def data(rng):
     return make_classes(rng, [10, 10, 10], n)
-
-
-def with_entry(value):
-    def change(X):
-        X = X.copy()
-        X[3, 1] = value
-        return X
-
-    return change
 
 
 # parameter, value, error, what the message must say: the argument, its value, the remedy
@@ -75,9 +67,6 @@ PARAMETERS = [
 
 # what is wrong, change of X, change of y, error, message
 DATA = [
-    ("nan", with_entry(np.nan), None, ValueError, "X contains NaN"),
-    ("inf", with_entry(np.inf), None, ValueError, "X contains infinity"),
-    ("-inf", with_entry(-np.inf), None, ValueError, "X contains infinity"),
     ("no rows", lambda X: X[:0], lambda y: y[:0], ValueError, r"0 sample\(s\)"),
     ("one row", lambda X: X[:1], lambda y: y[:1], ValueError, r"minimum of 2 is required"),
     ("no features", lambda X: X[:, :0], None, ValueError, r"0 feature\(s\)"),
@@ -117,6 +106,11 @@ def check_refused(model, X, y, error, match, monkeypatch, **fit_options):
     """Check for the error, before any work, and that nothing of a fit is left behind."""
     for work in ("fit_majorized", "fit_as_published"):
         monkeypatch.setattr(capped, work, lambda *a, **k: pytest.fail("work before the check"))
+    check_no_trace(model, X, y, error, match, **fit_options)
+
+
+def check_no_trace(model, X, y, error, match, **fit_options):
+    """Check for the error, and that nothing of a fit is left behind."""
     with pytest.raises(error, match=match):
         model.fit(X, y, **fit_options)
     left = [name for name in vars(model) if name.endswith("_") or name == "_metric"]
@@ -233,3 +227,28 @@ def test_good_input_of_unusual_kind_is_accepted(data):
             .scalings_,
             expected,
         )
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
+@pytest.mark.parametrize("drawn", [True, False])
+@pytest.mark.parametrize(
+    "options",
+    [{}, {"centers": "mean"}, {"start": "lda"}, {"epsilon": np.inf}, {"solver": "paper"}],
+    ids=str,
+)
+def test_numbers_that_are_not_finite_are_found_on_the_way(rng, monkeypatch, options, drawn, value):
+    # No pass looks for them alone: a sample is checked, then the gate sees all rows.
+    X, y = make_classes(rng, [200, 200, 200], n)
+    monkeypatch.setattr(_start, "SAMPLE_ROWS", 60)
+    monkeypatch.setattr(_start, "SAMPLE_ROWS_PER_CLASS", 20)
+    sample = _start.stratified_sample(ArrayRows(X, y.astype(np.int32), 3), None).X
+    row = np.flatnonzero(np.isin(X[:, 0], sample[:, 0]) == drawn)[-1]
+    X[row, 1] = value
+    model = CappedLDA(**{"epsilon": 50.0, **options})
+    check_no_trace(model, X, y, ValueError, f"X contains NaN or infinity, first in row {row};")
+
+
+def test_large_numbers_are_outliers_only(rng):
+    X, y = make_classes(rng, [40, 40, 40], n)
+    X[7] = 1e300  # of which the norm is not finite
+    assert CappedLDA().fit(X, y).outliers_.nonzero()[0].tolist() == [7]

@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.utils.validation import _get_feature_names, column_or_1d
 
-from cappedlda._inputs import first_not_finite, float_type
-from cappedlda._rows import ArrayRows, Rows, added_up, rows_of_ranks, slab_rows
+from cappedlda._inputs import float_type
+from cappedlda._rows import ArrayRows, Rows, added_up, first_not_finite, rows_of_ranks, slab_rows
 from cappedlda._threads import ordered_map
 from cappedlda._validation import check_class_weights, check_classes, known_codes
 

@@ -15,8 +15,8 @@ import numpy as np
 from sklearn.utils import check_array
 from sklearn.utils.multiclass import check_classification_targets
 
-from cappedlda._inputs import check_shape, first_not_finite, float_type, is_dask
-from cappedlda._rows import ArrayRows, Measure, PerSample, Rows, rows_of_ranks
+from cappedlda._inputs import check_shape, float_type, is_dask
+from cappedlda._rows import ArrayRows, Measure, PerSample, Rows, first_not_finite, rows_of_ranks
 from cappedlda._threads import single_threaded_blas
 from cappedlda._validation import FLOATS, check_class_weights, check_classes, known_codes
 

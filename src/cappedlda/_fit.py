@@ -181,8 +181,10 @@ def find_start(rows, rule, priors, start, random_state):
     sample = None if n_rows < n_features else stratified_sample(rows, random_state)
     if sample is None:
         rows = sample = rows.load()
-    means = None if rule.renew_centres else rows.class_means()
     robust = rule.epsilon != np.inf and isinstance(start, str) and start == "robust"
+    if not robust or sample.first_not_finite() is not None:
+        rows.check_finite()  # a robust fit does it in the first pass over all rows, the gate
+    means = None if rule.renew_centres else rows.class_means()
     looks = _wide if rows.wide else _start
     look = (looks.robust_look if robust else looks.plain_look)(sample)
     gate, all_rows = None, rows
@@ -321,6 +323,7 @@ def start_projection(start, rows, frame, rank, span):
 
 def fit_as_published(rows, *, epsilon, start, n_components, tol, max_iter, report=None):
     """Fit by Algorithm 1 of the paper (`solver="paper"`)."""
+    rows.check_finite()
     n = rows.shape[1]
     W = start if not isinstance(start, str) else np.eye(n, n_components)
     ridge = RIDGE if rows.dtype == np.float64 else RIDGE_FLOAT32

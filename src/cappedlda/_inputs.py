@@ -6,13 +6,17 @@ from contextlib import nullcontext
 import numpy as np
 from scipy import sparse
 
-from cappedlda._rows import ArrayRows, slab_rows
+from cappedlda._rows import slab_rows
 from cappedlda._sparse import rows_of
 from cappedlda._validation import FLOATS, check_labels, check_training_data, check_weights
 
 
 def training_rows(estimator, X, y, sample_weight, n_jobs):
-    """Return checked rows and the sorted classes, for whatever X is."""
+    """Return checked rows and the sorted classes, for whatever X is.
+
+    Numbers of an array that are not finite are found by `check_finite` of the rows, and in
+    the first pass of a robust fit.
+    """
     if is_dask(X):
         from cappedlda import _dask
 
@@ -21,9 +25,8 @@ def training_rows(estimator, X, y, sample_weight, n_jobs):
         X = RowReader(X)
         check_shape(X.shape)
         codes, classes = check_labels(estimator, y, X)
-        X.check_finite(n_jobs)
     else:
-        X, codes, classes = check_training_data(estimator, X, y, "csr")
+        X, codes, classes = check_training_data(estimator, X, y, "csr", sparse.issparse(X))
     weights = check_weights(sample_weight, X, codes, classes)
     return rows_of(X, codes, len(classes), weights, n_jobs), classes
 
@@ -104,21 +107,3 @@ class RowReader:
         for slab, here in zip(slabs, np.split(order, starts[1:]), strict=True):
             chosen[here] = self[slab * step : (slab + 1) * step][rows[here] - slab * step]
         return chosen
-
-    def check_finite(self, n_jobs):
-        """Raise an error that names the first row with a number that is not finite."""
-        rows = ArrayRows(self, np.zeros(self.shape[0], np.int32), 1, n_jobs=n_jobs)
-        for slab, first in zip(rows.slabs(), rows.map(first_not_finite), strict=True):
-            if first is not None:
-                raise ValueError(
-                    f"X contains NaN or infinity, first in row {slab.start + first}; "
-                    "remove or impute such rows."
-                )
-
-
-def first_not_finite(X, *_):
-    """Return the index of the first row with NaN or infinity, or None."""
-    if np.isfinite(X.sum(dtype=np.float64)):
-        return None
-    bad = ~np.isfinite(X).all(axis=1)
-    return int(np.argmax(bad)) if bad.any() else None

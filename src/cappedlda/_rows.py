@@ -21,7 +21,7 @@ from cappedlda._threads import ordered_map
 # only, so the order of summation, and with it every bit of the result, does not
 # depend on the number of threads. Below MIN_SLAB_ROWS adding the n x n partial sums
 # would cost as much as making them.
-SLAB_ELEMENTS = 1 << 21
+SLAB_ELEMENTS = 1 << 20
 MIN_SLAB_ROWS = 2048
 # What needs some numbers for each row, but not for all at once, goes by pieces of so many.
 PIECE_ROWS = 1 << 20
@@ -134,6 +134,9 @@ class Rows:
     def run(self, query):
         """Return the record of one pass over all rows."""
         return self.reduce(PassJob(query, self.gate)).mirror()
+
+    def check_finite(self):
+        """Raise an error if a number is not finite; not asked for where reading has done so."""
 
     def class_means(self):
         """Return the mean of each class, shape (c, n), in one pass."""
@@ -349,6 +352,21 @@ class ArrayRows(Rows):
         """Return the record of one pass over all rows; `distances` are filled if given."""
         return self.reduce(PassJob(query), distances).mirror()
 
+    def first_not_finite(self):
+        """Return the index of the first row with a number that is not finite, or None."""
+        for slab, first in zip(self.slabs(), self.map(first_not_finite), strict=True):
+            if first is not None:
+                return slab.start + first
+        return None
+
+    def check_finite(self):
+        """Raise an error that names the first row with a number that is not finite."""
+        first = self.first_not_finite()
+        if first is not None:
+            raise ValueError(
+                f"X contains NaN or infinity, first in row {first}; remove or impute such rows."
+            )
+
     def per_sample(self, solution):
         """Return the results for each row as the last look has found them."""
         return solution.samples
@@ -407,6 +425,8 @@ class ArrayRows(Rows):
     def gated(self, centres, scale, settle):
         """Return a gate by all rows, and the rows behind it; see `Rows`."""
         norms, histograms = self.norms(centres, scale)
+        if not np.isfinite(norms.sum()):
+            self.check_finite()  # the norms of large numbers may also overflow
         gate = Gate(centres, scale, settle(histograms))
         return gate, self._inside(within(norms, gate.caps, self.codes))
 
@@ -449,3 +469,11 @@ def rows_of_ranks(codes, ranks):
             chosen.append(start + order[begin + here])
         seen += counts
     return np.sort(np.concatenate(chosen))
+
+
+def first_not_finite(X, *_):
+    """Return the index of the first row with NaN or infinity, or None."""
+    if np.isfinite(X.sum(dtype=np.float64)):
+        return None
+    bad = ~np.isfinite(X).all(axis=1)
+    return int(np.argmax(bad)) if bad.any() else None

@@ -33,6 +33,9 @@ def canonical(X):
 class CsrRows(ArrayRows):
     """Rows of a CSR matrix."""
 
+    def first_not_finite(self):
+        """Return None: the entries are checked before the matrix is taken."""
+
     def take(self, rows):
         """Return a copy of some rows as rows of their own."""
         weight = None if self.sample_weight is None else self.sample_weight[rows]

@@ -120,9 +120,20 @@ def encode(y):
     return classes, codes.astype(np.int32)
 
 
-def check_training_data(estimator, X, y, accept_sparse=False):
-    """Return X, the class codes (int32) and the sorted classes; the estimator stays as it is."""
-    X, y = check_X_y(X, y, accept_sparse, dtype=FLOATS, ensure_min_samples=2, estimator=estimator)
+def check_training_data(estimator, X, y, accept_sparse=False, finite=True):
+    """Return X, the class codes (int32) and the sorted classes; the estimator stays as it is.
+
+    Whether the numbers are finite is left to others with `finite=False`.
+    """
+    X, y = check_X_y(
+        X,
+        y,
+        accept_sparse,
+        dtype=FLOATS,
+        ensure_min_samples=2,
+        ensure_all_finite=finite,
+        estimator=estimator,
+    )
     return X, *codes_and_classes(y)
 
 

@@ -234,6 +234,7 @@ default="robust"
                 f"X is a {type(X).__name__}, which CappedLDACV cannot cut into folds; give it a "
                 "part of the rows as an array, and its best parameters to CappedLDA for all."
             )
+        rows.check_finite()
         return rows, classes, priors
 
     def fit_chunks(
