@@ -24,6 +24,7 @@ from suite.fits import (
     TARGET_SHAPES,
     FitByThreads,
     FitProblem,
+    FitsAtOnce,
     FittedModel,
     Memory,
     SmallFit,
@@ -39,6 +40,11 @@ Q2_SHARE = 0.7
 CAPPED_SHARE = 0.85
 GEMM_SIZE = 1024
 TIMES_SMALLER = 10  # --quick
+GROWTH = {
+    "rows": (10_000, 30_000, 100_000, 300_000, 1_000_000, 3_000_000, 10_000_000),
+    "features": (5, 10, 20, 50, 100, 200),
+    "classes": (2, 5, 10, 50, 100),
+}
 OTHERS = tuple(product(("NumPy", "tabmat"), ("float64", "float32")))
 PARTS = ("passes", "fits", "growth", "others", "lda")
 
@@ -127,15 +133,17 @@ def measure_lda(scale):
 
 
 def measure_growth(scale):
-    """Yield fits with 20 features and 5 classes, by number of rows; one thread."""
-    for rows in (10_000, 30_000, 100_000, 1_000_000, 10_000_000):
-        problem = FitProblem(f"{rows // scale}x20x5")
-        times = interleaved({"gram": problem.gram, "fit": problem.fit}, seconds=3.0, least=3)
-        per_row = float(np.median(times["fit"])) / len(problem.X)
+    """Yield fits by number of rows, of features and of classes; one thread."""
+    for name, size in ((name, size) for name, sizes in GROWTH.items() for size in sizes):
+        shape = {"rows": 100_000, "features": 20, "classes": 5, name: size}
+        shape["rows"] //= scale
+        problem = FitProblem("x".join(map(str, shape.values())))
+        times = interleaved({"gram": problem.gram, "fit": problem.fit}, seconds=2.0, least=3)
         yield {
-            "rows": len(problem.X),
+            "by": name,
+            **shape,
             "ratio": ratio_of(times, "fit", "gram"),
-            "nanoseconds_per_row": per_row * 1e9,
+            "milliseconds": float(np.median(times["fit"])) * 1e3,
         }
 
 
@@ -160,6 +168,12 @@ def measure_others(_):
         fits.setup(shape)
         ratio = fits.track_ratio_two_to_one(shape)
         yield wanted(f"fit on two threads / on one, {shape}", ratio, 1 / 1.7)
+    for callers in FitsAtOnce.params[0][1:]:
+        fits = FitsAtOnce()
+        fits.setup(callers)
+        ratio = fits.track_ratio_to_one_after_the_other(callers)
+        fits.teardown(callers)
+        yield wanted(f"four fits from {callers} Python threads / from one", ratio, 1.0)
     for kind in Memory.params[0]:
         # In a process of its own, that has no freed memory to use again.
         with multiprocessing.get_context("spawn").Pool(1) as pool:
@@ -265,11 +279,27 @@ def tabulate_lda(records):
 
 
 def tabulate_growth(records):
-    """Return the table of growth."""
-    rows = [
-        [f"{r['rows']:,}", f"{r['ratio']:.1f}", f"{r['nanoseconds_per_row']:.0f}"] for r in records
-    ]
-    return table(["rows", "fit / X.T @ X", "ns per row"], rows)
+    """Return the tables of growth; that with the rows beside a line."""
+    by = {name: [r for r in records if r["by"] == name] for name in GROWTH}
+    sizes, times = ([r[key] for r in by["rows"]] for key in ("rows", "milliseconds"))
+    fixed, per_row = line_through(sizes, times)
+    rows = []
+    for r in by["rows"]:
+        off = r["milliseconds"] / (fixed + per_row * r["rows"]) - 1.0
+        rows.append([f"{r['rows']:,}", f"{r['ratio']:.1f}", f"{off:+.0%}"])
+    line = f"{fixed:.0f} ms + {per_row * 1e6:.0f} ns per row"
+    parts = [table(["rows", "fit / X.T @ X", f"off {line}"], rows)]
+    for name in ("features", "classes"):
+        cells = [[str(r[name]), f"{r['ratio']:.1f}"] for r in by[name]]
+        parts.append(table([name, "fit / X.T @ X"], cells))
+    return "\n".join(parts)
+
+
+def line_through(x, y):
+    """Return intercept and slope of the line that is nearest in relative terms."""
+    x, y = np.asarray(x, float), np.asarray(y, float)
+    design = np.stack([1.0 / y, x / y], axis=1)
+    return np.linalg.lstsq(design, np.ones(len(x)), rcond=None)[0]
 
 
 def tabulate_others(records):

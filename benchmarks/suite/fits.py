@@ -6,6 +6,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from concurrent.futures import ThreadPoolExecutor
 from copy import copy
 from pathlib import Path
 
@@ -124,15 +125,39 @@ class FitOfFloat32:
 class FitByThreads:
     """Fits on two threads against one."""
 
-    params = (["100000x50x10", "20000x256x10"],)
+    params = (["500000x50x10", "100000x256x10"],)
     param_names = ("shape",)
 
     def setup(self, shape):
-        self.one, self.two = FitProblem(shape), FitProblem(shape, n_jobs=2)
+        self.one = FitProblem(shape)
+        self.two = copy(self.one)
+        self.two.model = clone(self.one.model).set_params(n_jobs=2)
 
     def track_ratio_two_to_one(self, shape):
         """Return time on two threads / time on one; 0.5 at best."""
         return ratio(self.two.fit, self.one.fit, clock=time.perf_counter)
+
+
+class FitsAtOnce:
+    """Fits called from several Python threads at once, each with the default threads."""
+
+    params = ([1, 2, 4],)
+    param_names = ("n_callers",)
+
+    def setup(self, n_callers):
+        self.problems = [FitProblem("50000x50x10", n_jobs=None) for _ in range(4)]
+        self.pool = ThreadPoolExecutor(n_callers)
+
+    def teardown(self, n_callers):
+        self.pool.shutdown()
+
+    def track_ratio_to_one_after_the_other(self, n_callers):
+        """Return time of four fits from some threads / from one; 1 or less is wanted."""
+        return ratio(
+            lambda: list(self.pool.map(FitProblem.fit, self.problems)),
+            lambda: list(map(FitProblem.fit, self.problems)),
+            clock=time.perf_counter,
+        )
 
 
 class Quality:
