@@ -22,8 +22,8 @@ from sklearn.model_selection import StratifiedKFold, train_test_split
 
 from cappedlda import CappedLDA, CappedLDACV
 from cappedlda._fit import fit_majorized
+from cappedlda._majorizer import Rule
 from cappedlda._rows import ArrayRows
-from cappedlda._solver import Rule
 
 KINDS = {"clean": 0.0, "feature noise": 0.1}
 FOLDS = 5

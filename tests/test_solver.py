@@ -11,10 +11,11 @@ from hypothesis import strategies as st
 from scipy import linalg
 from sklearn.datasets import load_breast_cancer, load_digits, load_iris, load_wine
 
-from cappedlda import CappedLDA, _solver, _start, capped_norm
+from cappedlda import CappedLDA, _majorizer, _start, capped_norm
 from cappedlda._fit import trimmed_lda
+from cappedlda._majorizer import Majorizer, Rule
 from cappedlda._record import Query
-from cappedlda._solver import Anderson, Majorizer, Rule
+from cappedlda._solver import Anderson
 from cappedlda._span import Span
 from cappedlda._start import plain_look, robust_look
 
@@ -37,7 +38,7 @@ def lda_subspace(X, y):
 @pytest.mark.parametrize("q", QS)
 @pytest.mark.parametrize("epsilon", ["auto", 2.0, np.inf])
 def test_each_plain_step_is_the_closed_form_of_the_methods(dirty, monkeypatch, q, epsilon):
-    monkeypatch.setattr(_solver, "MEMORY", 1)  # no acceleration
+    monkeypatch.setattr(_majorizer, "MEMORY", 1)  # no acceleration
     monkeypatch.setattr(Rule, "only_kept_count", False)  # no early end
     X, y, _ = dirty
     rows, method = majorizer(X, y, Rule(q, epsilon))
@@ -59,7 +60,7 @@ def test_each_plain_step_is_the_closed_form_of_the_methods(dirty, monkeypatch, q
 
 
 def test_weighted_steps_are_the_closed_form_too(rng, dirty, monkeypatch):
-    monkeypatch.setattr(_solver, "MEMORY", 1)
+    monkeypatch.setattr(_majorizer, "MEMORY", 1)
     X, y, _ = dirty
     weight = rng.uniform(0.2, 3.0, size=len(y))
     rows, method = majorizer(X, y, Rule(1.0, "auto"), sample_weight=weight)

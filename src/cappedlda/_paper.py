@@ -6,8 +6,9 @@ import numpy as np
 
 from cappedlda import _linalg
 from cappedlda._epsilon import fence, quantiles
+from cappedlda._majorizer import Frame, kept_covariance
 from cappedlda._record import Query
-from cappedlda._solver import Frame, Iteration, kept_covariance
+from cappedlda._solver import Iteration
 
 # Floor of the norms, relative to the median of the initial ones, and the ridge that
 # makes the pencil regular, relative to the mean of the diagonal of S1; float32 data

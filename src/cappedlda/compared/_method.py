@@ -14,9 +14,9 @@ from sklearn.exceptions import ConvergenceWarning
 from cappedlda import _linalg
 from cappedlda._base import LinearDiscriminant, linear_rule
 from cappedlda._epsilon import quantiles
+from cappedlda._majorizer import kept_covariance
 from cappedlda._record import Query
 from cappedlda._rows import ArrayRows
-from cappedlda._solver import kept_covariance
 from cappedlda._span import Span
 from cappedlda._start import FirstLook
 from cappedlda._threads import effective_n_jobs, single_threaded_blas

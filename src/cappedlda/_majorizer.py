@@ -1,0 +1,445 @@
+"""The sound method: a capped norm made smaller at every step, in a frame that settles.
+
+Symbols: W (n, r) projection in scaled features, B (n, c) scaled deviations of the
+class centres, K = W'B its fixed image, A = sum F_j h_j h_j' / N + gamma I.
+"""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from cappedlda import _linalg
+from cappedlda._cg import ridged
+from cappedlda._epsilon import (
+    Fences,
+    crossing_moment,
+    grown_caps,
+    settled_caps,
+    truncated_variance,
+)
+from cappedlda._record import Query
+from cappedlda._solver import Anderson, Iteration
+
+# The frame is renewed while it is further off than this many times the tolerance, and
+# further off than the projection itself; at most so many times.
+DRIFT_TOLERANCE = 10.0
+MAX_RENEWALS = 20
+SMALL_DRIFT = 1e-2
+# Cap and gauge matter less than centres: they only move rows across a nearly empty fence
+# and reshape the metric.
+SHAPE_DRIFT = 0.05
+# Floor of the capped norm, relative to the median distance.
+FLOOR = 1e-2
+# A mean variance of the scaled features that is only rounding.
+NO_SPREAD = 1e-10
+# A class that would keep less than this share of its weight is kept whole. It is a little
+# less than a tenth: one row of ten is enough, however the sums are rounded.
+MIN_KEPT = 0.1 * (1.0 - 1e-9)
+# A system that is not solved exactly is solved to this share of the tolerance.
+SYSTEM_TOLERANCE = 1e-3
+# Iterates that the acceleration combines.
+MEMORY = 4
+# Before a last step on the kept rows the directions only have to tell which these are.
+POLISH_TOLERANCE = 30.0
+# What is left of the error after one step, until two steps have shown it: usually, where it
+# comes from a sample, and at most.
+UNKNOWN_RATE = 0.7
+SAMPLE_RATE = 0.3
+SLOWEST_RATE = 0.95
+LEAST_MOVE = 1e-10
+
+
+@dataclass(frozen=True)
+class Rule:
+    """How distances become weights, and what is renewed while the frame settles.
+
+    Attributes
+    ----------
+    q : float
+    epsilon : float or "auto"
+    ridge : float
+        Relative to the mean weighted within-class variance of the features.
+    renew_centres : bool
+    renew_shape : bool
+        Cap, floor and gauge. Norms with q < 2 draw many distances to zero, and a cap that
+        followed them would leave out good rows.
+    multiplier : float
+        Of an automatic epsilon.
+    polish : bool
+        Whether plain discriminant analysis on the kept rows follows.
+    """
+
+    q: float = 1.0
+    epsilon: float | str = "auto"
+    ridge: float = 1e-4
+    renew_centres: bool = True
+    renew_shape: bool = True
+    multiplier: float = 1.0
+    polish: bool = False
+
+    @property
+    def only_kept_count(self):
+        """Whether the result depends on which rows are kept, and not on how far off they are."""
+        return self.q == 2.0 or self.polish
+
+    def multiplied(self, multiplier):
+        """Return the rule with a multiple of the automatic epsilon; inf is no cap at all."""
+        epsilon = np.inf if multiplier == np.inf else "auto"
+        return replace(self, epsilon=epsilon, multiplier=multiplier)
+
+    def distance(self, other):
+        """Return how much another rule differs: in q first, then in the multiplier."""
+        return abs(self.q - other.q), abs(1.0 / self.multiplier - 1.0 / other.multiplier)
+
+
+@dataclass(frozen=True)
+class Frame:
+    """What stays fixed while the majorizing loop runs.
+
+    Attributes
+    ----------
+    centres : ndarray of shape (c, n)
+    scale : ndarray of shape (n,)
+        Unit of each feature.
+    priors : ndarray of shape (c,)
+    n_features : int
+        Number of raw features, of which the n coordinates may be a rotation.
+    epsilon : float
+        The cap of the distances.
+    caps : ndarray of shape (c,)
+        The cap of each class: at least epsilon, and inf for a class that is kept whole.
+    fences : Fences
+        What the caps are multiples of.
+    floor : float
+    gamma : float
+        The ridge.
+    K : ndarray of shape (r, c)
+        Where the projection sends the class centres.
+    """
+
+    centres: np.ndarray
+    scale: np.ndarray
+    priors: np.ndarray
+    n_features: int
+    epsilon: float = np.inf
+    caps: np.ndarray | None = None
+    fences: Fences | None = None
+    floor: float = 0.0
+    gamma: float = 0.0
+    K: np.ndarray | None = None
+
+    def with_cap(self, epsilon, floor):
+        """Return the frame with one cap for all classes."""
+        fences = Fences.at(epsilon, np.full(len(self.centres), epsilon))
+        return replace(self, floor=floor).with_fences(fences)
+
+    def with_fences(self, fences, multiplier=1.0):
+        """Return the frame with a multiple of fences as caps."""
+        epsilon, caps = fences.times(multiplier)
+        return replace(self, epsilon=epsilon, caps=caps, fences=fences)
+
+    def without_caps_on(self, whole):
+        """Return the frame with some classes kept whole."""
+        fences = self.fences._replace(caps=np.where(whole, np.inf, self.fences.caps))
+        return replace(self, caps=np.where(whole, np.inf, self.caps), fences=fences)
+
+    @property
+    def kept_whole(self):
+        """Classes without a cap although there is one."""
+        return np.isinf(self.caps) & np.isfinite(self.epsilon)
+
+    @property
+    def B(self):
+        """Scaled deviations of the class centres, shape (n, c)."""
+        return _linalg.between_factor(self.centres, self.priors, self.scale)
+
+
+class Majorizer(Iteration):
+    """Minimise the capped norm of W'H subject to W'B = K, one closed-form step per pass.
+
+    A record renews the frame while that is further off than the projection: centres
+    (means of kept rows), gauge (kept rows get unit covariance), cap and floor. In a
+    fixed frame the objective
+
+        sum_j min(r(a_j)^(q/2), r(eps)^(q/2)) / N + gamma/2 ||W||^2,  r(t) = t^2 + floor^2
+
+    never rises: a step minimises a quadratic that touches it at W and lies above it,
+    and an accelerated step is taken only if the objective confirms it.
+
+    Parameters
+    ----------
+    frame : Frame
+        With K = None the start W only gives the first weights, not the gauge.
+    W : ndarray of shape (n, k)
+    rule : Rule
+    tol : float
+        On the change of the projected rows, relative to their spread. Where only the kept
+        rows count, it is enough that no more of their scatter can still cross the cap.
+    other_rows : bool
+        Whether the frame was made from other rows: then its shape is renewed once anyhow.
+
+    Attributes
+    ----------
+    A : ndarray of shape (n, n) or ProductSystem
+        The last weighted scatter, with its ridge.
+    change : float
+        Size of the last step.
+    objective_path : list of float
+        Objective in the present frame.
+    """
+
+    def __init__(self, frame, W, rule, tol, other_rows=False):
+        self.frame = frame
+        self.W = W
+        self.A = None
+        self.rule = rule
+        self.change = np.inf
+        self.objective_path = []
+        self.tol = POLISH_TOLERANCE * tol if rule.polish else tol
+        self._crossing_tol = tol
+        self._rate = SAMPLE_RATE if other_rows else UNKNOWN_RATE
+        self._other_rows = other_rows
+        self._n_renewals = 0
+        self._polished = False
+        self._before = None
+        self._fallback = None
+        self._accelerator = Anderson(MEMORY)
+
+    def query(self, scatter=True):
+        """Return what the next pass should evaluate."""
+        frame = self.frame
+        return Query(
+            W=self.W / frame.scale[:, None],
+            centres=frame.centres,
+            scale=frame.scale,
+            caps=frame.caps,
+            q=self.rule.q,
+            floor=frame.floor,
+            scatter=scatter,
+            sums=scatter and self.rule.renew_centres,
+        )
+
+    def objective(self, record):
+        """Return the objective at W."""
+        return record.objective / record.weight + 0.5 * self.frame.gamma * np.sum(self.W**2)
+
+    def advance(self, record):
+        """Move to the next projection; return a status once it is the last one."""
+        drift = self._drift(record) if self._n_renewals else np.inf
+        if self._n_renewals == MAX_RENEWALS:
+            drift = 0.0
+        settled = drift <= DRIFT_TOLERANCE * self.tol
+        if not settled and drift > self.change or not self._n_renewals:
+            before, objective = self.frame, self.objective(record)
+            self._renew(record)
+            remaining = self._step(record)
+            # A frame that hardly changes, and a projection that does not: nothing is left.
+            still = remaining <= self.tol and drift <= SMALL_DRIFT
+            if not (still or self._kept_for_good(record, before)):
+                return None
+            if self.rule.polish:  # no pass of this norm will follow
+                self.objective_path.append(objective)
+            return "converged"
+        return self._descend(record, settled)
+
+    def covariance(self, record, unbiased=False):
+        """Return the covariance of the images, with the ridge of features of unit scale.
+
+        It comes from the kept rows, and makes up for what the cap has cut off; otherwise a
+        small epsilon would shrink its own unit, and the kept rows, again and again.
+        """
+        whole = self.frame.kept_whole.any()
+        cut = 1.0 if whole else truncated_variance(self.frame.epsilon, self.W.shape[1])
+        return kept_covariance(record, unbiased) / cut + self.rule.ridge * (self.W.T @ self.W)
+
+    def settle_in(self, record):
+        """Set caps and gauge by a record of other rows than those the frame was made from.
+
+        The directions of a sample fit it better than other rows: caps in its units would
+        leave out rows that are as good.
+        """
+        frame = self.frame
+        if self.rule.epsilon == "auto":
+            frame = self._capped(frame, settled_caps(record.histograms, start=frame.fences.caps))
+        frame = self._regauged(record, frame)
+        self.frame = replace(frame, K=self.W.T @ frame.B)
+        self._other_rows = False
+
+    def interrupt(self):
+        """Step back from a projection that no pass has confirmed."""
+        if self._fallback is not None:
+            self.W = self._fallback
+
+    def polish(self, record):
+        """Take the directions of plain LDA on the rows that a record with q = 2 kept."""
+        path = list(self.objective_path)
+        self._renew(record)
+        self._step(record)
+        self.objective_path = path
+        self._polished = True
+
+    def finish(self, record):
+        """Note the objective of the last projection, and set the cap by its distances.
+
+        The record comes from a pass over all rows that only projects.
+        """
+        if not self._polished:
+            self.objective_path.append(self.objective(record))
+        if self.rule.epsilon == "auto":
+            self.frame = self._capped(self.frame, settled_caps(record.histograms))
+
+    def order(self, covariance, images):
+        """Return a change of coordinates of the image that puts the best direction first."""
+        return _linalg.order_by_discrimination(covariance, images)
+
+    def _drift(self, record):
+        """Return how far the frame is from the one that this record would make."""
+        if np.any(vanishing(record)):
+            return np.inf
+        drift = 0.0
+        if self.rule.renew_centres:
+            moves = record.image_sums / record.kept[:, 1:]
+            drift = np.sqrt(np.max(np.sum(moves**2, axis=1)))
+        if self.rule.renew_shape:
+            caps = self._shape(record).caps
+            capped = np.isfinite(caps)
+            cap = np.max(np.abs(caps[capped] / self.frame.caps[capped] - 1.0), initial=0.0)
+            gauge = np.max(np.abs(np.linalg.eigvalsh(self.covariance(record)) - 1.0))
+            drift = max(drift, SHAPE_DRIFT * cap, SHAPE_DRIFT * gauge)
+        return drift
+
+    def _shape(self, record):
+        """Return the frame with the caps and the floor that follow from a record."""
+        fences = grown_caps(record.histograms, self.frame.fences.caps)
+        floor = FLOOR * (fences.median or 1.0)
+        if self.rule.epsilon == "auto":
+            return self._capped(replace(self.frame, floor=floor), fences)
+        return self.frame.with_cap(self.rule.epsilon, floor)
+
+    def _capped(self, frame, fences):
+        """Return the frame with caps above what the ridge blurs, for classes of no spread."""
+        blur = np.sqrt(self.rule.ridge * np.sum(self.W**2))
+        return frame.with_fences(fences.above(blur), self.rule.multiplier)
+
+    def _kept_for_good(self, record, frame):
+        """Return whether hardly anything that counts can still cross the caps of a frame.
+
+        The record was made in that frame. What W will still move is guessed from its last
+        step and the rate at which the steps shrink; a typical row moves to or from its
+        centre by as much in one direction of unit variance.
+        """
+        if not self.rule.only_kept_count or self.change == np.inf or self.frame.kept_whole.any():
+            return False
+        total = np.trace(record.image_scatter)
+        unit = np.sqrt(total / (self.W.shape[1] * record.kept[:, 1].sum()))
+        caps = [frame.caps]
+        if self.rule.renew_shape or self._other_rows:
+            caps.append(self._caps_to_be(record, frame, unit))
+        # With equal weights the step is exact: only other kept rows could cause another.
+        rate = 0.0 if self.rule.q == 2.0 else min(self._rate, SLOWEST_RATE)
+        move = max(unit * self.change, LEAST_MOVE) / (1.0 - rate)
+        low, high = np.min(caps, axis=0), np.max(caps, axis=0)
+        return crossing_moment(record.histograms, low, high, move) <= self._crossing_tol * total
+
+    def _caps_to_be(self, record, frame, unit):
+        """Return where the caps of a frame would come to rest, for its `unit` of distances."""
+        if self.rule.epsilon == "auto":
+            fences = settled_caps(record.histograms, start=frame.fences.caps)
+            return self._capped(frame, fences).caps
+        return np.full(len(frame.caps), self.rule.epsilon * unit)
+
+    def _renew(self, record):
+        """Make the frame anew from what the last pass kept."""
+        whole = vanishing(record) | self.frame.kept_whole
+        renew_shape = self.rule.renew_shape or (self._other_rows and not self._n_renewals)
+        frame = self._shape(record) if renew_shape else self.frame
+        if renew_shape and frame.K is not None:
+            frame = self._regauged(record, frame)
+        if self.rule.renew_centres:
+            weight = record.kept[:, 1:]
+            moves = np.divide(record.sums, weight, out=np.zeros_like(record.sums), where=weight > 0)
+            frame = replace(frame, centres=frame.centres + moves)
+            if self.rule.q == 2.0:
+                # With equal weights the scatter about the new centres is known exactly.
+                record.recentre(frame.centres, moves, frame.scale)
+        mean_variance = record.scatter.trace() / (record.weight * frame.n_features)
+        self.frame = replace(
+            frame.without_caps_on(whole),
+            # Without any spread within classes the robust unit of the features serves.
+            gamma=self.rule.ridge * (mean_variance if mean_variance > NO_SPREAD else 1.0),
+            K=None if frame.K is None else self.W.T @ frame.B,
+        )
+        self.objective_path.clear()
+        self._accelerator.forget()
+        self._fallback = None
+        self._n_renewals += 1
+
+    def _regauged(self, record, frame):
+        """Give the kept images unit covariance; return the frame moved along.
+
+        Its distances were measured in the old gauge.
+        """
+        R = _linalg.whitener(self.covariance(record))
+        self.W = self.W @ R
+        growth = np.exp(np.mean(np.log(np.linalg.norm(R, axis=0))))
+        frame = replace(frame, floor=growth * frame.floor)
+        if self.rule.epsilon == "auto":
+            frame = frame.with_fences(frame.fences.scaled(growth), self.rule.multiplier)
+        return frame
+
+    def _step(self, record):
+        """Take the majorizing step and return an estimate of the error that remains."""
+        tol = SYSTEM_TOLERANCE * self.tol
+        A = self.A = ridged(record.scatter, record.weight, self.frame.gamma, tol, self.W)
+        B = self.frame.B
+        if self.frame.K is None:
+            self.W = _linalg.leading_directions(A, B)
+            self.frame = replace(self.frame, K=self.W.T @ B)
+            return np.inf
+        W = _linalg.constrained_minimiser(A, B, self.frame.K)
+        previous, step = self.change, W - self.W
+        self.change = np.sqrt(np.sum(step * (A @ step)) / np.sum(self.W * (A @ self.W)))
+        self._before, self.W = self.W, W
+        # A sequence that shrinks fast at a known rate is nearer its limit than its last step.
+        if not 0.0 < previous < np.inf:
+            return self.change
+        self._rate = rate = self.change / previous
+        return self.change * rate / (1.0 - rate) if rate < 0.5 else self.change
+
+    def _descend(self, record, settled):
+        objective = self.objective(record)
+        if self.objective_path and objective > self.objective_path[-1]:
+            return self._retreat()
+        self.objective_path.append(objective)
+        remaining = self._step(record)
+        if settled and (remaining <= self.tol or self._kept_for_good(record, self.frame)):
+            return "converged"
+        self._fallback = self.W
+        self.W = self._accelerator.extrapolate(self._before, self.W)
+        return None
+
+    def _retreat(self):
+        """Leave a point that is worse than the one before it."""
+        if self._fallback is None:
+            # Even the plain step cannot improve: the descent has reached rounding.
+            self.W = self._before
+            return "converged"
+        self.W, self._fallback = self._fallback, None
+        self._accelerator.forget()
+        return None
+
+
+def vanishing(record):
+    """Return the classes of which a record kept hardly anything."""
+    return record.kept[:, 1] < MIN_KEPT * record.histograms.sum(axis=1)
+
+
+def kept_covariance(record, unbiased=False):
+    """Return the pooled covariance of the kept images about the means of their classes."""
+    kept = record.kept[:, 1]
+    scale = np.divide(1.0, kept, out=np.zeros_like(kept), where=kept > 0)
+    between = (record.image_sums * scale[:, None]).T @ record.image_sums
+    total = kept.sum()
+    # One degree of freedom per class, but never more than half of them: weights may be small.
+    freedom = max(total - len(kept), 0.5 * total) if unbiased else total
+    return (record.image_scatter - between) / (freedom or 1.0)
