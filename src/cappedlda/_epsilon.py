@@ -205,11 +205,15 @@ def first_gaps(histograms, caps):
     q1, q2 = inner[:-1].T
     unit = np.maximum(q2 - q1, MIN_GAP * q2)[:, None]
     total = weights[:-1, None]
-    histograms = np.where(caps[:, None] >= _POSITIONS, histograms, 0.0)
+    (used,) = np.nonzero(histograms.any(axis=0))
+    used = slice(max(used[0] - 1, 0), used[-1] + 2)  # most bins are empty
+    positions = _POSITIONS[used]
+    histograms = np.where(caps[:, None] >= positions, histograms[:, used], 0.0)
     filled = histograms > 1e-9 * total
-    below = np.maximum.accumulate(np.where(filled, _POSITIONS, 0.0), axis=1)[:, :-1]
-    inside = np.cumsum(histograms, axis=1)[:, :-1]
-    gap, beyond = (_POSITIONS[1:] - below) / unit, inside[:, -1:] - inside
+    below = np.maximum.accumulate(np.where(filled, positions, 0.0), axis=1)[:, :-1]
+    inside = np.cumsum(histograms, axis=1)
+    inside, beyond = inside[:, :-1], inside[:, -1:] - inside[:, :-1]
+    gap = (positions[1:] - below) / unit
     ends = filled[:, 1:] & (inside >= 0.5 * total) & (beyond >= GAP_SHARE * total)
     ends &= (gap * np.minimum(1.0, beyond / GAP_ROWS) >= GAP) & (total >= MIN_CLASS_WEIGHT)
     first = np.argmax(ends, axis=1)

@@ -294,10 +294,10 @@ def trimmed_lda(rows, look, priors, n_features):
     """Return the frame and the directions of plain LDA on the rows that a first look kept."""
     present = np.bincount(rows.codes[look.kept], minlength=rows.n_classes) > 0
     kept = rows.take(look.kept | ~present[rows.codes])
-    centres = kept.class_means()
-    frame = Frame(centres, look.scale, priors, n_features).with_cap(np.inf, 0.0)
-    record = kept.run(Query.of_all_rows(frame.centres, frame.scale))
+    record = kept.run(Query.of_all_rows(look.centres, look.scale))
     check_overflow(record)
+    centres = record.recentre(look.centres, look.scale)
+    frame = Frame(centres, look.scale, priors, n_features).with_cap(np.inf, 0.0)
     A = ridged(record.scatter, 2.0 * record.weight, START_RIDGE, SYSTEM_TOLERANCE * START_TOLERANCE)
     W = _linalg.leading_directions(A, frame.B)
     if W.shape[1] == 0:

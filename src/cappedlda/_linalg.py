@@ -24,13 +24,26 @@ def solve_spd(A, B):
     """Return A^{-1} B for a symmetric positive definite A: by Cholesky if it is a matrix."""
     if not isinstance(A, np.ndarray):
         return A.solve(B)
+    return lapack.dpotrs(cholesky(A), B, lower=1)[0]
+
+
+def cholesky(A):
+    """Return the lower Cholesky factor of A; what stands above its diagonal is not zeroed."""
     # LAPACK directly: for small matrices the checks of the wrappers cost more than the work.
     factor, info = lapack.dpotrf(A.T, lower=1, clean=0)
     if info != 0:
         raise linalg.LinAlgError(
             "The weighted within-class scatter is not positive definite; increase `ridge`."
         )
-    return lapack.dpotrs(factor, B, lower=1)[0]
+    return factor
+
+
+def whitened_columns(C, H):
+    """Return L^{-1} H, of which the columns have covariance I if those of H have C = L L'.
+
+    H is overwritten if it is Fortran-ordered.
+    """
+    return lapack.dtrtrs(cholesky(C), H, lower=1, overwrite_b=1)[0]
 
 
 def pinv_psd(C):

@@ -356,12 +356,12 @@ class Majorizer(Iteration):
         if renew_shape and frame.K is not None:
             frame = self._regauged(record, frame)
         if self.rule.renew_centres:
-            weight = record.kept[:, 1:]
-            moves = np.divide(record.sums, weight, out=np.zeros_like(record.sums), where=weight > 0)
-            frame = replace(frame, centres=frame.centres + moves)
             if self.rule.q == 2.0:
                 # With equal weights the scatter about the new centres is known exactly.
-                record.recentre(frame.centres, moves, frame.scale)
+                centres = record.recentre(frame.centres, frame.scale)
+            else:
+                centres = record.means(frame.centres)
+            frame = replace(frame, centres=centres)
         mean_variance = record.scatter.trace() / (record.weight * frame.n_features)
         self.frame = replace(
             frame.without_caps_on(whole),

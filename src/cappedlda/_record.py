@@ -106,22 +106,34 @@ class Record:
             setattr(self, item.name, value)
         return self
 
-    def recentre(self, centres, moves, scale):
+    def means(self, centres):
+        """Return the means of the kept rows, shape (c, n), given the centres of the pass."""
+        return centres + self._moves()
+
+    def _moves(self):
+        weight = self.kept[:, 1:]
+        return np.divide(self.sums, weight, out=np.zeros_like(self.sums), where=weight > 0.0)
+
+    def recentre(self, centres, scale):
         """Give the scatter of equal weights (q = 2) about the means of the kept rows.
 
         Parameters
         ----------
         centres : ndarray of shape (c, n)
-            These means.
-        moves : ndarray of shape (c, n)
-            How far they are from the centres of the pass.
+            The centres of the pass.
         scale : ndarray of shape (n,)
+
+        Returns
+        -------
+        means : ndarray of shape (c, n)
         """
-        moves = moves * (np.sqrt(2.0 * self.kept[:, 1:]) / scale)
+        means = self.means(centres)
+        moves = self._moves() * (np.sqrt(2.0 * self.kept[:, 1:]) / scale)
         if isinstance(self.scatter, np.ndarray):
             self.scatter -= moves.T @ moves
         else:
-            self.scatter.recentre(centres, np.sum(moves**2, axis=0))
+            self.scatter.recentre(means, np.sum(moves**2, axis=0))
+        return means
 
     def mirror(self):
         """Copy the upper triangles, which the kernels fill, to the lower ones."""

@@ -8,9 +8,9 @@ over; then the half grows until the next row is too far off.
 from typing import NamedTuple
 
 import numpy as np
-from scipy import linalg
 from sklearn.utils.random import sample_without_replacement
 
+from cappedlda import _linalg
 from cappedlda._epsilon import GATE_REACH, MIN_CLASS_WEIGHT, gate_caps, grown_caps, nearer_half
 from cappedlda._passes import histograms_of
 from cappedlda._rows import ArrayRows
@@ -290,15 +290,12 @@ def shrunk_distances(scaled, rows, kept, variance_floor):
     covariance = roots.T @ roots
     del roots
     shrinkage = ledoit_wolf(centred, weight, covariance)
-    mean_variance = np.trace(covariance) / len(covariance)
-    diagonal = np.diag_indices_from(covariance)
-    covariance[diagonal] = np.maximum(covariance[diagonal], variance_floor)
+    diagonal = covariance.reshape(-1)[:: len(covariance) + 1]
+    mean_variance = diagonal.mean()
+    np.maximum(diagonal, variance_floor, out=diagonal)
     covariance *= 1.0 - shrinkage
-    covariance[diagonal] += shrinkage * max(mean_variance, MIN_SHRINKAGE)
-    factor = linalg.cholesky(covariance, lower=True, check_finite=False)
-    whitened = linalg.solve_triangular(
-        factor, centred.T, lower=True, overwrite_b=True, check_finite=False
-    )
+    diagonal += shrinkage * max(mean_variance, MIN_SHRINKAGE)
+    whitened = _linalg.whitened_columns(covariance, centred.T)
     squares = np.einsum("ij,ij->j", whitened, whitened)
     leverage = np.minimum((1.0 - shrinkage) * squares / total, 0.99)
     own = per_class / np.maximum(per_class - 1.0, 0.5 * per_class + 1e-300)
