@@ -12,7 +12,6 @@ from threadpoolctl import OpenBLASController, ThreadpoolController, threadpool_i
 
 from cappedlda import _passes, _record, _rows
 from cappedlda._record import Query
-from cappedlda._start import weighted_median, weighted_quantile
 from cappedlda._threads import effective_n_jobs, ordered_map, single_threaded_blas
 
 
@@ -134,23 +133,6 @@ def test_rows_are_taken_and_grouped_with_their_weights(problem):
     np.testing.assert_array_equal(some.codes, codes[[3, 1, 100]])
     np.testing.assert_array_equal(some.sample_weight, weight[[3, 1, 100]])
     np.testing.assert_array_equal(rows_of(X, codes).class_weights, [100, 60, 45])
-
-
-def test_weighted_median_is_the_median_of_repeated_rows(rng):
-    values = rng.normal(size=(31, 5))
-    for _ in range(20):
-        weights = rng.integers(0, 4, size=31)
-        expected = reference.weighted_median(values, weights)
-        np.testing.assert_allclose(weighted_median(values, weights.astype(float)), expected)
-    np.testing.assert_array_equal(weighted_median(values, None), np.median(values, axis=0))
-
-
-@pytest.mark.parametrize("level", [0.25, 0.5, 0.7])
-def test_weighted_quantile_is_the_quantile_of_repeated_rows(rng, level):
-    values = rng.normal(size=(31, 5))
-    weights = rng.integers(0, 4, size=31)
-    repeated = weighted_quantile(np.repeat(values, weights, axis=0), None, level)
-    np.testing.assert_allclose(weighted_quantile(values, weights.astype(float), level), repeated)
 
 
 @pytest.mark.parametrize("n_jobs", [1, 2, 4])

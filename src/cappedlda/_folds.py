@@ -4,7 +4,7 @@ import numpy as np
 
 from cappedlda._base import class_codes, linear_rule
 from cappedlda._fit import fit_path, outlyingness
-from cappedlda._start import weighted_median
+from cappedlda._quantiles import column_medians
 
 
 class Fold:
@@ -79,7 +79,7 @@ def share_of_belonging(rows, solution):
     metric = solution.metric
     images, centres = rows.X @ metric.astype(rows.X.dtype, copy=False), solution.centres @ metric
     ratio = outlyingness(rows, images, centres, solution.caps, solution.gate)
-    limit = max(1.0, weighted_median(ratio[:, None], rows.sample_weight)[0])
+    limit = max(1.0, column_medians(ratio[:, None], rows.sample_weight)[0])
     weight = rows.reweighted(ratio <= limit).sample_weight
     return weight / weight.sum()
 

@@ -13,6 +13,7 @@ from sklearn.utils.random import sample_without_replacement
 from cappedlda import _linalg
 from cappedlda._epsilon import GATE_REACH, MIN_CLASS_WEIGHT, gate_caps, grown_caps, nearer_half
 from cappedlda._passes import histograms_of
+from cappedlda._quantiles import column_medians, column_quantiles
 from cappedlda._rows import ArrayRows
 from cappedlda._validation import check_seed
 
@@ -88,28 +89,6 @@ def stratified_sample(rows, random_state):
     )
 
 
-def weighted_median(values, weights):
-    """Return the medians of the columns of `values`; a row of weight k counts k times."""
-    return np.median(values, axis=0) if weights is None else weighted_quantile(values, weights, 0.5)
-
-
-def weighted_quantile(values, weights, level):
-    """Return the quantiles of the columns of `values`; a row of weight k counts k times."""
-    if weights is None:
-        return np.quantile(values, level, axis=0, method="averaged_inverted_cdf")
-    order = np.argsort(values, axis=0, kind="stable")
-    ordered = np.take_along_axis(values, order, axis=0)
-    cumulative = np.cumsum(weights[order], axis=0)
-    part = level * cumulative[-1]
-    # The mean of the first value that reaches the part and the first that passes it, as the
-    # quantile of repeated rows would be. The tolerance forgives rounding of the sums.
-    slack = 1e-12 * part
-    low = np.argmax(cumulative >= part - slack, axis=0)
-    high = np.argmax(cumulative > part + slack, axis=0)
-    columns = np.arange(values.shape[1])
-    return 0.5 * (ordered[low, columns] + ordered[high, columns])
-
-
 def plain_look(rows):
     """Return class means and pooled scales, with every row kept."""
     _, scale, _ = medians_and_scale(rows)
@@ -171,7 +150,7 @@ class ArrayPoints:
     def median(self, rows):
         """Return the median of some points, shape (n,)."""
         weight = None if self.weight is None else self.weight[rows]
-        return weighted_median(self._points[rows], weight)
+        return column_medians(self._points[rows], weight)
 
 
 def densest_centre(points):
@@ -201,11 +180,7 @@ def nearest_half(points, norms, centres):
     """Return which points are in the nearer half from each centre, and the squared radii."""
     squares = norms - 2.0 * points.products(centres)
     squares += np.einsum("ij,ij->i", centres, centres)[:, None]
-    if points.weight is None:
-        middle = [(len(norms) - 1) // 2, len(norms) // 2]
-        radii = np.partition(squares, middle, axis=1)[:, middle].mean(axis=1)
-    else:
-        radii = weighted_median(squares.T, points.weight)
+    radii = column_medians(squares.T, points.weight)
     return squares <= radii[:, None], radii
 
 
@@ -219,7 +194,7 @@ def medians_and_scale(rows):
     centres = class_medians(rows)
     deviations = centres[rows.codes]
     np.abs(np.subtract(rows.X, deviations, out=deviations), out=deviations)
-    median, wider = absolute_quantiles(deviations, rows.sample_weight)
+    median, wider = column_quantiles(deviations, (0.5, WIDER_LEVEL), rows.sample_weight)
     wider /= WIDEST_TAIL
     scale = MAD_TO_SIGMA * np.maximum(median, np.minimum(wider, MOST_RAISED * median))
     sparse = scale <= 0.0
@@ -228,20 +203,9 @@ def medians_and_scale(rows):
     return centres, np.where(scale > 0.0, scale, 1.0), sparse
 
 
-def absolute_quantiles(deviations, weights):
-    """Return the median of the columns and a wider quantile; without weights rows may move."""
-    levels = 0.5, WIDER_LEVEL
-    if weights is not None:
-        return [weighted_quantile(deviations, weights, level) for level in levels]
-    # One selection serves both, and in place.
-    return np.quantile(
-        deviations, levels, axis=0, method="averaged_inverted_cdf", overwrite_input=True
-    )
-
-
 def class_medians(rows):
     """Return the median of each class, shape (c, n)."""
-    return np.stack([weighted_median(X, weight) for X, weight in rows.classes()])
+    return np.stack([column_medians(X, weight) for X, weight in rows.classes()])
 
 
 def root_mean_square(values, weights):
