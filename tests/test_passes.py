@@ -3,6 +3,7 @@
 import _thread
 import signal
 import threading
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -10,9 +11,10 @@ import reference
 from common import TOLERANCE, assert_close_record, assert_same_bits, make_classes, rows_of
 from threadpoolctl import OpenBLASController, ThreadpoolController, threadpool_info
 
-from cappedlda import _passes, _record, _rows
+from cappedlda import _looks, _passes, _record, _rows
 from cappedlda._record import Query
 from cappedlda._threads import effective_n_jobs, ordered_map, single_threaded_blas
+from cappedlda._validation import known_codes
 
 
 @pytest.fixture
@@ -287,3 +289,45 @@ def test_number_of_threads():
     assert effective_n_jobs(-10_000) == 1
     with pytest.raises(ValueError, match="n_jobs=0 .*None, a positive or a negative int"):
         effective_n_jobs(0)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_rows_near_the_caps_tell_what_other_caps_keep(problem, small_slabs, monkeypatch, weighted):
+    X, codes, weight, query = problem
+    rows = rows_of(X, codes, weight if weighted else None)
+    passes, reduce = [], rows.reduce
+    monkeypatch.setattr(rows, "reduce", lambda *job: passes.append(1) or reduce(*job))
+
+    def kept_weight(factors):
+        caps = query.caps * factors
+        expected = rows.run(replace(query, caps=caps)).kept[:, 1].sum()
+        passes.clear()
+        look = _looks.Look(rows, query)
+        assert look.kept_weight(caps) == pytest.approx(expected, rel=1e-12)
+        return len(passes)
+
+    assert kept_weight(np.array([0.95, 1.0, 1.1])) == 1
+    assert kept_weight(np.array([0.8, 1.0, 1.1])) == 2  # too far off to have been noted
+    monkeypatch.setattr(_looks, "MAX_BORDER_ROWS", 2)
+    assert kept_weight(np.array([0.95, 1.0, 1.1])) == 2  # too many to be noted
+
+
+def test_a_class_without_a_cap_has_no_border(problem):
+    X, codes, _, query = problem
+    query = replace(query, caps=np.array([np.inf, *query.caps[1:]]))
+    rows = rows_of(X, codes)
+    assert _looks.Look(rows, query).kept_weight(query.caps) == rows.run(query).kept[:, 1].sum()
+
+
+@pytest.mark.parametrize("dtype", [np.int8, np.uint8, np.int64, np.uint64, float, "U9", object])
+def test_labels_are_coded_by_table_or_search(rng, dtype):
+    classes = np.unique(np.array([3, 5, 6, 100]).astype(str if dtype in ("U9", object) else dtype))
+    classes = classes.astype(dtype)
+    for size in (2, 500):  # few labels are searched for
+        codes = rng.integers(4, size=size)
+        np.testing.assert_array_equal(known_codes(classes[codes], classes), codes)
+        for unknown in (4, 101, 0):
+            y = classes[codes]
+            y[1] = unknown if dtype not in ("U9", object) else str(unknown)
+            with pytest.raises(ValueError, match=f"labels .*{unknown}.* not there before"):
+                known_codes(y, classes)

@@ -5,18 +5,31 @@ how they were cut, bit for bit.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.utils.validation import _get_feature_names, column_or_1d
 
-from cappedlda._inputs import float_type
-from cappedlda._rows import ArrayRows, Rows, added_up, first_not_finite, rows_of_ranks, slab_rows
+from cappedlda._core import checksums
+from cappedlda._inputs import check_missing_labels, float_type
+from cappedlda._looks import LookJob
+from cappedlda._passes import weights_inside
+from cappedlda._rows import (
+    ArrayRows,
+    Rows,
+    added_up,
+    first_not_finite,
+    joined,
+    ranks_among,
+    slab_rows,
+)
 from cappedlda._threads import ordered_map
-from cappedlda._validation import check_class_weights, check_classes, known_codes
+from cappedlda._validation import check_class_weights, check_classes, encode, known_codes
 
-MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)  # odd, with bits everywhere
+# What is copied goes by pieces of a slab, so many, that its checksum is made from the cache.
+PIECES = 16
+# Every pass recognises a row in so many, in turn, the first and the last one every row.
+GROUPS = 4
 
 
 class Chunk(NamedTuple):
@@ -78,16 +91,16 @@ class ChunkReader:
             )
         chunk = Chunk(*chunk)
         name = f"chunk {number}" if chunk.name is None else f"chunk {number} ({chunk.name})"
-        X, y = np.asarray(chunk.X), column_or_1d(chunk.y)
-        weight = None if chunk.sample_weight is None else column_or_1d(chunk.sample_weight)
+        X, y, weight = np.asarray(chunk.X), _column(chunk.y), _column(chunk.sample_weight)
         if X.ndim != 2:
             raise ValueError(f"X of {name} has {X.ndim} dimensions; give rows and columns.")
         for what, length in (("y", y), ("sample_weight", weight)):
             if length is not None and len(length) != len(X):
                 raise ValueError(f"{what} of {name} has {len(length)} entries for {len(X)} rows.")
         self._compare(name, chunk.X, X, y, weight)
+        check_missing_labels(y, f"y of {name}")
         if weight is not None:
-            weight = weight.astype(np.float64)
+            weight = np.ascontiguousarray(weight, np.float64)
             if not np.all((weight >= 0.0) & (weight < np.inf)):
                 raise ValueError(f"sample_weight of {name} has negative or infinite entries.")
         return Chunk(X, y, weight, name)
@@ -97,7 +110,7 @@ class ChunkReader:
         kinds = {
             "n_features": X.shape[1],
             "dtype": str(X.dtype),
-            "feature names": None if (names := _get_feature_names(source)) is None else [*names],
+            "feature names": _names(source),
             "type of y": {"i": "integers", "u": "integers", "f": "numbers"}.get(y.dtype.kind, "O"),
             "sample_weight": "none" if weight is None else "given",
         }
@@ -115,27 +128,84 @@ class ChunkReader:
                 )
 
 
-@dataclass
+def _column(values):
+    """Return labels or weights, if there are any, as an array of shape (rows,)."""
+    if values is None or (isinstance(values, np.ndarray) and values.ndim == 1):
+        return values  # what follows takes longer than a pass over a small chunk
+    return column_or_1d(values)
+
+
+def _names(X):
+    names = None if isinstance(X, np.ndarray) else _get_feature_names(X)
+    return None if names is None else [*names]
+
+
 class Tally:
-    """What rows are recognised by: for each class their number and a checksum; additive."""
+    """What rows are recognised by: for each class their number, and checksums.
 
-    counts: np.ndarray
-    checksums: np.ndarray
+    The rows fall into groups, each of which has checksums of its own; a pass that has other
+    things to do looks at one of the groups only.
 
-    @classmethod
-    def of(cls, X, codes, sample_weight, n_classes):
-        """Return the tally of a C-ordered block of rows."""
-        bits = X.view(np.uint64 if X.dtype == np.float64 else np.uint32)
-        sums = bits.sum(axis=1, dtype=np.uint64)
-        if sample_weight is not None:
-            sums += sample_weight.view(np.uint64) * MULTIPLIER
-        checksums = np.zeros(n_classes, np.uint64)
-        np.add.at(checksums, codes, sums)
-        return cls(np.bincount(codes, minlength=n_classes), checksums)
+    Parameters
+    ----------
+    n_classes, n_features : int
+    group : int
+        The one to look at, or -1 for all.
+    """
 
-    def __iadd__(self, other):
-        self.counts += other.counts
-        self.checksums += other.checksums
+    def __init__(self, n_classes, n_features, group=-1):
+        self.counts = np.zeros(n_classes, int)
+        self.weights = np.zeros(n_classes, np.uint64)
+        self.checksums = np.zeros((GROUPS, n_classes), np.uint64)
+        self.group = group
+        random = np.random.default_rng(0)  # two factors for numbers of 64 bits
+        self._factors = random.integers(1 << 32, size=2 * n_features, dtype=np.uint32) | 1
+        self._n_rows = 0
+
+    def add(self, X, codes, sample_weight):
+        """Add a C-ordered block of rows."""
+        words = X.view(np.uint32)
+        weights = np.empty(0) if sample_weight is None else sample_weight
+        checksums.add_checksums(
+            words,
+            self._factors[: words.shape[1]],
+            weights.view(np.uint64),
+            codes,
+            self.checksums,
+            self._n_rows,
+            self.group,
+        )
+        self.counts += np.bincount(codes, minlength=len(self.counts))
+        self.weights += sums_of_bits(sample_weight, codes, len(self.counts))
+        self._n_rows += len(codes)
+
+
+def sums_of_bits(sample_weight, codes, n_classes):
+    """Return checksums of the weights of each class, which do not depend on their order."""
+    sums = np.zeros(n_classes, np.uint64)
+    if sample_weight is not None:
+        np.add.at(sums, codes, sample_weight.view(np.uint64))
+    return sums
+
+
+class Slab(NamedTuple):
+    """Rows to be worked on, and their number among the slabs; or memory for them."""
+
+    number: int
+    X: np.ndarray
+    codes: np.ndarray
+    sample_weight: np.ndarray | None
+
+    def part(self, start, stop):
+        """Return some of the rows."""
+        weight = None if self.sample_weight is None else self.sample_weight[start:stop]
+        return Slab(self.number, self.X[start:stop], self.codes[start:stop], weight)
+
+    def filled(self, rows):
+        """Copy rows here."""
+        for memory, values in zip(self[1:], rows[1:], strict=True):
+            if memory is not None:
+                memory[...] = values
         return self
 
 
@@ -163,8 +233,13 @@ class ChunkRows(Rows):
         self.n_jobs = n_jobs
         self._survey(None if classes is None else np.unique(classes))
         self.n_classes = len(self.classes)
-        self.shape = (int(self._tally.counts.sum()), self.example.shape[1])
+        self.shape = (int(self._counts.sum()), self.example.shape[1])
         self.dtype = self._reader.dtype
+        self._checksums = None  # of the first pass that reads X
+        self._n_passes = 0
+        self._spare = []  # memory of slabs that are done with
+        self._gate = None
+        self._inside = {}  # what it said: a bit for each row, by the number of the slab
 
     @property
     def example(self):
@@ -172,20 +247,18 @@ class ChunkRows(Rows):
         return self._reader.example
 
     def _survey(self, known):
-        """Read all rows once, for the classes, their weights, and the checks."""
+        """Read all labels once, for the classes and their weights."""
         seen, new_labels = {}, []
         for chunk in self._reader:
-            _check_values(chunk)
-            labels, codes = np.unique(chunk.y, return_inverse=True)
+            labels, codes = _labels_and_codes(chunk)
             if known is not None:
                 known_codes(labels, known, f"y of {chunk.name}")
             new_labels.append(labels[[label not in seen for label in labels]])
-            X, weight = np.ascontiguousarray(chunk.X, self._reader.dtype), chunk.sample_weight
-            tally = Tally.of(X, codes, weight, len(labels))
+            weight = chunk.sample_weight
             drawable = codes if weight is None else codes[weight > 0.0]
             columns = (
-                tally.counts,
-                tally.checksums,
+                np.bincount(codes, minlength=len(labels)),
+                sums_of_bits(weight, codes, len(labels)),
                 np.bincount(drawable, minlength=len(labels)),
                 np.bincount(codes, weight, len(labels)),
             )
@@ -198,47 +271,96 @@ class ChunkRows(Rows):
             missing = np.setdiff1d(known, self.classes).tolist()
             raise ValueError(f"classes={known.tolist()} has {missing}, of which there is no row.")
         check_classes(self.classes)
-        counts, checksums, drawable, weights = zip(*(seen[i] for i in self.classes), strict=True)
-        checksums = np.array([checksum % 2**64 for checksum in checksums], np.uint64)
-        self._tally = Tally(np.array(counts), checksums)
-        self.class_counts, self.class_weights = np.array(drawable), np.array(weights, float)
+        counts, bits, drawable, weights = zip(*(seen[i] for i in self.classes), strict=True)
+        self._counts, self.class_counts = np.array(counts), np.array(drawable)
+        self._weights = np.array([total % 2**64 for total in bits], np.uint64)
+        self.class_weights = np.array(weights, float)
         check_class_weights(self.class_weights, self.classes)
 
-    def _slabs(self):
-        """Yield X, codes and weights of slabs, as `ArrayRows` would cut them."""
-        n = self.shape[1]
-        step = slab_rows(n)
-        slab, filled = None, 0
-        for chunk in self._reader:
-            codes, start = known_codes(chunk.y, self.classes, f"y of {chunk.name}"), 0
-            while start < len(codes):
-                if slab is None:  # always a copy: a source may use its memory again
-                    weight = None if chunk.sample_weight is None else np.empty(step)
-                    slab = np.empty((step, n), self.dtype), np.empty(step, np.int32), weight
-                some = min(step - filled, len(codes) - start)
-                for part, values in zip(slab, (chunk.X, codes, chunk.sample_weight), strict=True):
-                    if part is not None:
-                        part[filled : filled + some] = values[start : start + some]
+    def _chunks(self):
+        """Yield chunks as slabs of any length; the first pass checks their numbers."""
+        for number, chunk in enumerate(self._reader):
+            if self._checksums is None:
+                _check_values(chunk)
+            codes = known_codes(chunk.y, self.classes, f"y of {chunk.name}")
+            yield Slab(number, chunk.X, codes, chunk.sample_weight)
+
+    def _slabs(self, tally):
+        """Yield slabs as `ArrayRows` would cut them, and tally their rows."""
+        step, number, slab, filled = slab_rows(self.shape[1]), 0, None, 0
+        for chunk in self._chunks():
+            start, end = 0, len(chunk.X)
+            while start < end:
+                if filled == 0 and end - start >= step and self._may_stay(chunk.X):
+                    slab = chunk.part(start, start + step)
+                    tally.add(*slab[1:])
+                    some = step
+                else:
+                    some = min(step - filled, end - start, -(-step // PIECES))
+                    slab = slab or self._memory(step, chunk)
+                    rows = slab.part(filled, filled + some)
+                    tally.add(*rows.filled(chunk.part(start, start + some))[1:])
                 filled, start = filled + some, start + some
                 if filled == step:
-                    yield slab
-                    slab, filled = None, 0
+                    yield slab._replace(number=number)
+                    slab, filled, number = None, 0, number + 1
         if filled:
-            yield tuple(None if part is None else part[:filled] for part in slab)
+            yield slab.part(0, filled)._replace(number=number)
+
+    def _may_stay(self, X):
+        """Return whether a slab can be worked on where it is, in the memory of its source.
+
+        With one thread it is done with before the source is asked for more; with several the
+        source might use its memory again, but for a file that can only be read.
+        """
+        safe = self.n_jobs == 1 or _is_read_only_file(X)
+        return safe and X.flags.c_contiguous and X.dtype == self.dtype
+
+    def _memory(self, step, rows):
+        """Return memory for a slab of such rows."""
+        if self._spare:
+            return self._spare.pop()
+        X, codes = np.empty((step, self.shape[1]), self.dtype), np.empty(step, np.int32)
+        return Slab(0, X, codes, None if rows.sample_weight is None else np.empty(step))
 
     def _results(self, job):
         """Yield what a job returns for each slab, and check the rows at the end."""
 
         def run_slab(slab):
-            return job(*slab), Tally.of(*slab, self.n_classes)
+            result = job(slab.X, slab.codes, self._weights_of(slab))
+            if slab.X.flags.owndata:
+                self._spare.append(slab)
+            return result
 
-        total = Tally(np.zeros_like(self._tally.counts), np.zeros_like(self._tally.checksums))
-        for result, tally in ordered_map(run_slab, self._slabs(), self.n_jobs):
-            total += tally
-            yield result
+        tally = self._next_tally(isinstance(job, LookJob))
+        yield from ordered_map(run_slab, self._slabs(tally), self.n_jobs)
+        self._recognise(tally)
+
+    def _weights_of(self, slab):
+        """Return the weights of the rows of a slab, 0 for those outside the gate."""
+        if self._gate is None:
+            return slab.sample_weight
+        if slab.number not in self._inside:
+            self._inside[slab.number] = np.packbits(self._gate.inside(slab.X, slab.codes))
+        inside = np.unpackbits(self._inside[slab.number], count=len(slab.codes))
+        return weights_inside(inside, slab.sample_weight)
+
+    def _next_tally(self, complete):
+        """Return a tally for a pass: of all groups of rows, or of the next one."""
+        self._n_passes += 1
+        complete = complete or self._checksums is None
+        group = -1 if complete else self._n_passes % GROUPS
+        return Tally(self.n_classes, self.shape[1], group)
+
+    def _recognise(self, tally):
+        """Check that the rows of a pass are those of the first."""
+        if self._checksums is None:
+            self._checksums = tally.checksums
+        some = slice(None) if tally.group < 0 else slice(tally.group, tally.group + 1)
         for what, now, before in (
-            ("number", total.counts, self._tally.counts),
-            ("checksum", total.checksums, self._tally.checksums),
+            ("number", tally.counts, self._counts),
+            ("sum of the weights, as bits,", tally.weights, self._weights),
+            ("checksum", tally.checksums[some].sum(axis=0), self._checksums[some].sum(axis=0)),
         ):
             if not np.array_equal(now, before):
                 i = int(np.argmax(now != before))
@@ -249,44 +371,75 @@ class ChunkRows(Rows):
                 )
 
     def reduce(self, job):
-        """Return the sum of what a job returns for each slab."""
+        """Return the sum of what a job returns for each slab; see `Rows`.
+
+        Rows outside the gate have no weight.
+        """
         return added_up(self._results(job))
+
+    def gated(self, centres, scale, settle):
+        """Return a gate by all rows, and the rows behind it; see `Rows`."""
+        gate, rows = super().gated(centres, scale, settle)
+        rows.gate, rows._gate, rows._inside = None, gate, {}  # a job would evaluate it anew
+        return gate, rows
 
     def pick(self, ranks):
         """Return some rows in memory; see `Rows`."""
         seen = np.zeros(self.n_classes, int)
-        parts = []
-        for X, codes, weight in self._results(lambda *slab: slab):
-            drawable = np.arange(len(X)) if weight is None else np.flatnonzero(weight > 0.0)
-            counts = np.bincount(codes[drawable], minlength=self.n_classes)
-            here = [
-                r[(r >= a) & (r < b)] - a
-                for r, a, b in zip(ranks, seen, seen + counts, strict=True)
-            ]
-            seen += counts
-            chosen = drawable[rows_of_ranks(codes[drawable], here)]
-            parts.append((X[chosen], codes[chosen], None if weight is None else weight[chosen]))
-        return self._joined(parts)
+
+        def picked(rows):
+            nonlocal seen
+            counts = rows.class_counts
+            here, seen = ranks_among(ranks, seen, counts), seen + counts
+            return rows.pick(here)
+
+        return self._gathered(picked)
 
     def load(self):
         """Return all rows in memory."""
-        return self._joined(self._results(lambda *slab: slab))
+        return self._gathered(lambda rows: rows.take(slice(None)))
 
-    def _joined(self, parts):
-        X, codes, weight = zip(*parts, strict=True)
-        weight = None if weight[0] is None else np.concatenate(weight)
-        return ArrayRows(
-            np.concatenate(X), np.concatenate(codes), self.n_classes, weight, self.n_jobs
-        )
+    def _gathered(self, copied):
+        """Return the rows that are copied from each slab."""
+        tally, parts = self._next_tally(complete=False), []
+        step = slab_rows(self.shape[1])
+        for chunk in self._chunks():
+            for start in range(0, len(chunk.X), step):
+                _, X, codes, weight = chunk.part(start, start + step)
+                X = np.ascontiguousarray(X, self.dtype)
+                tally.add(X, codes, weight)
+                parts.append(copied(ArrayRows(X, codes, self.n_classes, weight)))
+        self._recognise(tally)
+        return joined(parts, self.n_classes, self.n_jobs)
+
+
+def _is_read_only_file(X):
+    """Return whether an array is mapped from a file and cannot be written to."""
+    while isinstance(X, np.ndarray) and not X.flags.writeable:
+        if isinstance(X, np.memmap):
+            return True
+        X = X.base
+    return False
+
+
+def _labels_and_codes(chunk):
+    """Return the labels of a chunk, and the code of each row among them."""
+    if chunk.y.dtype.kind == "f" and not np.array_equal(chunk.y, np.round(chunk.y)):
+        raise ValueError(f"y of {chunk.name} has numbers that are no labels; give classes.")
+    try:
+        return encode(chunk.y)
+    except TypeError as error:  # by the sort
+        raise ValueError(
+            f"y of {chunk.name} has labels of several types, as {chunk.y[0]!r}, which have no "
+            "order; make them all words or all integers."
+        ) from error
 
 
 def _check_values(chunk):
-    """Check the numbers and labels of a chunk."""
+    """Check the numbers of a chunk."""
     bad = None if chunk.X.dtype.kind in "iub" else first_not_finite(chunk.X)
     if bad is not None:
         raise ValueError(
             f"X of {chunk.name} contains NaN or infinity, first in its row {bad}; remove or "
             "impute such rows."
         )
-    if chunk.y.dtype.kind == "f" and not np.array_equal(chunk.y, np.round(chunk.y)):
-        raise ValueError(f"y of {chunk.name} has numbers that are no labels; give classes.")

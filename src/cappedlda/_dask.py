@@ -15,8 +15,9 @@ import numpy as np
 from sklearn.utils import check_array
 from sklearn.utils.multiclass import check_classification_targets
 
-from cappedlda._inputs import check_shape, float_type, is_dask
-from cappedlda._rows import ArrayRows, Measure, PerSample, Rows, first_not_finite, rows_of_ranks
+from cappedlda._inputs import check_missing_labels, check_shape, float_type, is_dask
+from cappedlda._looks import PerSample
+from cappedlda._rows import ArrayRows, Measure, Rows, first_not_finite, joined, ranks_among
 from cappedlda._threads import single_threaded_blas
 from cappedlda._validation import FLOATS, check_class_weights, check_classes, known_codes
 
@@ -189,8 +190,7 @@ class Survey:
 def survey_block(y, weight=None):
     """Return the survey of a block of labels."""
     y = np.asarray(y)
-    if y.dtype.kind == "f" and not np.isfinite(y).all():
-        raise ValueError("y contains NaN or infinity; remove such rows.")
+    check_missing_labels(y, "y, in one of its blocks,")
     if len(y):
         check_classification_targets(y)
     labels, codes = np.unique(y, return_inverse=True)
@@ -258,10 +258,7 @@ def run_block(X, y, weight, job):
 def pick_block(X, y, weight, job, ranks, start):
     """Return the chosen rows of a block, or all of them."""
     rows = job.rows(X, y, weight, start)
-    if ranks is None:
-        return rows
-    drawable = np.arange(len(X)) if weight is None else np.flatnonzero(rows.sample_weight > 0.0)
-    return rows.take(drawable[rows_of_ranks(rows.codes[drawable], ranks)])
+    return rows if ranks is None else rows.pick(ranks)
 
 
 class DaskRows(Rows):
@@ -318,18 +315,13 @@ class DaskRows(Rows):
         ]
         parts = dask.compute(*parts)
         self._is_checked = True
-        weight = None if self._weight is None else np.concatenate([p.sample_weight for p in parts])
-        X = np.concatenate([part.X for part in parts])
-        return ArrayRows(X, np.concatenate([p.codes for p in parts]), self.n_classes, weight)
+        return joined(parts, self.n_classes)
 
     def pick(self, ranks):
         """Return some rows in memory; see `Rows`."""
-        ends = np.cumsum(self._counts, axis=0)
+        seen = np.cumsum(self._counts, axis=0) - self._counts
         return self._gather(
-            [
-                [r[(r >= a) & (r < b)] - a for r, a, b in zip(ranks, low, high, strict=True)]
-                for low, high in zip(ends - self._counts, ends, strict=True)
-            ]
+            [ranks_among(ranks, *block) for block in zip(seen, self._counts, strict=True)]
         )
 
     def load(self):

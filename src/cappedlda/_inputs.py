@@ -107,3 +107,26 @@ class RowReader:
         for slab, here in zip(slabs, np.split(order, starts[1:]), strict=True):
             chosen[here] = self[slab * step : (slab + 1) * step][rows[here] - slab * step]
         return chosen
+
+
+def check_missing_labels(y, name):
+    """Check that no label is NaN, infinite, None, or another sign of a missing one."""
+    if y.dtype.kind == "f":
+        missing = ~np.isfinite(y)
+    elif y.dtype.kind == "O":
+        missing = np.array([_is_missing(label) for label in y], bool)
+    else:
+        return
+    if missing.any():
+        first = int(np.argmax(missing))
+        raise ValueError(
+            f"{name} has missing labels, the first in its row {first} ({y[first]}); remove such "
+            "rows."
+        )
+
+
+def _is_missing(label):
+    try:
+        return label is None or bool(label != label)
+    except TypeError:  # pandas.NA is neither equal nor unequal to itself
+        return True

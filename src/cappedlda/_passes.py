@@ -85,10 +85,14 @@ class Gate:
         """Return the size of rows over that of the fence of their class."""
         return rows.norms(self.centres, self.scale)[0] / self.caps[rows.codes]
 
-    def weights(self, X, codes, sample_weight):
-        """Return the weights of a C-ordered block of rows, 0 outside."""
-        inside = scaled_norms(X, codes, self.centres, self.scale) <= self.caps[codes]
-        return inside * (1.0 if sample_weight is None else sample_weight)
+    def inside(self, X, codes):
+        """Return which rows of a C-ordered block are inside."""
+        return scaled_norms(X, codes, self.centres, self.scale) <= self.caps[codes]
+
+
+def weights_inside(inside, sample_weight):
+    """Return the weights of rows with those outside out of every sum."""
+    return inside * (1.0 if sample_weight is None else sample_weight)
 
 
 def scaled_norms(X, codes, centres, scale, norms=None):
@@ -109,9 +113,14 @@ class PassJob:
 
     def __call__(self, X, codes, sample_weight, distances=None):
         """Return the record; `distances` are filled if given."""
-        if self.gate is not None:
-            sample_weight = self.gate.weights(X, codes, sample_weight)
-        return run_block(X, codes, sample_weight, self.query, distances)
+        weights = self.weights(X, codes, sample_weight)
+        return run_block(X, codes, weights, self.query, distances)
+
+    def weights(self, X, codes, sample_weight):
+        """Return the weights of the rows, 0 outside the gate."""
+        if self.gate is None:
+            return sample_weight
+        return weights_inside(self.gate.inside(X, codes), sample_weight)
 
 
 @dataclass(frozen=True)

@@ -7,13 +7,13 @@ what it holds; there is one subclass for each kind of input, here that of arrays
 
 import copy
 from contextlib import closing
-from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
-from cappedlda._core import kernels
-from cappedlda._passes import Gate, NormsJob, PassJob
+from cappedlda._looks import PIECE_ROWS, ArrayLook, Look, within
+from cappedlda._passes import Gate, NormsJob, PassJob, weights_inside
 from cappedlda._record import Query
 from cappedlda._threads import ordered_map
 
@@ -23,16 +23,6 @@ from cappedlda._threads import ordered_map
 # would cost as much as making them.
 SLAB_ELEMENTS = 1 << 20
 MIN_SLAB_ROWS = 2048
-# What needs some numbers for each row, but not for all at once, goes by pieces of so many.
-PIECE_ROWS = 1 << 20
-
-
-class PerSample(NamedTuple):
-    """What is found about each training row; arrays of shape (N,)."""
-
-    distances: np.ndarray
-    weights: np.ndarray
-    outliers: np.ndarray
 
 
 @dataclass(frozen=True)
@@ -166,8 +156,8 @@ class Rows:
 
     def look(self, query):
         """Return the record of a pass, and what it saw of each row, as `Look` or `ArrayLook`."""
-        record = self.run(query)
-        return record, Look(self, query, record)
+        look = Look(self, query)
+        return look.record(query), look
 
 
 def slab_rows(n):
@@ -182,85 +172,6 @@ def added_up(parts):
         for part in parts:
             total += part
     return total
-
-
-class Look:
-    """What a pass saw of each row, seen again when it is asked for.
-
-    Parameters
-    ----------
-    rows : Rows
-    query : Query
-    record : Record
-    """
-
-    def __init__(self, rows, query, record):
-        self._rows = rows
-        self._query = query
-        self._record = record
-
-    def kept_weight(self, caps):
-        """Return the weight of the rows within caps of shape (c,)."""
-        if not np.array_equal(caps, self._query.caps):
-            self._query = replace(self._query, caps=caps)
-            self._record = self._rows.run(self._query)
-        return self._record.kept[:, 1].sum()
-
-    def record(self, query):
-        """Return the record of the last query but for its caps."""
-        self.kept_weight(query.caps)
-        return self._record
-
-    def per_sample(self, caps, q, floor):
-        """Return None: nothing of the size of N is kept."""
-
-
-def within(distances, caps, codes):
-    """Return which distances are at most the cap of their class."""
-    kept = np.empty(len(distances), bool)
-    for start in range(0, len(distances), PIECE_ROWS):
-        piece = slice(start, start + PIECE_ROWS)
-        np.less_equal(distances[piece], caps[codes[piece]], out=kept[piece])
-    return kept
-
-
-class ArrayLook:
-    """What a pass saw of each row of an array.
-
-    Parameters
-    ----------
-    rows : ArrayRows
-    distances : ndarray of shape (N,)
-    """
-
-    def __init__(self, rows, distances):
-        self._rows = rows
-        self._distances = distances
-
-    def _outside(self, caps):
-        return ~within(self._distances, caps, self._rows.codes)  # also if it is not a number
-
-    def kept_weight(self, caps):
-        """Return the weight of the rows within caps of shape (c,)."""
-        kept, weight = ~self._outside(caps), self._rows.sample_weight
-        return float(kept.sum() if weight is None else weight[kept].sum())
-
-    def record(self, query):
-        """Return the record of the last query but for its caps."""
-        return self._rows.run(query)
-
-    def per_sample(self, caps, q, floor):
-        """Return the results for each row, `PerSample`."""
-        outliers, inside = self._outside(caps), self._rows.inside
-        distances, weights = self._distances, np.empty_like(self._distances)
-        for start in range(0, len(distances), PIECE_ROWS):
-            piece = slice(start, start + PIECE_ROWS)
-            own_caps = caps[self._rows.codes[piece]]
-            kernels.capped_weights(distances[piece], own_caps, weights[piece], q, floor)
-        if inside is not None:
-            outliers |= ~inside
-            weights[~inside] = 0.0
-        return PerSample(self._distances, weights, outliers)
 
 
 class ArrayRows(Rows):
@@ -412,9 +323,7 @@ class ArrayRows(Rows):
     def reweighted(self, keep):
         """Return the rows with those outside the mask `keep` out of every sum."""
         rows = copy.copy(self)
-        rows.sample_weight = keep.astype(np.float64)
-        if self.sample_weight is not None:
-            rows.sample_weight *= self.sample_weight
+        rows.sample_weight = weights_inside(keep, self.sample_weight)
         return rows
 
     def norms(self, centres, scale):
@@ -449,6 +358,15 @@ class ArrayRows(Rows):
         return record, ArrayLook(self, distances)
 
 
+def joined(parts, n_classes, n_jobs=1):
+    """Return the rows of some `ArrayRows`, in their order, as one."""
+    weight = None
+    if parts[0].sample_weight is not None:
+        weight = np.concatenate([part.sample_weight for part in parts])
+    X = np.concatenate([part.X for part in parts])
+    return ArrayRows(X, np.concatenate([p.codes for p in parts]), n_classes, weight, n_jobs)
+
+
 def rows_of_ranks(codes, ranks):
     """Return the sorted indices of the rows that have some ranks in their class.
 
@@ -464,8 +382,7 @@ def rows_of_ranks(codes, ranks):
         # Rows grouped by class; small integers are sorted in linear time.
         order = np.argsort(piece.astype(np.min_scalar_type(len(ranks))), kind="stable")
         begins = np.cumsum(counts) - counts
-        for rank, begin, low, count in zip(ranks, begins, seen, counts, strict=True):
-            here = rank[(rank >= low) & (rank < low + count)] - low
+        for begin, here in zip(begins, ranks_among(ranks, seen, counts), strict=True):
             chosen.append(start + order[begin + here])
         seen += counts
     return np.sort(np.concatenate(chosen))
@@ -477,3 +394,20 @@ def first_not_finite(X, *_):
         return None
     bad = ~np.isfinite(X).all(axis=1)
     return int(np.argmax(bad)) if bad.any() else None
+
+
+def ranks_among(ranks, seen, counts):
+    """Return which ranks are those of the next rows, counted from these.
+
+    Parameters
+    ----------
+    ranks : list of c ndarrays of int
+    seen : ndarray of shape (c,), int
+        Rows of each class that come before.
+    counts : ndarray of shape (c,), int
+        Rows of each class among the next ones.
+    """
+    return [
+        rank[(rank >= low) & (rank < low + count)] - low
+        for rank, low, count in zip(ranks, seen, counts, strict=True)
+    ]

@@ -89,10 +89,13 @@ def ordered_map(function, items, n_jobs):
 
     The order of the results, and so of any sum over them, does not depend on `n_jobs`.
     """
+    if n_jobs == 1:  # each item is done with before the next one is asked for
+        yield from map(function, items)
+        return
     items = iter(items)
     head = [item for _, item in zip(range(2), items, strict=False)]
-    if n_jobs == 1 or len(head) < 2:
-        yield from map(function, chain(head, items))
+    if len(head) < 2:
+        yield from map(function, head)
         return
     pool = ThreadPoolExecutor(n_jobs)
     try:

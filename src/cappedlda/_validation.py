@@ -162,14 +162,25 @@ def check_classes(classes):
 
 def known_codes(y, classes, name="y"):
     """Return the codes (int32) of labels, all of which must be among the sorted classes."""
-    codes = np.minimum(np.searchsorted(classes, y), len(classes) - 1)
-    unknown = classes[codes] != y
+    codes = _likely_codes(y, classes)
+    unknown = classes.take(codes) != y
     if unknown.any():
         raise ValueError(
             f"{name} has labels {np.unique(y[unknown]).tolist()} that were not there before; "
             f"known are {classes.tolist()}."
         )
-    return codes.astype(np.int32)
+    return codes
+
+
+def _likely_codes(y, classes):
+    """Return the codes of labels if they are among the classes; anything else for others."""
+    if all(np.can_cast(labels.dtype, np.int64) for labels in (y, classes)):
+        lowest, highest = int(classes[0]), int(classes[-1])
+        if highest - lowest < max(len(y), len(classes)):  # by a table, which needs no search
+            table = np.zeros(highest - lowest + 1, np.int32)
+            table[classes.astype(np.int64) - lowest] = np.arange(len(classes))
+            return table.take(y.astype(np.int64) - lowest, mode="clip")
+    return np.minimum(np.searchsorted(classes, y), len(classes) - 1).astype(np.int32)
 
 
 def check_seed(random_state):

@@ -14,8 +14,9 @@ from cappedlda._base import LinearDiscriminant, linear_rule
 from cappedlda._chunks import ChunkReader, ChunkRows
 from cappedlda._fit import fit_as_published, fit_majorized, least_outlyingness, outlyingness
 from cappedlda._inputs import training_rows
+from cappedlda._looks import PerSample
 from cappedlda._majorizer import Rule
-from cappedlda._rows import Measure, PerSample
+from cappedlda._rows import Measure
 from cappedlda._sparse import MAX_DENSE_FEATURES, rows_of
 from cappedlda._threads import effective_n_jobs, single_threaded_blas
 from cappedlda._typing import ArrayLike, Bools, Floats, MatrixLike

@@ -15,6 +15,9 @@ import numpy as np
 from cappedlda._chunks import Chunk
 from cappedlda._rows import slab_rows
 
+# A chunk of a mapped file has so many slabs, most of which are then read where they are.
+SLABS = 8
+
 __all__ = ["Chunk", "NpyFolder", "NpzFolder", "ParquetFolder"]
 
 
@@ -73,7 +76,7 @@ class NpyFolder:
             if any(len(array) != n_rows for array in arrays):
                 found = ", ".join(f"{p.name} {len(a)}" for p, a in zip(paths, arrays, strict=True))
                 raise ValueError(f"Files that belong together differ in their rows: {found}.")
-            step = slab_rows(arrays[0].shape[1]) if arrays[0].ndim == 2 else n_rows
+            step = SLABS * slab_rows(arrays[0].shape[1]) if arrays[0].ndim == 2 else n_rows
             for start in range(0, n_rows, step):
                 X, y, *weight = (array[start : start + step] for array in arrays)
                 yield Chunk(X, y, *(weight or [None]), f"{name}, from row {start}")

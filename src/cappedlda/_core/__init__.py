@@ -6,6 +6,7 @@ environment variable CAPPEDLDA_KERNELS=baseline asks for the former.
 
 import os
 
+from cappedlda._core import _checksums as checksums
 from cappedlda._core import _sparse as sparse_kernels
 from cappedlda._core._cpu import has_avx2
 
@@ -14,4 +15,4 @@ if has_avx2() and os.environ.get("CAPPEDLDA_KERNELS") != "baseline":
 else:
     from cappedlda._core import _kernels as kernels
 
-__all__ = ["kernels", "sparse_kernels"]
+__all__ = ["checksums", "kernels", "sparse_kernels"]

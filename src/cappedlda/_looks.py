@@ -1,0 +1,183 @@
+"""What the last pass saw of each row: kept for arrays, of other rows only what may matter."""
+
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+import numpy as np
+
+from cappedlda._core import kernels
+from cappedlda._passes import PassJob, run_block
+from cappedlda._record import Record
+
+# What needs some numbers for each row, but not for all at once, goes by pieces of so many.
+PIECE_ROWS = 1 << 20
+# Rows within this share of their cap are noted, if there are no more than so many.
+BORDER = 0.125
+MAX_BORDER_ROWS = 1 << 16
+
+
+class PerSample(NamedTuple):
+    """What is found about each training row; arrays of shape (N,)."""
+
+    distances: np.ndarray
+    weights: np.ndarray
+    outliers: np.ndarray
+
+
+@dataclass
+class Border:
+    """The rows that are near the cap of their class, with a weight above 0; additive.
+
+    Attributes
+    ----------
+    codes, distances, weights : ndarray of shape (k,)
+    complete : bool
+        False if there are too many; then some are missing.
+    """
+
+    codes: np.ndarray
+    distances: np.ndarray
+    weights: np.ndarray
+    complete: bool = True
+
+    @classmethod
+    def of(cls, distances, codes, sample_weight, caps):
+        """Return the border among some rows."""
+        near = _is_near(distances, caps[codes])
+        if sample_weight is not None:
+            near &= sample_weight > 0.0
+        (rows,) = np.nonzero(near)
+        weights = np.ones(len(rows)) if sample_weight is None else sample_weight[rows]
+        return cls(codes[rows], distances[rows], weights)._limited()
+
+    def __iadd__(self, other):
+        for name in ("codes", "distances", "weights"):
+            setattr(self, name, np.concatenate([getattr(self, name), getattr(other, name)]))
+        self.complete &= other.complete
+        return self._limited()
+
+    def _limited(self):
+        if len(self.codes) > MAX_BORDER_ROWS:
+            return Border(np.empty(0, np.int32), np.empty(0), np.empty(0), complete=False)
+        return self
+
+    def gain(self, caps, others):
+        """Return how much more weight other caps keep, or None if these rows do not tell."""
+        if not (self.complete and np.all((others == caps) | _is_near(others, caps))):
+            return None
+        after, before = (self.distances <= limits[self.codes] for limits in (others, caps))
+        return float(self.weights[after].sum() - self.weights[before].sum())
+
+
+def _is_near(distances, caps):
+    return (distances > (1.0 - BORDER) * caps) & (distances <= (1.0 + BORDER) * caps)
+
+
+@dataclass
+class Sight:
+    """The record of a pass that looks, and the border; additive."""
+
+    record: Record
+    border: Border
+
+    def __iadd__(self, other):
+        self.record += other.record
+        self.border += other.border
+        return self
+
+
+@dataclass(frozen=True)
+class LookJob:
+    """Makes the record of a block of rows, and notes those near the caps."""
+
+    job: PassJob
+
+    def __call__(self, X, codes, sample_weight, _=None):
+        """Return a `Sight`."""
+        query, distances = self.job.query, np.empty(len(X))
+        weights = self.job.weights(X, codes, sample_weight)
+        record = run_block(X, codes, weights, query, distances)
+        return Sight(record, Border.of(distances, codes, weights, query.caps))
+
+
+class Look:
+    """What a pass sees of rows that are not kept; it looks again where that is not enough.
+
+    Parameters
+    ----------
+    rows : Rows
+    query : Query
+    """
+
+    def __init__(self, rows, query):
+        self._rows = rows
+        self._see(query)
+
+    def _see(self, query):
+        sight = self._rows.reduce(LookJob(PassJob(query, self._rows.gate)))
+        self._query, self._record, self._border = query, sight.record.mirror(), sight.border
+
+    def kept_weight(self, caps):
+        """Return the weight of the rows within caps of shape (c,)."""
+        gain = self._border.gain(self._query.caps, caps)
+        if gain is None:
+            self._see(replace(self._query, caps=caps))
+            gain = 0.0
+        return self._record.kept[:, 1].sum() + gain
+
+    def record(self, query):
+        """Return the record of the last query but for its caps."""
+        if not np.array_equal(query.caps, self._query.caps):
+            self._see(query)
+        return self._record
+
+    def per_sample(self, caps, q, floor):
+        """Return None: nothing of the size of N is kept."""
+
+
+def within(distances, caps, codes):
+    """Return which distances are at most the cap of their class."""
+    kept = np.empty(len(distances), bool)
+    for start in range(0, len(distances), PIECE_ROWS):
+        piece = slice(start, start + PIECE_ROWS)
+        np.less_equal(distances[piece], caps[codes[piece]], out=kept[piece])
+    return kept
+
+
+class ArrayLook:
+    """What a pass saw of each row of an array.
+
+    Parameters
+    ----------
+    rows : ArrayRows
+    distances : ndarray of shape (N,)
+    """
+
+    def __init__(self, rows, distances):
+        self._rows = rows
+        self._distances = distances
+
+    def _outside(self, caps):
+        return ~within(self._distances, caps, self._rows.codes)  # also if it is not a number
+
+    def kept_weight(self, caps):
+        """Return the weight of the rows within caps of shape (c,)."""
+        kept, weight = ~self._outside(caps), self._rows.sample_weight
+        return float(kept.sum() if weight is None else weight[kept].sum())
+
+    def record(self, query):
+        """Return the record of the last query but for its caps."""
+        return self._rows.run(query)
+
+    def per_sample(self, caps, q, floor):
+        """Return the results for each row, `PerSample`."""
+        outliers, inside = self._outside(caps), self._rows.inside
+        distances, weights = self._distances, np.empty_like(self._distances)
+        for start in range(0, len(distances), PIECE_ROWS):
+            piece = slice(start, start + PIECE_ROWS)
+            own_caps = caps[self._rows.codes[piece]]
+            kernels.capped_weights(distances[piece], own_caps, weights[piece], q, floor)
+        if inside is not None:
+            outliers |= ~inside
+            weights[~inside] = 0.0
+        return PerSample(self._distances, weights, outliers)
