@@ -384,7 +384,12 @@ def test_folders_of_files_are_sources(rows, folder, kind, weighted):
     else:
         features = None if weighted else list("abcde")
         source = ParquetFolder(folder, "y", features, "w" if weighted else None, batch_rows=150)
-    assert_same_model(CappedLDA().fit_chunks(source), expected)
+    model = CappedLDA().fit_chunks(source)
+    assert_same_model(model, expected)
+    if kind == "parquet":
+        assert model.feature_names_in_.tolist() == list("abcde")
+        frame = pd.DataFrame(X[:10], columns=list("abcde"))
+        np.testing.assert_array_equal(model.predict(frame), expected.predict(X[:10]))
 
 
 def test_folders_say_what_is_wrong_with_them(folder):

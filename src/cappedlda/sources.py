@@ -140,6 +140,8 @@ class NpzFolder:
 class ParquetFolder:
     """Chunks from Parquet files, read in batches of rows; needs pyarrow.
 
+    The names of the columns become those of the features.
+
     Parameters
     ----------
     path : str or path-like
@@ -177,26 +179,25 @@ class ParquetFolder:
     def __call__(self) -> Iterator[Chunk]:
         """Return an iterator of chunks."""
         try:
-            import pyarrow.parquet as parquet
+            import pyarrow as pa
+            from pyarrow import parquet
         except ImportError as error:
             raise ImportError("ParquetFolder needs pyarrow; pip install pyarrow.") from error
         path = Path(self.path)
         paths = [path] if path.is_file() else _files(path, "*.parquet")
-        return self._read(parquet, paths)
+        return self._read(pa, parquet, paths)
 
-    def _read(self, parquet, paths):
+    def _read(self, pa, parquet, paths):
         for path in paths:
             with parquet.ParquetFile(path) as file:
                 features = self._features(path, file.schema_arrow.names)
                 others = [self.target] + [self.sample_weight] * (self.sample_weight is not None)
                 columns = [*features, *others]
                 for number, batch in enumerate(file.iter_batches(self.batch_rows, columns=columns)):
-                    values = {
-                        column: batch.column(column).to_numpy(zero_copy_only=False)
-                        for column in columns
-                    }
-                    X = np.column_stack([values[column] for column in features])
-                    y, *weight = (values[column] for column in others)
+                    X = pa.Table.from_batches([batch.select(features)])  # with its names
+                    y, *weight = (
+                        batch.column(column).to_numpy(zero_copy_only=False) for column in others
+                    )
                     yield Chunk(X, y, *(weight or [None]), f"{path.name}, batch {number}")
 
     def _features(self, path, names):
