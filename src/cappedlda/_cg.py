@@ -70,7 +70,9 @@ class ProductSystem:
             gains.append(gain)
             return len(gains) == WINDOW and np.all(sum(gains) <= self._tol**2 * energy)
 
-        return conjugate_gradients(self.__matmul__, B, diagonal, finished, self._guess)
+        return conjugate_gradients(
+            self.__matmul__, B, lambda R: R / diagonal[:, None], finished, self._guess
+        )
 
     def _solve_rows(self, B):
         scatter, weight, ridge = self._scatter, self._weight, self._ridge
@@ -88,14 +90,45 @@ class ProductSystem:
         U = conjugate_gradients(
             product,
             scatter.images(B),
-            scatter.row_squares() / weight + ridge,
+            RowPreconditioner(scatter, weight, ridge, product),
             finished,
             None if self._guess is None else scatter.images(self._guess),
         )
         return (B - scatter.sums(U) / weight) / ridge
 
 
-def conjugate_gradients(product, B, diagonal, finished, guess=None):
+class RowPreconditioner:
+    """The diagonal of the system of the rows, and its inverse in the directions of the classes.
+
+    Rows are centred in their classes, so that these directions have the smallest eigenvalue
+    there is, the ridge. The solution has next to no part in them, but the diagonal alone
+    would bring them in again and again.
+
+    Parameters
+    ----------
+    scatter : ProductScatter
+    weight, ridge : float
+    product : callable
+        Of the system.
+    """
+
+    def __init__(self, scatter, weight, ridge, product):
+        self._diagonal = (scatter.row_squares() / weight + ridge)[:, None]
+        self._directions = scatter.class_directions()
+        self._across = self._directions.T.tocsr()
+        inner = self._across @ product(self._directions.toarray())
+        self._inverse = np.linalg.inv(0.5 * (inner + inner.T))  # nothing there is below the ridge
+
+    def __call__(self, R):
+        """Return what residuals R of shape (N, k) become."""
+        inside = self._across @ R
+        Z = R - self._directions @ inside
+        Z /= self._diagonal
+        Z += self._directions @ (self._inverse @ inside - self._across @ Z)
+        return Z
+
+
+def conjugate_gradients(product, B, precondition, finished, guess=None):
     """Return X with A X = B, each column by an iteration of its own, all at the same time.
 
     Parameters
@@ -103,8 +136,8 @@ def conjugate_gradients(product, B, diagonal, finished, guess=None):
     product : callable
         Returns A V for V of shape (n, k).
     B : ndarray of shape (n, k)
-    diagonal : ndarray of shape (n,)
-        Diagonal of A, the preconditioner.
+    precondition : callable
+        Returns about A^{-1} R for R of shape (n, k); symmetric and positive.
     finished : callable
         Tells after each step whether it was the last, given for all columns by how much
         it has lowered the squared error in the norm of A, the residuals, shape (n, k), and
@@ -114,8 +147,7 @@ def conjugate_gradients(product, B, diagonal, finished, guess=None):
     """
     X, residual = _first_point(product, B, guess)
     energy = np.einsum("ij,ij->j", X, B + residual)
-    diagonal = diagonal[:, None]
-    Z = residual / diagonal
+    Z = precondition(residual)
     P = Z.copy()
     rho = np.einsum("ij,ij->j", residual, Z)
     for _ in range(MAX_STEPS):
@@ -129,7 +161,7 @@ def conjugate_gradients(product, B, diagonal, finished, guess=None):
         energy += alpha * rho
         if finished(alpha * rho, residual, energy):
             return X
-        np.divide(residual, diagonal, out=Z)
+        Z = precondition(residual)
         previous, rho = rho, np.einsum("ij,ij->j", residual, Z)
         P *= _quotient(rho, previous)
         P += Z

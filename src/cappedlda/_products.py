@@ -6,6 +6,7 @@ that sparse rows stay sparse.
 """
 
 import numpy as np
+from scipy import sparse
 
 from cappedlda._core import kernels
 from cappedlda._passes import histograms_of, run_block
@@ -17,8 +18,8 @@ from cappedlda._threads import ordered_map
 class ProductRows(ArrayRows):
     """Rows that are only multiplied, slab by slab.
 
-    A subclass has `slabs`, and `block`, which returns a slab with the methods `project`,
-    `add_transposed`, `add_class_sums` and `norms` of `SparseBlock`.
+    A subclass has `slabs`, `project`, `transposed`, and `block`, which returns a slab with the
+    methods `project`, `add_class_sums` and `norms` of `SparseBlock`.
     """
 
     wide = True
@@ -87,25 +88,11 @@ class ProductRows(ArrayRows):
 
     def project(self, V):
         """Return X V of shape (N, k)."""
-        V = np.ascontiguousarray(V)
-        images = np.empty((self.shape[0], V.shape[1]))
-
-        def project(rows):
-            images[rows] = self.block(rows).project(V)
-
-        for _ in ordered_map(project, self.slabs(), self.n_jobs):
-            pass
-        return images
+        raise NotImplementedError
 
     def transposed(self, U):
         """Return X'U of shape (n, k)."""
-
-        def add(rows):
-            sums = np.zeros((self.shape[1], U.shape[1]))
-            self.block(rows).add_transposed(U[rows], sums)
-            return sums
-
-        return self._sum(add)
+        raise NotImplementedError
 
     def norms(self, centres, scale):
         """Return the scaled norm of each row, and their histograms."""
@@ -142,9 +129,12 @@ class ProductScatter:
         self.diagonal = diagonal
         self.n_kept = int(np.count_nonzero(weights))
         self._rows = rows
-        self._roots = np.sqrt(weights)
+        self._roots = np.sqrt(weights)[:, None]
         self._centres = centres
         self._scale = scale
+        n_rows, n_classes = len(weights), len(centres)
+        members = (self._roots[:, 0], (np.arange(n_rows), rows.codes))
+        self._members = sparse.csr_array(members, (n_rows, n_classes))
 
     def trace(self):
         """Return the trace."""
@@ -154,27 +144,35 @@ class ProductScatter:
         """Return H V of shape (N, k) for V of shape (n, k)."""
         V = V / self._scale[:, None]
         U = self._rows.project(V)
-        U -= (self._centres @ V)[self._rows.codes]
-        U[self._roots == 0.0] = 0.0  # also where it is not a number
-        U *= self._roots[:, None]
+        U[self._roots[:, 0] == 0.0] = 0.0  # also where it is not a number
+        U *= self._roots
+        U -= self._members @ (self._centres @ V)
         return U
 
     def sums(self, U):
         """Return H'U of shape (n, k) for U of shape (N, k)."""
-        U = U * self._roots[:, None]
-        sums = self._rows.transposed(U)
-        per_class = np.zeros((len(self._centres), U.shape[1]))
-        np.add.at(per_class, self._rows.codes, U)
-        sums -= self._centres.T @ per_class
+        sums = self._rows.transposed(U * self._roots)
+        sums -= self._centres.T @ (self._members.T @ U)
         sums /= self._scale[:, None]
         return sums
+
+    def class_directions(self):
+        """Return for each class a direction of the rows that H' makes small, shape (N, c).
+
+        It makes them zero where the centres are the means by these weights. They have unit
+        length and disjoint rows; those of classes without weight are left out.
+        """
+        lengths = np.sqrt(self._members.multiply(self._members).sum(axis=0))
+        present = lengths > 0.0
+        return sparse.csr_array(self._members[:, present] / lengths[present])
 
     def row_squares(self):
         """Return the squared lengths of the rows of H, shape (N,)."""
         norms, _ = self._rows.norms(self._centres, self._scale)
         squares = np.zeros(len(norms))
-        kept = self._roots > 0.0
-        squares[kept] = len(self._scale) * (self._roots[kept] * norms[kept]) ** 2
+        roots = self._roots[:, 0]
+        kept = roots > 0.0
+        squares[kept] = len(self._scale) * (roots[kept] * norms[kept]) ** 2
         return squares
 
     def recentre(self, centres, decrease):

@@ -19,6 +19,21 @@ ctypedef fused index:
     int64_t
 
 
+cdef extern from "_gather.h":
+    void gather_f32_i32(
+        const float *, const int32_t *, const int64_t *, Py_ssize_t, const double *, Py_ssize_t,
+        double *) noexcept nogil
+    void gather_f32_i64(
+        const float *, const int64_t *, const int64_t *, Py_ssize_t, const double *, Py_ssize_t,
+        double *) noexcept nogil
+    void gather_f64_i32(
+        const double *, const int32_t *, const int64_t *, Py_ssize_t, const double *, Py_ssize_t,
+        double *) noexcept nogil
+    void gather_f64_i64(
+        const double *, const int64_t *, const int64_t *, Py_ssize_t, const double *, Py_ssize_t,
+        double *) noexcept nogil
+
+
 def project(
     const real[::1] data,        # IN (entries,)
     const index[::1] indices,    # IN (entries,)
@@ -27,42 +42,19 @@ def project(
     double[:, ::1] images,       # OUT (N, k)
 ):
     """Images X V of the rows."""
-    cdef Py_ssize_t j, p, v, k = V.shape[1]
-    cdef double x
-    cdef double *image
-    cdef const double *direction
+    cdef Py_ssize_t rows = images.shape[0], k = V.shape[1]
+    if rows == 0 or k == 0 or data.shape[0] == 0:
+        images[:, :] = 0.0
+        return
     with nogil:
-        for j in range(images.shape[0]):
-            image = &images[j, 0]
-            for v in range(k):
-                image[v] = 0.0
-            for p in range(ends[j], ends[j + 1]):
-                x = data[p]
-                direction = &V[indices[p], 0]
-                for v in range(k):
-                    image[v] += x * direction[v]
-
-
-def add_transposed(
-    const real[::1] data,        # IN (entries,)
-    const index[::1] indices,    # IN (entries,)
-    const int64_t[::1] ends,     # IN (N + 1,)
-    const double[:, ::1] U,      # IN (N, k)
-    double[:, ::1] sums,         # IN OUT (n, k)
-):
-    """Add X'U."""
-    cdef Py_ssize_t j, p, v, k = U.shape[1]
-    cdef double x
-    cdef double *total
-    cdef const double *row
-    with nogil:
-        for j in range(U.shape[0]):
-            row = &U[j, 0]
-            for p in range(ends[j], ends[j + 1]):
-                x = data[p]
-                total = &sums[indices[p], 0]
-                for v in range(k):
-                    total[v] += x * row[v]
+        if real is float and index is int32_t:
+            gather_f32_i32(&data[0], &indices[0], &ends[0], rows, &V[0, 0], k, &images[0, 0])
+        elif real is float:
+            gather_f32_i64(&data[0], &indices[0], &ends[0], rows, &V[0, 0], k, &images[0, 0])
+        elif index is int32_t:
+            gather_f64_i32(&data[0], &indices[0], &ends[0], rows, &V[0, 0], k, &images[0, 0])
+        else:
+            gather_f64_i64(&data[0], &indices[0], &ends[0], rows, &V[0, 0], k, &images[0, 0])
 
 
 def add_class_sums(
