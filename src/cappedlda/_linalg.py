@@ -38,12 +38,9 @@ def cholesky(A):
     return factor
 
 
-def whitened_columns(C, H):
-    """Return L^{-1} H, of which the columns have covariance I if those of H have C = L L'.
-
-    H is overwritten if it is Fortran-ordered.
-    """
-    return lapack.dtrtrs(cholesky(C), H, lower=1, overwrite_b=1)[0]
+def whitening(C):
+    """Return W with W'CW = I for a symmetric positive definite C: the inverse of its factor."""
+    return np.tril(lapack.dtrtri(cholesky(C), lower=1)[0]).T
 
 
 def pinv_psd(C):

@@ -326,6 +326,12 @@ class ArrayRows(Rows):
         rows.sample_weight = weights_inside(keep, self.sample_weight)
         return rows
 
+    def distances(self, W, centres):
+        """Return the distance of each row from the centre of its class, projected by W."""
+        distances = np.empty(self.shape[0])
+        self.run(Query.of_distances(W, centres), distances)
+        return distances
+
     def norms(self, centres, scale):
         """Return the scaled norm of each row, and their histograms."""
         norms = np.empty(self.shape[0])

@@ -14,7 +14,7 @@ from cappedlda import _linalg
 from cappedlda._epsilon import GATE_REACH, MIN_CLASS_WEIGHT, gate_caps, grown_caps, nearer_half
 from cappedlda._passes import histograms_of
 from cappedlda._quantiles import column_medians, column_quantiles
-from cappedlda._rows import ArrayRows
+from cappedlda._record import Query
 from cappedlda._validation import check_seed
 
 # The first look and the first convergence use a stratified sample when there are several
@@ -112,7 +112,7 @@ def robust_look(rows):
     if rows.class_weights.sum() < ROWS_PER_FEATURE * rows.shape[1]:
         return FirstLook(centres, scale, near)
     floor = np.where(sparse, SPARSE_VARIANCE_FLOOR, VARIANCE_FLOOR)
-    kept = concentrated(scaled, rows, norms, floor)
+    kept = concentrated(rows.with_features(scaled), norms, floor)
     weight = np.ones(rows.shape[0]) if rows.sample_weight is None else rows.sample_weight
     stuck = weight[kept].sum() < STUCK_SHARE * weight.sum()
     return FirstLook(centres, scale, near if stuck else kept)
@@ -214,8 +214,17 @@ def root_mean_square(values, weights):
     return largest * np.sqrt(np.average(np.square(values / largest), axis=0, weights=weights))
 
 
-def concentrated(scaled, rows, distances, variance_floor):
-    """Return the rows that grow from the most concentrated half of every class."""
+def concentrated(rows, distances, variance_floor):
+    """Return which rows grow from the most concentrated half of every class.
+
+    Parameters
+    ----------
+    rows : ArrayRows
+        Of centred and scaled features.
+    distances : ndarray of shape (N,)
+        To begin with.
+    variance_floor : ndarray of shape (n,)
+    """
 
     def histograms(distances):
         return histograms_of(distances, rows.codes, rows.n_classes, rows.sample_weight)
@@ -223,55 +232,56 @@ def concentrated(scaled, rows, distances, variance_floor):
     for _ in range(CONCENTRATION_STEPS):
         caps = nearer_half(histograms(distances))
         kept = distances <= caps[rows.codes]
-        distances = shrunk_distances(scaled, rows, kept, variance_floor)
+        distances = shrunk_distances(rows, kept, variance_floor)
     for _ in range(MAX_GROWTH):
         caps = grown_caps(histograms(distances), caps, GATE_REACH).caps
         grown = distances <= caps[rows.codes]
         if np.array_equal(grown, kept):
             break
         kept = grown
-        distances = shrunk_distances(scaled, rows, kept, variance_floor)
+        distances = shrunk_distances(rows, kept, variance_floor)
     return kept
 
 
-def shrunk_distances(scaled, rows, kept, variance_floor):
+def shrunk_distances(rows, kept, variance_floor):
     """Return Mahalanobis distances of all rows from the kept rows of their class.
 
     The covariance is that of the kept rows, shrunk as far as Ledoit and Wolf advise. A
     kept row would look nearer than others because it has shaped the covariance: its
     distance is what it would be had it been left out.
     """
-    codes = rows.codes
-    weight = kept.astype(np.float64)
-    if rows.sample_weight is not None:
-        weight *= rows.sample_weight
-    total = weight.sum()
-    per_class = np.bincount(codes, weight, rows.n_classes)
-    centred = ArrayRows(scaled, codes, rows.n_classes, weight).class_means()[codes]
-    np.subtract(scaled, centred, out=centred)
-    # Only the kept rows, and times their roots: a product with itself costs half as much.
-    roots = centred[kept] * np.sqrt(weight[kept] / total)[:, None]
-    covariance = roots.T @ roots
-    del roots
-    shrinkage = ledoit_wolf(centred, weight, covariance)
-    diagonal = covariance.reshape(-1)[:: len(covariance) + 1]
+    inside = rows.reweighted(kept)
+    origin, unit = np.zeros((rows.n_classes, rows.shape[1])), np.ones(rows.shape[1])
+    record = inside.run(Query.of_all_rows(origin, unit))
+    centres = record.recentre(origin, unit)
+    per_class = record.kept[:, 1]
+    total = per_class.sum()
+    covariance = record.scatter / (2.0 * total)
+    lengths = rows.norms(centres, unit)[0] ** 2 * len(unit)
+    shrinkage = ledoit_wolf(lengths, inside.sample_weight, covariance)
+    diagonal = covariance.reshape(-1)[:: len(unit) + 1]
     mean_variance = diagonal.mean()
     np.maximum(diagonal, variance_floor, out=diagonal)
     covariance *= 1.0 - shrinkage
     diagonal += shrinkage * max(mean_variance, MIN_SHRINKAGE)
-    whitened = _linalg.whitened_columns(covariance, centred.T)
-    squares = np.einsum("ij,ij->j", whitened, whitened)
+    squares = rows.distances(_linalg.whitening(covariance), centres) ** 2
     leverage = np.minimum((1.0 - shrinkage) * squares / total, 0.99)
     own = per_class / np.maximum(per_class - 1.0, 0.5 * per_class + 1e-300)
-    return np.sqrt(np.where(kept, squares / (1.0 - leverage) * own[codes] ** 2, squares))
+    return np.sqrt(np.where(kept, squares / (1.0 - leverage) * own[rows.codes] ** 2, squares))
 
 
-def ledoit_wolf(centred, weight, covariance):
-    """Return the shrinkage towards a multiple of the identity that Ledoit and Wolf advise."""
+def ledoit_wolf(lengths, weight, covariance):
+    """Return the shrinkage towards a multiple of the identity that Ledoit and Wolf advise.
+
+    Parameters
+    ----------
+    lengths : ndarray of shape (N,)
+        Squared, of the centred rows.
+    weight : ndarray of shape (N,)
+    covariance : ndarray of shape (n, n)
+    """
     total = weight.sum()
-    n = len(covariance)
-    size = np.sum(covariance**2)
-    spread = size - np.trace(covariance) ** 2 / n
-    fourth = weight @ np.einsum("ij,ij->i", centred, centred) ** 2
-    error = fourth / total**2 - size / total
+    size = np.vdot(covariance, covariance)
+    spread = size - np.trace(covariance) ** 2 / len(covariance)
+    error = weight @ lengths**2 / total**2 - size / total
     return float(np.clip(error / spread, MIN_SHRINKAGE, 1.0)) if spread > 0 else 1.0
