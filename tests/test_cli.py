@@ -86,7 +86,7 @@ def test_info_json(capsys):
     assert facts["cappedlda"] == cappedlda.__version__
     assert facts["python"] == sys.version.split()[0]
     assert facts["usable cores"] >= 1
-    assert facts["kernels"] in ("avx2", "baseline")
+    assert facts["kernels"] in ("avx512", "avx2", "baseline")
     assert all(library["threads"] >= 1 for library in facts["blas"])
 
 

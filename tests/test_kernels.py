@@ -1,5 +1,7 @@
 """The compiled kernels against the obvious NumPy versions."""
 
+from importlib import import_module
+
 import numpy as np
 import pytest
 import reference
@@ -8,18 +10,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cappedlda import _core, _passes, _record
-from cappedlda._core import _kernels
 from cappedlda._passes import run_block
 from cappedlda._record import Query, Record
 
-BINS = _kernels.HISTOGRAM_BINS
+BINS = _core.kernels.HISTOGRAM_BINS
 QS = [0.5, 1.0, 1.5, 2.0]
 
 
-@pytest.fixture(params=["baseline", "fastest"], autouse=True)
+@pytest.fixture(params=_core.BUILDS, autouse=True)
 def kernels(request, monkeypatch):
-    """Both builds: for any machine, and the one chosen on this machine."""
-    module = _kernels if request.param == "baseline" else _core.kernels
+    """Every build that this machine can run."""
+    module = import_module(_core.BUILDS[request.param])
     for user in (_passes, _record):
         monkeypatch.setattr(user, "kernels", module)
     return module

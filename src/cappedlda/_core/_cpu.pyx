@@ -1,4 +1,4 @@
-"""Which build of the kernels this machine can run; itself built for any machine."""
+"""Which builds of the kernels this machine can run; itself built for any machine."""
 
 cdef extern from *:
     """
@@ -7,13 +7,25 @@ cdef extern from *:
           __builtin_cpu_init();
           return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
       }
+      static int cappedlda_has_avx512(void) {
+          return cappedlda_has_avx2()
+              && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq")
+              && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl");
+      }
     #else
       static int cappedlda_has_avx2(void) { return 0; }
+      static int cappedlda_has_avx512(void) { return 0; }
     #endif
     """
     bint cappedlda_has_avx2()
+    bint cappedlda_has_avx512()
 
 
-def has_avx2():
-    """Return whether the kernels built for AVX2 and FMA exist and run here."""
-    return cappedlda_has_avx2()
+def instruction_sets():
+    """Return the names of the builds that processor and system can run, the fastest first."""
+    names = ["baseline"]
+    if cappedlda_has_avx2():
+        names.insert(0, "avx2")
+    if cappedlda_has_avx512():
+        names.insert(0, "avx512")
+    return names

@@ -1,75 +1,118 @@
 /* Register tiles: the inner loop of every product in the kernels.
  *
- * A tile is 4 rows by 2 or 3 vectors of sums. The sums have names because compilers
- * keep names in registers, and arrays only sometimes: left to the automatic
+ * A tile is TILE_ROWS rows by 1, 2 or 3 vectors of sums. The sums have names because
+ * compilers keep names in registers, and arrays only sometimes: left to the automatic
  * vectoriser the same loop is two to twenty times slower. Vector types are an
  * extension of gcc and clang; without them, or without AVX2 and FMA, a vector is one
  * number, HAVE_TILES is 0 and the kernels leave the products to BLAS.
+ *
+ * A processor has 16 vector registers with AVX2 and 32 with AVX-512, and works on 8 to 10
+ * sums at a time: a tile of 4 rows by 1 vector would wait for its own results, so
+ * NARROWEST is 2 there. GROUP_BYTES is how much of a panel stays in L2, which is 1 MiB or
+ * more where there is AVX-512.
  */
 #ifndef CAPPEDLDA_TILES_H
 #define CAPPEDLDA_TILES_H
 
 #include <stddef.h>
 
+#if defined(__GNUC__) && defined(__AVX512F__)
+#define VECTOR_BYTES 64
+#define EACH_ROW(DO, T) DO(T, 0) DO(T, 1) DO(T, 2) DO(T, 3) DO(T, 4) DO(T, 5) DO(T, 6) DO(T, 7)
+enum { TILE_ROWS = 8, NARROWEST = 1, HAVE_TILES = 1, GROUP_BYTES = 1 << 19 };
+#else
+#define EACH_ROW(DO, T) DO(T, 0) DO(T, 1) DO(T, 2) DO(T, 3)
 #if defined(__GNUC__) && defined(__AVX2__) && defined(__FMA__)
-typedef double dvec __attribute__((vector_size(32), aligned(8), may_alias));
-typedef float fvec __attribute__((vector_size(32), aligned(4), may_alias));
+#define VECTOR_BYTES 32
+enum { TILE_ROWS = 4, NARROWEST = 2, HAVE_TILES = 1, GROUP_BYTES = 1 << 18 };
+#else
+enum { TILE_ROWS = 4, NARROWEST = 2, HAVE_TILES = 0, GROUP_BYTES = 1 << 18 };
+#endif
+#endif
+
+#define LONE_ROW(DO, T) DO(T, 0)
+enum { WIDEST = 3 };
+
+#ifdef VECTOR_BYTES
+typedef double dvec __attribute__((vector_size(VECTOR_BYTES), aligned(8), may_alias));
+typedef float fvec __attribute__((vector_size(VECTOR_BYTES), aligned(4), may_alias));
+typedef float half_fvec __attribute__((vector_size(VECTOR_BYTES / 2), aligned(4), may_alias));
 #define VECTOR_ZERO {0}
-enum { DLANES = 4, FLANES = 8, HAVE_TILES = 1 };
+enum { DLANES = VECTOR_BYTES / 8, FLANES = VECTOR_BYTES / 4 };
+
+static inline void add_widened(double *c, const fvec *sum) {
+    const half_fvec *half = (const half_fvec *) sum;
+    ((dvec *) c)[0] += __builtin_convertvector(half[0], dvec);
+    ((dvec *) c)[1] += __builtin_convertvector(half[1], dvec);
+}
 #else
 typedef double dvec;
 typedef float fvec;
 #define VECTOR_ZERO 0
-enum { DLANES = 1, FLANES = 1, HAVE_TILES = 0 };
+#define VECTOR_BYTES 8
+enum { DLANES = 1, FLANES = 1 };
+
+static inline void add_widened(double *c, const fvec *sum) { *c += *sum; }
 #endif
 
-/* c[i, 0:width vectors] += sum over k of a[i * row + k * step] * b[k * ldb], i = 0..3 */
-#define DEFINE_TILE3(NAME, NUMBER, VECTOR)                                                  \
-static void NAME(const NUMBER *a, ptrdiff_t row, ptrdiff_t step, const NUMBER *b,           \
-                 ptrdiff_t ldb, ptrdiff_t length, NUMBER *c, ptrdiff_t ldc) {               \
-    VECTOR p0 = VECTOR_ZERO, p1 = VECTOR_ZERO, p2 = VECTOR_ZERO;                            \
-    VECTOR q0 = VECTOR_ZERO, q1 = VECTOR_ZERO, q2 = VECTOR_ZERO;                            \
-    VECTOR r0 = VECTOR_ZERO, r1 = VECTOR_ZERO, r2 = VECTOR_ZERO;                            \
-    VECTOR s0 = VECTOR_ZERO, s1 = VECTOR_ZERO, s2 = VECTOR_ZERO;                            \
+static inline void add_d(double *c, const dvec *sum) { *(dvec *) c += *sum; }
+static inline void add_f(float *c, const fvec *sum) { *(fvec *) c += *sum; }
+
+/* What a tile does for row i; x, y and z are its vectors of sums. T is their type, or how
+ * they are added to the result. */
+#define SUMS1(T, i) T x##i = VECTOR_ZERO;
+#define SUMS2(T, i) SUMS1(T, i) T y##i = VECTOR_ZERO;
+#define SUMS3(T, i) SUMS2(T, i) T z##i = VECTOR_ZERO;
+#define STEP1(T, i) x##i += a[i * row] * b0;
+#define STEP2(T, i) STEP1(T, i) y##i += a[i * row] * b1;
+#define STEP3(T, i) STEP2(T, i) z##i += a[i * row] * b2;
+#define LOAD1(T) const T b0 = ((const T *) b)[0];
+#define LOAD2(T) LOAD1(T) const T b1 = ((const T *) b)[1];
+#define LOAD3(T) LOAD2(T) const T b2 = ((const T *) b)[2];
+#define WRITE1(ADD, i) ADD(c + i * ldc, &x##i);
+#define WRITE2(ADD, i) WRITE1(ADD, i) ADD(c + i * ldc + lanes, &y##i);
+#define WRITE3(ADD, i) WRITE2(ADD, i) ADD(c + i * ldc + 2 * lanes, &z##i);
+
+/* The result is on its way to the cache while the sums are made. */
+#define FETCH1(T, i) __builtin_prefetch(c + i * ldc, 1, 3);
+#define FETCH2(T, i) FETCH1(T, i) __builtin_prefetch(c + i * ldc + lanes, 1, 3);
+#define FETCH3(T, i) FETCH2(T, i) __builtin_prefetch(c + i * ldc + 2 * lanes, 1, 3);
+
+/* c[i, 0:width vectors] += sum over k of a[i * row + k * step] * b[k * ldb], for each row i */
+#define DEFINE_TILE(NAME, EACH, WIDTH, NUMBER, VECTOR, RESULT, ADD)                         \
+static void NAME##WIDTH(                                                                    \
+    const NUMBER *a, ptrdiff_t row, ptrdiff_t step, const NUMBER *b, ptrdiff_t ldb,         \
+    ptrdiff_t length, RESULT *c, ptrdiff_t ldc                                              \
+) {                                                                                         \
+    enum { lanes = sizeof(VECTOR) / sizeof(NUMBER) };                                       \
+    EACH(SUMS##WIDTH, VECTOR)                                                               \
+    EACH(FETCH##WIDTH, VECTOR)                                                              \
     for (ptrdiff_t k = 0; k < length; k++, a += step, b += ldb) {                           \
-        const VECTOR b0 = ((const VECTOR *) b)[0];                                          \
-        const VECTOR b1 = ((const VECTOR *) b)[1];                                          \
-        const VECTOR b2 = ((const VECTOR *) b)[2];                                          \
-        p0 += a[0] * b0;       p1 += a[0] * b1;       p2 += a[0] * b2;                      \
-        q0 += a[row] * b0;     q1 += a[row] * b1;     q2 += a[row] * b2;                    \
-        r0 += a[2 * row] * b0; r1 += a[2 * row] * b1; r2 += a[2 * row] * b2;                \
-        s0 += a[3 * row] * b0; s1 += a[3 * row] * b1; s2 += a[3 * row] * b2;                \
+        LOAD##WIDTH(VECTOR)                                                                 \
+        EACH(STEP##WIDTH, VECTOR)                                                           \
     }                                                                                       \
-    VECTOR *v = (VECTOR *) c;                                                               \
-    v[0] += p0; v[1] += p1; v[2] += p2; v = (VECTOR *) (c + ldc);                           \
-    v[0] += q0; v[1] += q1; v[2] += q2; v = (VECTOR *) (c + 2 * ldc);                       \
-    v[0] += r0; v[1] += r1; v[2] += r2; v = (VECTOR *) (c + 3 * ldc);                       \
-    v[0] += s0; v[1] += s1; v[2] += s2;                                                     \
+    EACH(WRITE##WIDTH, ADD)                                                                 \
+    (void) lanes;                                                                           \
 }
 
-#define DEFINE_TILE2(NAME, NUMBER, VECTOR)                                                  \
-static void NAME(const NUMBER *a, ptrdiff_t row, ptrdiff_t step, const NUMBER *b,           \
-                 ptrdiff_t ldb, ptrdiff_t length, NUMBER *c, ptrdiff_t ldc) {               \
-    VECTOR p0 = VECTOR_ZERO, p1 = VECTOR_ZERO, q0 = VECTOR_ZERO, q1 = VECTOR_ZERO;          \
-    VECTOR r0 = VECTOR_ZERO, r1 = VECTOR_ZERO, s0 = VECTOR_ZERO, s1 = VECTOR_ZERO;          \
-    for (ptrdiff_t k = 0; k < length; k++, a += step, b += ldb) {                           \
-        const VECTOR b0 = ((const VECTOR *) b)[0];                                          \
-        const VECTOR b1 = ((const VECTOR *) b)[1];                                          \
-        p0 += a[0] * b0;       p1 += a[0] * b1;                                             \
-        q0 += a[row] * b0;     q1 += a[row] * b1;                                           \
-        r0 += a[2 * row] * b0; r1 += a[2 * row] * b1;                                       \
-        s0 += a[3 * row] * b0; s1 += a[3 * row] * b1;                                       \
-    }                                                                                       \
-    VECTOR *v = (VECTOR *) c;                                                               \
-    v[0] += p0; v[1] += p1; v = (VECTOR *) (c + ldc);                                       \
-    v[0] += q0; v[1] += q1; v = (VECTOR *) (c + 2 * ldc);                                   \
-    v[0] += r0; v[1] += r1; v = (VECTOR *) (c + 3 * ldc);                                   \
-    v[0] += s0; v[1] += s1;                                                                 \
+#define DEFINE_TILES(NAME, EACH, NUMBER, VECTOR, RESULT, ADD)                               \
+DEFINE_TILE(NAME, EACH, 1, NUMBER, VECTOR, RESULT, ADD)                                     \
+DEFINE_TILE(NAME, EACH, 2, NUMBER, VECTOR, RESULT, ADD)                                     \
+DEFINE_TILE(NAME, EACH, 3, NUMBER, VECTOR, RESULT, ADD)                                     \
+static inline void NAME(                                                                    \
+    const NUMBER *a, ptrdiff_t row, ptrdiff_t step, const NUMBER *b, ptrdiff_t ldb,         \
+    ptrdiff_t length, RESULT *c, ptrdiff_t ldc, ptrdiff_t width                             \
+) {                                                                                         \
+    if (width == 3) NAME##3(a, row, step, b, ldb, length, c, ldc);                          \
+    else if (width == 2) NAME##2(a, row, step, b, ldb, length, c, ldc);                     \
+    else NAME##1(a, row, step, b, ldb, length, c, ldc);                                     \
 }
 
-DEFINE_TILE3(tile3_d, double, dvec)
-DEFINE_TILE3(tile3_f, float, fvec)
-DEFINE_TILE2(tile2_d, double, dvec)
-DEFINE_TILE2(tile2_f, float, fvec)
+/* The lone row gives the same bits as a row of a tile. */
+DEFINE_TILES(tile_d, EACH_ROW, double, dvec, double, add_d)
+DEFINE_TILES(tile_f, EACH_ROW, float, fvec, float, add_f)
+DEFINE_TILES(wide_tile_f, EACH_ROW, float, fvec, double, add_widened)
+DEFINE_TILES(lone_row_d, LONE_ROW, double, dvec, double, add_d)
+DEFINE_TILES(lone_row_f, LONE_ROW, float, fvec, float, add_f)
 
 #endif
