@@ -292,6 +292,7 @@ def test_weights_repeat_documents(text):
 def test_random_state_chooses_the_sample(text, monkeypatch, always_wide):
     monkeypatch.setattr(_start, "SAMPLE_ROWS", 80)
     monkeypatch.setattr(_start, "SAMPLE_ROWS_PER_CLASS", 20)
+    monkeypatch.setattr(_start, "SAMPLE_ROWS_PER_FEATURE", 0)
     X = text.X[:, :50]  # more rows than features: fitted on a sample first
     one, same, other = (
         CappedLDA(q=2.0, random_state=s, tol=1e-3).fit(X, text.y) for s in (1, 1, 2)

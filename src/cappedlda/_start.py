@@ -19,10 +19,11 @@ from cappedlda._validation import check_seed
 
 # The first look and the first convergence use a stratified sample when there are several
 # times as many rows; a few passes over all rows finish the fit. The sample is a small share
-# of the rows, so that it costs less than these passes, within limits: fewer rows would not
-# start well, and more hardly better.
+# of the rows, so that it costs less than these passes, within limits: fewer rows, also per
+# feature, would not start well, and more hardly better.
 SAMPLE_SHARE = 0.02
 SAMPLE_ROWS = 2000
+SAMPLE_ROWS_PER_FEATURE = 6
 MOST_SAMPLE_ROWS = 5000
 SAMPLE_ROWS_PER_CLASS = 50
 SAMPLE_WORTHWHILE = 4
@@ -74,7 +75,8 @@ def stratified_sample(rows, random_state):
     Rows of no weight are not drawn.
     """
     counts = rows.class_counts
-    size = min(SAMPLE_SHARE * counts.sum(), MOST_SAMPLE_ROWS)
+    size = max(SAMPLE_SHARE * counts.sum(), SAMPLE_ROWS_PER_FEATURE * rows.shape[1])
+    size = min(size, MOST_SAMPLE_ROWS)
     size = max(size, SAMPLE_ROWS, SAMPLE_ROWS_PER_CLASS * rows.n_classes)
     if counts.sum() < SAMPLE_WORTHWHILE * size:
         return None
