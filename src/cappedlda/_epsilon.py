@@ -22,6 +22,11 @@ LARGE = 1e3
 GAP = 1.5
 GAP_ROWS = 8.0
 GAP_SHARE = 0.1
+# A gap in one direction, in standard deviations of the part inside, which are at least so
+# large in robust units. With more than this share beyond it no part is clearly the larger.
+STRAIGHT_GAP = 2.0
+LEAST_DEVIATION = 0.3
+MOST_BEYOND = 0.45
 
 
 def bin_positions():
@@ -219,3 +224,32 @@ def first_gaps(histograms, caps):
     first = np.argmax(ends, axis=1)
     rows = np.arange(len(histograms))
     return np.where(ends[rows, first], below[rows, first] * (1.0 + 0.5 * MIN_GAP), np.inf)
+
+
+def beyond_gap(heights, weight, least):
+    """Return which heights are beyond the widest gap on either side, if it is wide enough.
+
+    Parameters
+    ----------
+    heights : ndarray of shape (N,)
+        Places of rows in one direction, in robust units.
+    weight : ndarray of shape (N,)
+    least : float
+        Weight that must stay inside.
+    """
+    order = np.argsort(heights, kind="stable")
+    order = order[weight[order] > 0.0]
+    widest, beyond = STRAIGHT_GAP, np.zeros(len(heights), dtype=bool)
+    for side, ordered in ((1.0, order), (-1.0, order[::-1])):
+        places, weights = side * heights[ordered], weight[ordered]
+        inside = np.cumsum(weights)
+        mean = np.cumsum(weights * places) / inside
+        variance = np.cumsum(weights * np.square(places)) / inside - mean**2
+        gap = np.diff(places) / np.sqrt(np.maximum(variance, LEAST_DEVIATION**2))[:-1]
+        total, inside = inside[-1] * (1.0 + 1e-9), inside[:-1] * (1.0 + 2e-9)
+        gap[inside < max(least, (1.0 - MOST_BEYOND) * total)] = 0.0
+        gap[inside * (1.0 - 4e-9) > (1.0 - GAP_SHARE) * total] = 0.0
+        last = np.argmax(gap)
+        if gap[last] >= widest:
+            widest, beyond = gap[last], side * heights > places[last]
+    return beyond

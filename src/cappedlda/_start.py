@@ -1,8 +1,9 @@
 """Where the solver starts: a first look at a sample of the rows that outliers cannot spoil.
 
-The nearer half of every class, by distances that know the scale of each feature, is
-taken for good. Its covariance gives better distances, these a better half, a few times
-over; then the half grows until the next row is too far off.
+A part of a class that lies apart from the larger part is left out. The nearer half of the
+rest of every class, by distances that know the scale of each feature, is taken for good.
+Its covariance gives better distances, these a better half, a few times over; then the half
+grows until the next row is too far off.
 """
 
 from typing import NamedTuple
@@ -11,7 +12,14 @@ import numpy as np
 from sklearn.utils.random import sample_without_replacement
 
 from cappedlda import _linalg
-from cappedlda._epsilon import GATE_REACH, MIN_CLASS_WEIGHT, gate_caps, grown_caps, nearer_half
+from cappedlda._epsilon import (
+    GATE_REACH,
+    MIN_CLASS_WEIGHT,
+    beyond_gap,
+    gate_caps,
+    grown_caps,
+    nearer_half,
+)
 from cappedlda._passes import histograms_of
 from cappedlda._quantiles import column_medians, column_quantiles
 from cappedlda._record import Query
@@ -34,6 +42,8 @@ MAD_TO_SIGMA = 1.4826
 WIDER_LEVEL = 0.7
 WIDEST_TAIL = 3.0
 MOST_RAISED = 10.0
+# Steps towards the direction in which a class is widest.
+DIRECTION_STEPS = 4
 # Where to look for the smallest ball with half of a class.
 BALLS = 30
 BALL_STEPS = 2
@@ -98,26 +108,96 @@ def plain_look(rows):
 
 
 def robust_look(rows):
-    """Return class medians, pooled scales and the rows that a robust start keeps."""
-    medians, scale, sparse = medians_and_scale(rows)
-    scaled = medians[rows.codes]
-    np.subtract(rows.X, scaled, out=scaled)
-    scaled /= scale
-    np.clip(scaled, -FARTHEST, FARTHEST, out=scaled)
-    classes = rows.with_features(scaled).classes()
-    moves = np.stack([densest_centre(ArrayPoints(*points)) for points in classes])
+    """Return class centres, pooled scales and the rows that a robust start keeps."""
+    apart, (medians, scale, sparse), classes = without_far_parts(rows, medians_and_scale, points_of)
+    scaled = in_units(rows, medians, scale)
+    moves = np.stack([densest_centre(points) for points in classes])
     centres = medians + moves * scale
     scaled -= moves[rows.codes]
     norms = np.sqrt(np.einsum("ij,ij->i", scaled, scaled) / scaled.shape[1])
     histograms = histograms_of(norms, rows.codes, rows.n_classes, rows.sample_weight)
-    near = norms <= gate_caps(histograms)[rows.codes]
+    near = (norms <= gate_caps(histograms)[rows.codes]) & ~apart
     if rows.class_weights.sum() < ROWS_PER_FEATURE * rows.shape[1]:
         return FirstLook(centres, scale, near)
     floor = np.where(sparse, SPARSE_VARIANCE_FLOOR, VARIANCE_FLOOR)
-    kept = concentrated(rows.with_features(scaled), norms, floor)
+    kept = concentrated(rows.with_features(scaled), norms, floor) & ~apart
     weight = np.ones(rows.shape[0]) if rows.sample_weight is None else rows.sample_weight
-    stuck = weight[kept].sum() < STUCK_SHARE * weight.sum()
+    stuck = weight[kept].sum() < STUCK_SHARE * weight[~apart].sum()
     return FirstLook(centres, scale, near if stuck else kept)
+
+
+def in_units(rows, centres, scale):
+    """Return the deviations of rows from the centres of their classes over the scale."""
+    scaled = centres[rows.codes]
+    np.subtract(rows.X, scaled, out=scaled)
+    scaled /= scale
+    return np.clip(scaled, -FARTHEST, FARTHEST, out=scaled)
+
+
+def points_of(rows, centres, scale):
+    """Return the points of each class; see `ArrayPoints`."""
+    scaled = rows.with_features(in_units(rows, centres, scale))
+    return [ArrayPoints(*points) for points in scaled.classes()]
+
+
+def without_far_parts(rows, units_of, points_of):
+    """Find the rows that lie apart from the larger part of their class.
+
+    They inflate the units of the features, in which they are looked for: without them the
+    units are taken again, until no more are found.
+
+    Parameters
+    ----------
+    rows : ArrayRows
+    units_of : callable
+        Returns centres and scale of rows, and perhaps more.
+    points_of : callable
+        Returns the points of each class, given rows, centres and scale.
+
+    Returns
+    -------
+    apart : ndarray of shape (N,), bool
+    units : tuple
+        What `units_of` returns for the others.
+    classes : list
+        Their points.
+    """
+    apart = np.zeros(rows.shape[0], dtype=bool)
+    least = 0.5 * rows.class_weights
+    while True:
+        others = rows.take(~apart) if apart.any() else rows
+        units = units_of(others)
+        classes = points_of(others, *units[:2])
+        far = np.concatenate([far_part(*part) for part in zip(classes, least, strict=True)])
+        if not far.any():
+            return apart, units, classes
+        by_class = np.flatnonzero(~apart)[np.argsort(others.codes, kind="stable")]
+        apart[by_class[far]] = True
+
+
+def far_part(points, least):
+    """Return which points lie beyond a wide gap in the direction in which they spread most.
+
+    At least the weight `least` stays. The norms of rows of many features hide a cloud that a
+    single direction shows. That direction comes from the points seen as directions
+    themselves, so that a few that are far off have no more influence than others.
+    """
+    squares = points.squares()
+    weight = np.ones(len(squares)) if points.weight is None else points.weight
+    none = np.zeros(len(squares), dtype=bool)
+    if weight.sum() < MIN_CLASS_WEIGHT:
+        return none
+    inverse = np.divide(1.0, np.sqrt(squares), out=np.zeros_like(squares), where=squares > 0.0)
+    shares = weight * inverse
+    direction = points.sums(shares[None])
+    for _ in range(DIRECTION_STEPS):
+        images = inverse * points.products(direction)[0]
+        images -= weight @ images / weight.sum()
+        direction = points.sums((shares * images)[None])
+    length = np.linalg.norm(direction)
+    if length == 0.0:
+        return none
+    return beyond_gap(points.products(direction / length)[0], weight, least)
 
 
 class ArrayPoints:

@@ -9,7 +9,7 @@ import numpy as np
 from cappedlda import _start
 from cappedlda._epsilon import gate_caps
 from cappedlda._rows import SLAB_ELEMENTS
-from cappedlda._start import FARTHEST, FirstLook, densest_centre
+from cappedlda._start import FARTHEST, FirstLook, densest_centre, without_far_parts
 
 
 def plain_look(rows):
@@ -20,14 +20,17 @@ def plain_look(rows):
 
 def robust_look(rows):
     """Return class centres, pooled scales and the rows that a robust start keeps."""
-    medians, scale = medians_and_scale(rows)
-    rows = rows.clipped(medians, FARTHEST * scale)
-    centres = medians.copy()
-    for i, centre in enumerate(centres):
-        points = WidePoints(rows.of_class(i), medians[i], scale)
-        centre += densest_centre(points) * scale
-    norms, histograms = rows.norms(centres, scale)
-    return FirstLook(centres, scale, norms <= gate_caps(histograms)[rows.codes])
+    apart, (medians, scale), classes = without_far_parts(rows, medians_and_scale, points_of)
+    moves = np.stack([densest_centre(points) for points in classes])
+    centres = medians + moves * scale
+    norms, histograms = rows.clipped(medians, FARTHEST * scale).norms(centres, scale)
+    return FirstLook(centres, scale, (norms <= gate_caps(histograms)[rows.codes]) & ~apart)
+
+
+def points_of(rows, centres, scale):
+    """Return the points of each class; see `WidePoints`."""
+    rows = rows.clipped(centres, FARTHEST * scale)
+    return [WidePoints(rows.of_class(i), centre, scale) for i, centre in enumerate(centres)]
 
 
 def medians_and_scale(rows):
