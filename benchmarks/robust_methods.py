@@ -69,9 +69,9 @@ def plain(factory):
     return lambda problem: (factory().fit(problem.X, problem.y), None)
 
 
-def oracle(problem):
-    """Fit LDA without the planted rows (with all rows of a class that would vanish)."""
-    return lda_without(problem, problem.touched)
+def oracle(**parameters):
+    """Make "LDA without the planted rows" (with all rows of a class that would vanish)."""
+    return lambda problem: lda_without(problem, problem.touched, **parameters)
 
 
 def cleaned(detectors, told):
@@ -104,16 +104,17 @@ def min_cov_det(problem):
     return LDA(solver="lsqr", covariance_estimator=Found()).fit(problem.X, problem.y), None
 
 
-def lda_without(problem, flagged):
+def lda_without(problem, flagged, **parameters):
     """Fit LDA to the rows that are not flagged; a class left with less than two is kept whole."""
     flagged = flagged.copy()
     for rows in problem.classes:
         if np.sum(rows & ~flagged) < 2:
             flagged[rows] = False
-    return LDA().fit(problem.X[~flagged], problem.y[~flagged]), flagged
+    return LDA(**parameters).fit(problem.X[~flagged], problem.y[~flagged]), flagged
 
 
 ORACLE = "oracle LDA"
+SHRUNK_ORACLE = "oracle LDA shrinkage"
 OURS = "CappedLDA"
 METHODS = {
     "LDA": plain(LDA),
@@ -124,7 +125,8 @@ METHODS = {
     "IsolationForest + LDA": cleaned("forests", told=False),
     "EllipticEnvelope + LDA, told": cleaned("envelopes", told=True),
     "IsolationForest + LDA, told": cleaned("forests", told=True),
-    ORACLE: oracle,
+    ORACLE: oracle(),
+    SHRUNK_ORACLE: oracle(solver="lsqr", shrinkage="auto"),
     OURS: capped(),
     "CappedLDA q=1.5": capped(q=1.5),
     "CappedLDA q=2": capped(q=2.0),
@@ -135,4 +137,6 @@ SLOW = tuple(
     name for name in METHODS if "MinCovDet" in name or "Elliptic" in name or "Forest" in name
 )
 TOLD = tuple(name for name in METHODS if name.endswith("told"))
-PEERS = tuple(name for name in METHODS if OURS not in name and name != ORACLE and name not in TOLD)
+PEERS = tuple(
+    name for name in METHODS if OURS not in name and ORACLE not in name and name not in TOLD
+)

@@ -210,7 +210,8 @@ def first_point(start, rule, *, polish, tol, max_iter, **_):
     rule = decided(rule, start, polish)
     if start.sample is start.rows:
         # The iteration that would settle the start is then the first part of the fit itself.
-        return start.point if rule == grown_rule(rule) else start.grown
+        settled_there = replace(rule, polish=False) == grown_rule(rule)
+        return start.point if settled_there else start.grown
     frame, W, _ = start.grown
     return Point(*majorize(start.sample, frame, W, rule, tol, max_iter), other_rows=True)
 
@@ -240,13 +241,14 @@ def finish(start, begin, rule, *, polish, n_components, tol, max_iter, report=No
 
 def decided(rule, start, polish):
     """Return the rule as the start and the data want it."""
+    rule = replace(rule, polish=polish and rule.q < 2.0 and rule.epsilon != np.inf)
     weight, n_features = start.all_rows.class_weights.sum(), start.point.frame.n_features
     if rule.epsilon == "auto" and weight < Q_ROWS_PER_FEATURE * n_features:
         # The directions can follow every row: lower norms would only choose which to fit.
         rule = replace(rule, q=2.0)
     if rule.epsilon != np.inf and start.gate is not None:
         rule = replace(rule, renew_shape=rule.q == 2.0)
-    return replace(rule, polish=polish and rule.q < 2.0 and rule.epsilon != np.inf)
+    return rule
 
 
 def with_caps_of(rule, frame):
@@ -268,7 +270,7 @@ def project_only(frame, W):
 
 
 def polished_look(rows, method, trace, n_components, q):
-    """Take the directions of plain LDA on the kept rows, which is efficient, and look again.
+    """Take the directions of LDA on the kept rows, which is efficient, and look again.
 
     Once is enough unless these directions keep other rows than those they came from.
     """

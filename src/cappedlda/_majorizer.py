@@ -271,9 +271,15 @@ class Majorizer(Iteration):
             self.W = self._fallback
 
     def polish(self, record):
-        """Take the directions of plain LDA on the rows that a record with q = 2 kept."""
+        """Take the directions of LDA on the rows that a record with q = 2 kept.
+
+        With few rows per feature their scatter is shrunk, by a larger ridge.
+        """
         path = list(self.objective_path)
         self._renew(record)
+        freedom = degrees_of_freedom(record.kept[:, 1])
+        shrunk = _linalg.advised_ridge(record.scatter, self.frame.n_features, freedom)
+        self.frame = replace(self.frame, gamma=self.frame.gamma + shrunk / record.weight)
         self._step(record)
         self.objective_path = path
         self._polished = True
@@ -439,7 +445,12 @@ def kept_covariance(record, unbiased=False):
     kept = record.kept[:, 1]
     scale = np.divide(1.0, kept, out=np.zeros_like(kept), where=kept > 0)
     between = (record.image_sums * scale[:, None]).T @ record.image_sums
+    freedom = degrees_of_freedom(kept) if unbiased else kept.sum()
+    return (record.image_scatter - between) / (freedom or 1.0)
+
+
+def degrees_of_freedom(kept):
+    """Return those of the scatter of the kept rows, given their weight in each class."""
     total = kept.sum()
     # One degree of freedom per class, but never more than half of them: weights may be small.
-    freedom = max(total - len(kept), 0.5 * total) if unbiased else total
-    return (record.image_scatter - between) / (freedom or 1.0)
+    return max(total - len(kept), 0.5 * total)
