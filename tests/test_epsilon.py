@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from cappedlda import _epsilon
 from cappedlda._epsilon import (
     REACH,
+    beyond_gap,
     bin_positions,
     grown_caps,
     settled_caps,
@@ -137,3 +138,44 @@ def test_every_class_keeps_half(rng):
     _, caps, _, _ = grown_caps(classes_of(near, far), np.full(2, np.inf))
     assert np.mean(far <= caps[1]) >= 0.5
     assert caps[0] < 50.0
+
+
+def two_parts(rng, share, distance, count=200):
+    """Return heights of two normal parts, and which are of the smaller one."""
+    far = np.arange(count) < share * count
+    return rng.normal(size=count) + distance * far, far
+
+
+@pytest.mark.parametrize("side", [-1.0, 1.0])
+@pytest.mark.parametrize("share", [0.1, 0.2, 0.4, 0.45])
+def test_rows_beyond_a_wide_gap_are_found_on_either_side(rng, share, side):
+    heights, far = two_parts(rng, share, 12.0)
+    found = beyond_gap(side * heights, np.ones(len(far)), 0.5 * len(far))
+    np.testing.assert_array_equal(found, far)
+
+
+@pytest.mark.parametrize(
+    ("share", "distance", "least"),
+    [(0.2, 4.0, 0.5), (0.05, 12.0, 0.5), (0.48, 12.0, 0.5), (0.4, 12.0, 0.65)],
+    ids=["no gap", "too few beyond", "no larger part", "too few inside"],
+)
+def test_no_part_is_cut_off(rng, share, distance, least):
+    heights, far = two_parts(rng, share, distance)
+    assert not beyond_gap(heights, np.ones(len(far)), least * len(far)).any()
+
+
+def test_equal_heights_and_levels_of_a_sum_of_discrete_features_have_no_gap(rng):
+    assert not beyond_gap(np.full(300, 2.0), np.ones(300), 150.0).any()
+    levels = rng.integers(0, 2, (300, 4)).sum(axis=1) * 1.0
+    assert not beyond_gap(levels, np.ones(300), 150.0).any()
+
+
+def test_rows_of_weight_two_count_twice_and_of_weight_zero_not_at_all(rng):
+    heights, _ = two_parts(rng, 0.3, 12.0)
+    weight = rng.integers(0, 3, len(heights)) * 1.0
+    heights[0], weight[0] = 6.0, 0.0  # it would halve the gap
+    found = beyond_gap(heights, weight, 0.5 * weight.sum())
+    repeated = np.repeat(np.arange(len(heights)), weight.astype(int))
+    expected = beyond_gap(heights[repeated], np.ones(len(repeated)), 0.5 * len(repeated))
+    assert expected.any()
+    np.testing.assert_array_equal(found[repeated], expected)

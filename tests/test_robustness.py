@@ -14,6 +14,7 @@ from sklearn.datasets import load_breast_cancer, load_iris, load_wine
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis as LDA
 from sklearn.metrics import log_loss
 from sklearn.model_selection import train_test_split
+from sklearn.preprocessing import scale
 
 from cappedlda import CappedLDA, noise
 
@@ -82,11 +83,9 @@ def test_clean_data_lose_little(sets, most_flags):
 @pytest.mark.parametrize("kind", GROSS)
 def test_gross_outliers_are_found_and_cost_nothing(kind, share):
     ours, lda, oracle, recall, _ = means(GAUSSIAN | REAL, GROSS[kind], share)
-    # With 5 rows per feature and 40 % in clouds, the start follows the cloud of one class here.
-    worst = kind == "leverage" and share == 0.4
-    assert ours > oracle - (0.03 if worst else 0.01)
+    assert ours > oracle - 0.01
     assert ours > lda
-    assert recall >= (0.97 if worst else 0.98)
+    assert recall >= 0.98
 
 
 @pytest.mark.parametrize("share", [0.2, 0.4])
@@ -97,9 +96,9 @@ def test_other_dirt_costs_little(kind, share):
     assert ours > lda - 0.005
 
 
-# A tight cluster at 40 % is the hardest case: in many features its rows lie nearer to each
-# other than good rows do, and the start may take them for the class. See docs/how-it-decides.md.
-@pytest.mark.parametrize(("share", "most_lost"), [(0.1, 0.01), (0.2, 0.01), (0.4, 0.05)])
+# A tight cluster at 40 % is the hardest case, and loses 1.5 points here: in many features its
+# rows lie nearer to each other than good rows do, and the start may take them for the class.
+@pytest.mark.parametrize(("share", "most_lost"), [(0.1, 0.01), (0.2, 0.01), (0.4, 0.02)])
 def test_tight_clusters(share, most_lost):
     ours, _, oracle, _, _ = means(GAUSSIAN | REAL, noise.cluster, share)
     assert ours > oracle - most_lost
@@ -110,6 +109,7 @@ def test_swapped_labels_cost_no_more_than_in_lda():
     assert ours > lda - 0.005
 
 
+@pytest.mark.parametrize("share", [0.2, 0.4])
 @pytest.mark.parametrize("kind", ["scatter", "leverage"])
 @pytest.mark.parametrize(
     ("sizes", "n", "options"),
@@ -123,23 +123,45 @@ def test_swapped_labels_cost_no_more_than_in_lda():
     ],
     ids=["2 classes", "100 classes", "unbalanced", "n near N", "correlated", "grouped"],
 )
-def test_shapes_of_data_with_a_fifth_of_outliers(kind, sizes, n, options):
+def test_shapes_of_data_with_many_outliers(kind, share, sizes, n, options):
     X, y = gaussian(11, sizes, n, **options)
-    ours, _, oracle, recall, _ = means({"one": (X, y)}, GROSS[kind], 0.2)
-    assert ours > oracle - 0.02
+    ours, _, oracle, recall, _ = means({"one": (X, y)}, GROSS[kind], share)
+    assert ours > oracle - 0.01
     assert recall >= 0.98
 
 
 @pytest.mark.parametrize("kind", [None, "scatter", "leverage"])
-def test_rotated_features_change_little(kind):
+@pytest.mark.parametrize(
+    ("sets", "turned", "flags", "predictions"),
+    [
+        (GAUSSIAN, 0.1, 0.02, 0.01),
+        ({name: (scale(X), y) for name, (X, y) in REAL.items()}, 0.35, 0.03, 0.02),
+    ],
+    ids=["Gauss", "real"],
+)
+def test_rotated_features_change_little(kind, sets, turned, flags, predictions):
     # The first look and the ridge measure in the units of the features, which a rotation mixes.
-    for seed, (X, y) in enumerate(GAUSSIAN.values()):
+    for seed, (X, y) in enumerate(sets.values()):
         train = X if kind is None else GROSS[kind](X, y, share=0.2, random_state=seed)[0]
         R = ortho_group.rvs(X.shape[1], random_state=seed)
         model, other = CappedLDA().fit(train, y), CappedLDA().fit(train @ R, y)
-        assert angle(R @ other.scalings_, model.scalings_) < 0.1
-        assert np.mean(model.outliers_ != other.outliers_) <= 0.02
-        assert np.mean(model.predict(X) != other.predict(X @ R)) <= 0.01
+        assert angle(R @ other.scalings_, model.scalings_) < turned
+        assert np.mean(model.outliers_ != other.outliers_) <= flags
+        assert np.mean(model.predict(X) != other.predict(X @ R)) <= predictions
+
+
+@pytest.mark.parametrize("rows_per_class", [30, 60])
+def test_few_rows_per_feature_are_fitted_as_well_as_by_shrunken_lda(rows_per_class):
+    X, y = gaussian(31, [1000] * 3, 50, distance=6)
+    train = np.arange(len(y)) % 1000 < rows_per_class
+    X_train, y_train, touched = noise.scatter(X[train], y[train], share=0.2, random_state=0)
+    ours = CappedLDA().fit(X_train, y_train).score(X[~train], y[~train])
+    plain, shrunken = (
+        lda.fit(X_train[~touched], y_train[~touched]).score(X[~train], y[~train])
+        for lda in (LDA(), LDA(solver="lsqr", shrinkage="auto"))
+    )
+    assert ours > plain + 0.01
+    assert ours > shrunken - 0.02
 
 
 @pytest.mark.parametrize("kind", [None, "scatter", "leverage"])

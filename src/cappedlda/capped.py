@@ -83,7 +83,8 @@ default="robust"
         Ridge relative to the mean within-class variance of the scaled features.
     polish : bool, default=True
         For q < 2, end with one step of plain discriminant analysis on the kept rows. It
-        is as robust, and more efficient. Not used when epsilon is inf.
+        is as robust, and more efficient. With fewer than five rows per feature, and up to
+        1000 features, their scatter is shrunk. Not used when epsilon is inf.
     priors : array-like of shape (n_classes,), default=None
         Class probabilities; None takes the shares of the training data.
     max_iter : int, default=100
