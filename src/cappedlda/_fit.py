@@ -244,8 +244,10 @@ def decided(rule, start, polish):
     rule = replace(rule, polish=polish and rule.q < 2.0 and rule.epsilon != np.inf)
     weight, n_features = start.all_rows.class_weights.sum(), start.point.frame.n_features
     if rule.epsilon == "auto" and weight < Q_ROWS_PER_FEATURE * n_features:
-        # The directions can follow every row: lower norms would only choose which to fit.
-        rule = replace(rule, q=2.0)
+        # The directions can follow every row: lower norms would only choose which to fit. A
+        # last step of q = 2 differs from the others where it shrinks only.
+        shrinks = n_features <= _linalg.MOST_SHRUNK_FEATURES
+        rule = replace(rule, q=2.0, polish=rule.polish and shrinks)
     if rule.epsilon != np.inf and start.gate is not None:
         rule = replace(rule, renew_shape=rule.q == 2.0)
     return rule
