@@ -4,11 +4,11 @@ Blocks are C-ordered arrays in memory. Whoever holds the rows cuts them into blo
 these jobs on them; see `_rows`.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from cappedlda._core import kernels
+from cappedlda._core import kernels, kernels_for
 from cappedlda._record import Query, Record
 
 
@@ -26,14 +26,15 @@ def run_block(X, codes, sample_weight, query, distances=None):
     """
     dtype = X.dtype
     n, d = query.W.shape
-    record = Record.empty(query)
+    build = kernels_for(n)
+    record = Record.empty(replace(query, scatter=False))
     W = np.ascontiguousarray(query.W, dtype)
     centres = np.ascontiguousarray(query.centres, dtype)
     # Images of the very values that the kernel multiplies, so that they cancel.
     images = centres.astype(np.float64, copy=False) @ W.astype(np.float64, copy=False)
-    padded_scatter = np.zeros((kernels.padded(n, dtype.itemsize),) * 2 if query.scatter else (0, 0))
-    padded_images = np.zeros((kernels.padded(d, dtype.itemsize),) * 2)
-    record.objective, record.not_finite = kernels.fused_pass(
+    padded_scatter = np.zeros((build.padded(n, dtype.itemsize),) * 2 if query.scatter else (0, 0))
+    padded_images = np.zeros((build.padded(d, dtype.itemsize),) * 2)
+    record.objective, record.not_finite = build.fused_pass(
         X,
         codes,
         _NOTHING if sample_weight is None else sample_weight,

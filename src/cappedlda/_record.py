@@ -149,6 +149,6 @@ class Record:
 
 
 def _mirrored(upper):
-    full = np.empty(upper.shape)
+    full = upper if upper.flags.c_contiguous else np.empty(upper.shape)
     kernels.mirror(upper, full)
     return full

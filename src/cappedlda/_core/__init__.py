@@ -1,8 +1,8 @@
 """Compiled kernels: blocks of rows in, sums out. They trust their caller.
 
 The same source is built for any machine and, on x86-64, once more for AVX2 and for AVX-512.
-The fastest build that runs here is taken; the environment variable
-CAPPEDLDA_KERNELS=baseline, avx2 or avx512 asks for another.
+The fastest build that runs here is taken, for few features that for AVX2; the environment
+variable CAPPEDLDA_KERNELS=baseline, avx2 or avx512 asks for one of them.
 """
 
 import os
@@ -21,8 +21,13 @@ BUILDS = {
 }
 
 
-def _chosen_build():
-    wanted = os.environ.get("CAPPEDLDA_KERNELS") or next(iter(BUILDS))
+# Below so many features the short rows fill the long vectors of AVX-512 badly, and with them
+# the processor runs slower (by measurement on Ice Lake).
+_FEW_FEATURES = 100
+
+
+def _build(default):
+    wanted = os.environ.get("CAPPEDLDA_KERNELS") or default
     if wanted not in BUILDS:
         raise ImportError(
             f"CAPPEDLDA_KERNELS={wanted}, but the kernels that run here are "
@@ -31,6 +36,13 @@ def _chosen_build():
     return import_module(BUILDS[wanted])
 
 
-kernels = _chosen_build()
+kernels = _build(next(iter(BUILDS)))
+_kernels_for_few = _build("avx2" if "avx2" in BUILDS else "baseline")
 
-__all__ = ["BUILDS", "checksums", "kernels", "sparse_kernels"]
+
+def kernels_for(n_features):
+    """Return the build that is the fastest for rows of so many features."""
+    return _kernels_for_few if n_features < _FEW_FEATURES else kernels
+
+
+__all__ = ["BUILDS", "checksums", "kernels", "kernels_for", "sparse_kernels"]
