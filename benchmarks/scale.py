@@ -3,7 +3,7 @@
     python benchmarks/scale.py --out docs/scale [--scratch DIR] [--quick] [--only memmap,dask,...]
 
 Writes scale.json and scale.md. Ratios come from jobs that run in turn; those in one thread are
-of processor time, those of a cluster of elapsed time. The large run writes a file of 8 GB to
+of processor time, those of a cluster of elapsed time. The large run writes a file of 20 GB to
 the scratch folder and removes it.
 """
 
@@ -22,7 +22,7 @@ from suite.common import contaminated, interleaved, ratio_of
 from cappedlda import CappedLDA
 from cappedlda._record import Query, Record
 
-LARGE_ROWS = 10_000_000
+LARGE_ROWS, LARGE_FEATURES = 10_000_000, 500
 
 
 def measure_memmap(folder, quick):
@@ -143,7 +143,7 @@ def measure_overhead(folder, quick):
 
 def measure_large(folder, quick, large_rows=LARGE_ROWS):
     """Peak of the memory of the process that is not the mapped file, of one fit."""
-    n_rows, n = (1_000_000 if quick else large_rows), 200
+    n_rows, n = (1_000_000, 200) if quick else (large_rows, LARGE_FEATURES)
     block, y_block, _ = contaminated(100_000, n, 10, dtype=np.float32)
     path = folder / "large.npy"
     X = np.lib.format.open_memmap(path, "w+", np.float32, (n_rows, n))

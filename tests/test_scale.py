@@ -11,7 +11,7 @@ import pytest
 import zarr
 from common import make_classes, spoil
 
-from cappedlda import CappedLDA, CappedLDACV, _inputs, _rows, _start
+from cappedlda import CappedLDA, CappedLDACV, _inputs, _progress, _rows, _start
 from cappedlda._chunks import ChunkRows
 from cappedlda._epsilon import quantiles
 from cappedlda._passes import histograms_of
@@ -441,3 +441,29 @@ def test_quantiles_of_histograms_are_within_a_bin_of_the_exact_ones(rng, level):
             np.quantile(distances, level, method="higher"),
         )
         assert low * (1 - 1 / 32) <= found <= high * (1 + 1 / 32)
+
+
+@pytest.mark.parametrize("kind", ["array", "memmap", "chunks"])
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_progress_within_a_pass_is_shown_on_request(
+    rows, tmp_path, capsys, monkeypatch, kind, n_jobs
+):
+    X, y, _ = rows
+
+    def printed(verbose):
+        model = CappedLDA(verbose=verbose, n_jobs=n_jobs)
+        if kind == "chunks":
+            model.fit_chunks(chunks_of([300], X, y))
+        else:
+            model.fit(X if kind == "array" else stored(kind, X, tmp_path), y)
+        return capsys.readouterr().out
+
+    assert "rows" not in printed(2)  # a short pass has nothing to tell
+    monkeypatch.setattr(_progress, "INTERVAL", 0.0)
+    assert "rows" not in printed(1)
+    lines = [line for line in printed(2).splitlines() if "rows" in line]
+    assert [line.split(" time")[0].strip() for line in lines[:7]] == [
+        f"{done:,} of 2,000 rows ({done / 2000:.0%})" for done in range(256, 2000, 256)
+    ]
+    assert len(lines) % 7 == 0
+    assert len(lines) >= 21

@@ -333,7 +333,7 @@ class ChunkRows(Rows):
             return result
 
         tally = self._next_tally(isinstance(job, LookJob))
-        yield from ordered_map(run_slab, self._slabs(tally), self.n_jobs)
+        yield from self.watched(ordered_map(run_slab, self._slabs(tally), self.n_jobs))
         self._recognise(tally)
 
     def _weights_of(self, slab):

@@ -14,6 +14,7 @@ import numpy as np
 
 from cappedlda._looks import PIECE_ROWS, ArrayLook, Look, within
 from cappedlda._passes import Gate, NormsJob, PassJob, weights_inside
+from cappedlda._progress import Progress
 from cappedlda._record import Query
 from cappedlda._threads import ordered_map
 
@@ -86,6 +87,8 @@ class Rows:
         Rows outside count for nothing. `class_weights` and `class_counts` know no gate.
     example : array-like or None
         Begin of the data, with the names of their features; None if X itself tells them.
+    progress : Progress or None
+        What is told about the slabs of a pass.
     wide : bool
         Whether there are too many features for matrices of n x n: then the scatter of a
         record is a `ProductScatter`.
@@ -93,6 +96,7 @@ class Rows:
 
     gate: Gate | None = None
     example: Any = None
+    progress: Progress | None = None
     wide = False
 
     def reduce(self, job):
@@ -115,6 +119,12 @@ class Rows:
     def load(self):
         """Return all rows in memory, an `ArrayRows`; only asked for if they are few."""
         raise NotImplementedError
+
+    def watched(self, results):
+        """Return a generator of the results of slabs, whose progress is shown if it should be."""
+        if self.progress is None:
+            return results
+        return self.progress.watch(results, slab_rows(self.shape[1]))
 
     @property
     def class_shares(self):
@@ -257,7 +267,7 @@ class ArrayRows(Rows):
                 None if out is None else out[rows],
             )
 
-        return ordered_map(run_slab, self.slabs(), self.n_jobs)
+        return self.watched(ordered_map(run_slab, self.slabs(), self.n_jobs))
 
     def run(self, query, distances=None):
         """Return the record of one pass over all rows; `distances` are filled if given."""

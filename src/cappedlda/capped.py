@@ -16,6 +16,7 @@ from cappedlda._fit import fit_as_published, fit_majorized, least_outlyingness, 
 from cappedlda._inputs import training_rows
 from cappedlda._looks import PerSample
 from cappedlda._majorizer import Rule
+from cappedlda._progress import Progress
 from cappedlda._rows import Measure
 from cappedlda._sparse import MAX_DENSE_FEATURES, rows_of
 from cappedlda._threads import effective_n_jobs, single_threaded_blas
@@ -99,7 +100,7 @@ default="robust"
         Chooses the sample of rows that large data are first fitted on. None is a fixed
         choice: the same data give the same result.
     verbose : int, default=0
-        1 prints one line per iteration on all rows.
+        1 prints one line per iteration on all rows, 2 also how far a long pass has come.
 
     Attributes
     ----------
@@ -362,6 +363,7 @@ default="robust"
         return Rule(float(q), epsilon, self.ridge, self.centers == "kept")
 
     def _report(self, rows):
+        rows.progress = Progress(rows.shape[0]) if self.verbose > 1 else None
         return _Report(rows.class_weights.sum()) if self.verbose else None
 
     def _check_parameters(self):
@@ -377,7 +379,7 @@ default="robust"
         check_real("ridge", self.ridge, 0.0, 1e3, "use a small positive number")
         check_real("tol", self.tol, 0.0, 1.0, "use a small positive number")
         check_flag("polish", self.polish)
-        check_count("verbose", int(self.verbose), 0, np.inf, "use 0 or 1")
+        check_count("verbose", int(self.verbose), 0, np.inf, "use 0, 1 or 2")
         check_count("max_iter", self.max_iter, 1, np.inf, "use a positive integer")
 
     def _check_n_components(self, n_directions, n_features):
