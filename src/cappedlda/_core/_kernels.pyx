@@ -107,24 +107,29 @@ cdef Py_ssize_t keep(
     const double *loss, const double *caps, const double *cap_losses, Py_ssize_t rows,
     double *kept, double *objective, Py_ssize_t *not_finite, int32_t *chosen,
 ) noexcept nogil:
-    """List the kept rows of a block; add to their tallies and to the objective."""
+    """List the kept rows of a block; add to their tallies and to the objective.
+
+    Without branches: whether a row is kept cannot be foreseen.
+    """
     cdef Py_ssize_t j, i, count = 0
     cdef double weight = 1.0, total = 0.0
+    cdef double losses[2]
     cdef bint inside
     for j in range(rows):
         i = codes[j]
         if sample_weight != NULL:
             weight = sample_weight[j]
-        inside = squares[j] <= caps[i] and weight > 0.0
+            if not weight > 0.0:  # nothing counts, and the loss of a cap may be infinite
+                continue
+        inside = squares[j] <= caps[i]
         chosen[count] = <int32_t> j
         count += inside
-        not_finite[0] += weight > 0.0 and not (squares[j] <= DBL_MAX)
-        if inside:
-            total += weight * loss[j]
-            kept[2 * i] += 1.0
-            kept[2 * i + 1] += weight
-        elif weight > 0.0:  # a cap, and so its loss, may be infinite
-            total += weight * cap_losses[i]
+        not_finite[0] += not (squares[j] <= DBL_MAX)
+        losses[0] = cap_losses[i]
+        losses[1] = loss[j]
+        total += weight * losses[inside]
+        kept[2 * i] += inside
+        kept[2 * i + 1] += inside * weight
     objective[0] += total
     return count
 
