@@ -4,6 +4,7 @@ import io
 import json
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -201,6 +202,35 @@ def test_large_files_are_read_in_every_pass(name, fitted, csv, capsys, monkeypat
     assert "needs all rows in memory" in error_of(capsys, *argv, "--cv")
 
 
+@pytest.mark.parametrize("name", ["data.csv.gz", "-"])
+def test_what_is_read_counts_not_the_size_of_the_file(name, csv, folder, capsys, monkeypatch):
+    """Compressed files and standard input do not tell beforehand how large they are."""
+    large = pd.concat([csv] * 20).astype(dict.fromkeys(NAMES, int))
+    large.to_csv("data.csv.gz", index=False)
+    n_bytes = 8 * len(NAMES) * len(large)
+    assert (folder / "data.csv.gz").stat().st_size < n_bytes / 4
+    for most, streamed in ((n_bytes, False), (n_bytes - 1, True)):
+        text = large.to_csv(index=False).encode()
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(text)))
+        monkeypatch.setattr(training, "MOST_BYTES", most)
+        monkeypatch.setattr("cappedlda._cli.progress.SECONDS", 0.0)
+        assert ("Pass 1" in run(capsys, "fit", name, "--target", "kind").err) is streamed
+
+
+@pytest.mark.parametrize("most_bytes", [0, 10**9], ids=["streamed", "in memory"])
+def test_a_class_without_whole_rows_is_none(most_bytes, csv, capsys, monkeypatch):
+    csv.loc[csv["kind"] == "bee", "f3"] = np.nan
+    csv.sort_values("kind").to_csv("data.csv", index=False)
+    monkeypatch.setattr(training, "MOST_BYTES", most_bytes)
+    monkeypatch.setattr(tables, "BLOCK_NUMBERS", 70)  # some blocks have no whole row
+    argv = ["fit", "data.csv", "--target", "kind", "--skip-missing", "--model", "m.npz"]
+    facts = run_json(capsys, *argv)
+    assert [item["class"] for item in facts["classes"]] == ["ant", "cow"]
+    assert facts["skipped"] == (csv["kind"] == "bee").sum()
+    found = printed_table(run(capsys, "predict", "m.npz", "data.csv", "--skip-missing").out)
+    assert len(found) == facts["rows"]
+
+
 def test_progress_of_passes(csv, capsys, monkeypatch):
     monkeypatch.setattr(training, "MOST_BYTES", 0)
     monkeypatch.setattr("cappedlda._cli.progress.SECONDS", 0.0)
@@ -343,7 +373,9 @@ def test_missing_values(csv, capsys):
     [
         ({"f1": "red"}, [], "column 'f1', row 0 (counted from 0): 'red' is not a number"),
         ({"f1": np.inf}, [], "column 'f1', row 0 (counted from 0): the value is infinite"),
-        ({"kind": "ant"}, [], "one class only ('ant')"),
+        ({"kind": "ant"}, [], "data.csv, column 'kind': there is one class only, 'ant'"),
+        ({"kind": range(150)}, [], "data.csv, column 'kind': all 150 rows have different labels"),
+        ({"f1": np.nan}, ["--skip-missing"], "data.csv has no rows without a missing value"),
         ({}, ["--target", "knid"], "no column 'knid' for --target; did you mean 'kind'?"),
         ({}, ["--drop", "f9"], "no column 'f9' for --drop"),
         ({}, [word for name in NAMES for word in ("--drop", name)], "no column left"),
@@ -369,13 +401,19 @@ def test_drop_leaves_columns_out(csv, capsys):
     ("argv", "message"),
     [
         (["fit", "none.csv", "--target", "kind"], "there is no file none.csv"),
+        (["fit", ".", "--target", "kind"], ". is a directory; give one file"),
+        (["fit", "data.npz", "--target", "z"], "data.npz has no array 'z' for --target; it has"),
         (["fit", "empty.csv", "--target", "kind"], "empty.csv has no rows"),
-        (["predict", "none.npz", "data.csv"], "none.npz"),
+        (["predict", "m.npz", "empty.csv"], "empty.csv has no rows"),
+        (["predict", "m.npz", "text.csv"], "'red' is not a number; encode the column"),
+        (["predict", "none.npz", "data.csv"], "predict: none.npz: No such file"),
+        (["predict", ".", "data.csv"], "predict: .: Is a directory"),
         (["predict", "data.csv", "data.csv"], "data.csv is not a model of cappedlda"),
         (["predict", "m.npz", "other.csv"], "no column 'f1', which the model was fitted to"),
         (["predict", "m.npz", "other.csv"], "lacks 1 more"),
         (["predict", "m.npz", "wide.npy"], "wide.npy has 9 columns, but the model was fitted to 6"),
         (["predict", "m.npz", "data.csv", "--out", "no/p.csv"], "there is no directory no"),
+        (["predict", "m.npz", "data.csv", "--out", "folder.csv"], "this is a directory"),
         (["outliers", "m.npz", "strange.csv"], "row 2 (counted from 0): the label 'dog' is not"),
         (["transform", "m.npz", "data.csv", "--keep", "nmae"], "no column 'nmae' for --keep"),
     ],
@@ -386,7 +424,10 @@ def test_bad_input(argv, message, fitted, csv, capsys):
     strange = csv.copy()
     strange.loc[2, "kind"] = "dog"
     strange.to_csv("strange.csv", index=False)
+    csv.assign(f1="red").to_csv("text.csv", index=False)
     np.save("wide.npy", np.zeros((3, 9)))
+    np.savez("data.npz", X=np.zeros((3, 6)), y=np.zeros(3))
+    Path("folder.csv").mkdir()
     assert message in error_of(capsys, *argv)
 
 
@@ -414,6 +455,7 @@ def test_arguments_that_do_not_go_together(argv, fitted, capsys):
         ["fit", "data.csv", "--epsilon", "nan"],
         ["fit", "data.csv", "--q", "3"],
         ["fit", "data.csv", "--delimiter", "ab"],
+        ["fit", "data.csv", "--encoding", "klingon"],
         ["predict", "m.npz"],
     ],
 )

@@ -116,16 +116,20 @@ def test_it_says_all(page, data):
     listed = [int(row[0]) for row in rows if len(row) == 5 and row[0].isdecimal()]
     assert sorted(listed) == np.flatnonzero(spoilt).tolist()
     capped, plain = facts["accuracy"]["methods"]
-    assert [f"{capped['accuracy']:.1%} ± {capped['standard_error']:.1%}"] == [
-        row[1] for row in rows if row[0] == "CappedLDA"
-    ]
+    for name, column in (("_all_rows", 1), ("", 2)):
+        expected = f"{capped['accuracy' + name]:.1%} ± {capped['standard_error' + name]:.1%}"
+        assert [expected] == [row[column] for row in rows if row[0] == "CappedLDA"]
     assert any(row[0] == plain["method"] for row in rows)
     named = {row[0]: row[1] for row in rows if len(row) == 2}
     assert named["epsilon"] == "auto"
     assert named["NumPy"] == np.__version__
     assert {"q", "solver", "Python", "scikit-learn", "cappedlda"} <= named.keys()
     text = "".join(parsed.text)
-    assert "outlyingness is at most 1" in text  # how it was scored
+    assert "outlyingness is above 1" in text  # how it was scored
+    headline = f"accuracy on all rows (plain LDA {plain['accuracy_all_rows']:.1%})"
+    assert f"{headline}{capped['accuracy_all_rows']:.1%}" in text
+    headline = f"accuracy without rejected rows (plain LDA {plain['accuracy']:.1%})"
+    assert f"{headline}{capped['accuracy']:.1%}" in text
     assert facts["command"] in text
 
 
@@ -147,7 +151,10 @@ def fit_report(folder, *options):
 
 def test_the_most_unusual_value_is_named(plain, tmp_path, capsys):
     assert "f4 = 777" in fit_report(tmp_path)
-    assert "Accuracy in 5 folds, on rows that belong to their class" in capsys.readouterr().out
+    printed = capsys.readouterr().out
+    assert re.search(r"^accuracy in 5 folds +CappedLDA  plain LDA$", printed, re.MULTILINE)
+    assert re.search(r"^all rows +\d+\.\d%  +\d+\.\d%$", printed, re.MULTILINE)
+    assert re.search(r"^rows not rejected \(\d+\.\d%\)  +\d+\.\d%  +\d+\.\d%$", printed, re.M)
 
 
 @pytest.mark.parametrize(

@@ -91,6 +91,24 @@ def test_arrays(name, tmp_path):
     assert isinstance(table.array, np.memmap) == (name == "t.npy")
 
 
+@pytest.mark.parametrize("encoding", ["latin-1", "utf-16"])
+@pytest.mark.parametrize("name", ["t.csv", "t.arff"])
+def test_other_encodings(name, encoding, frame, tmp_path):
+    path = tmp_path / name
+    text = ARFF if name == "t.arff" else frame.to_csv(index=False)
+    path.write_bytes(text.replace("x", "größe").encode(encoding))
+    table = open_table(str(path), encoding=encoding)
+    assert table.names == ["größe", "y", "label"]
+    (block,) = table.blocks([0, 1], [2])
+    np.testing.assert_array_equal(block.X, NUMBERS)
+    assert block.columns[0].tolist() == LABELS
+
+
+def test_columns_without_names_are_told_apart(tmp_path):
+    (tmp_path / "t.csv").write_text(",x,\n1,2,3\n")
+    assert open_table(str(tmp_path / "t.csv")).names == ["Unnamed: 0", "x", "Unnamed: 2"]
+
+
 def test_csv_without_header_and_with_another_delimiter(frame, tmp_path):
     path = tmp_path / "t.data"
     frame.to_csv(path, index=False, header=False, sep=";")
@@ -121,17 +139,23 @@ def test_numbers_in_other_clothes(tmp_path):
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
-        ("t.csv", b"", "t.csv cannot be read as CSV: No columns"),
+        ("t.csv", b"", "t.csv cannot be read as CSV: it is empty"),
         ("t.csv", b"x,y\n1,2\n3,4,5\n", "Expected 2 fields in line 3, saw 3"),
         ("t.csv", b"x,y\n1,2,3\n4,5,6\n", "cannot be read as CSV: Length of header"),
         ("t.csv.gz", gzip.compress(b"x,y\n1,2\n" * 99)[:30], "t.csv.gz cannot be read as CSV: "),
         ("t.csv.xz", b"no archive", "t.csv.xz cannot be read as CSV: "),
-        ("t.csv", b"x,\xff\n1,2\n", "cannot be read as CSV: 'utf-8' codec"),
+        ("t.csv.gz", b"no archive", "t.csv.gz cannot be read as CSV: Not a gzipped file"),
+        ("t.csv", b"x,\xff\n1,2\n", "t.csv is not text in utf-8; name its encoding"),
+        ("t.csv", b"x,y\n1,2\n\xff,4\n", "t.csv is not text in utf-8; name its encoding"),
+        ("t.arff", b"@attribute \xff real\n@data\n\xff\n", "t.arff is not text in utf-8"),
+        ("t.csv", b"x,y,x\n1,2,3\n", "t.csv has two columns 'x'; rename one"),
+        ("t.arff", b"@attribute x real\n" * 2 + b"@data\n1,2\n", "t.arff has two columns 'x'"),
         ("t.parquet", b"x,y\n", "t.parquet cannot be read as Parquet"),
         ("t.arff", b"x,y\n", "cannot be read as ARFF: it has no line @data"),
         ("t.arff", b"@data\n1,2\n", "cannot be read as ARFF: it has no line @attribute"),
         ("t.arff", b"@attribute x real\n@data\n{0 1}\n", "is sparse ARFF"),
-        ("t.npy", b"x,y\n", "t.npy cannot be read as an array"),
+        ("t.npy", b"x,y\n", "t.npy cannot be read as an array of NumPy: it is damaged, or"),
+        ("t.npz", b"x,y\n", "t.npz cannot be read as an array of NumPy: it is damaged, or"),
         ("t.npz", b"PK\x03\x04x", "t.npz is damaged"),
         ("t.xlsx", b"x", "the suffix tells the format, and has to be one of .csv"),
     ],
@@ -164,6 +188,7 @@ def test_pickles_are_not_read(tmp_path):
     ("column", "message"),
     [
         ("lable", "no column 'lable' for --target; did you mean 'label'"),
+        ("LABEL", "no column 'LABEL' for --target; did you mean 'label'"),
         ("zzz", "it has 'x', 'y', 'label'"),
         ("3", "has 3 columns, numbered from 0: there is no column 3"),
     ],

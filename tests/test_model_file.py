@@ -250,6 +250,26 @@ def test_entries_that_are_no_arrays_are_refused(saved):
         load_model(saved)
 
 
+def test_a_file_that_unpacks_to_too_much_is_refused(saved, monkeypatch):
+    """A few kilobytes of zeros must not fill the memory."""
+    with zipfile.ZipFile(saved) as archive:
+        size = sum(entry.file_size for entry in archive.infolist())
+    load_model(saved, max_bytes=size)
+    monkeypatch.setattr(np.lib.npyio.NpzFile, "__getitem__", None)  # nothing may be unpacked
+    with pytest.raises(ValueError, match=f"model.npz unpacks to {size:,} bytes, more than max_"):
+        load_model(saved, max_bytes=size - 1)
+
+
+def test_a_bomb_is_refused(saved):
+    with zipfile.ZipFile(saved, "a", zipfile.ZIP_DEFLATED) as archive:
+        with archive.open("zeros.npy", "w", force_zip64=True) as entry:
+            for _ in range(33):
+                entry.write(bytes(2**25))
+    assert saved.stat().st_size < 3_000_000
+    with pytest.raises(ValueError, match="unpacks to"):
+        load_model(saved)
+
+
 @pytest.mark.parametrize("share", [0.2, 0.6, 0.99])
 def test_truncated_file_is_refused(share, saved):
     content = saved.read_bytes()

@@ -55,6 +55,7 @@ CV_SCALARS = (
     "best_score_",
 )
 UNREADABLE = (EOFError, KeyError, NotImplementedError, MemoryError)
+MOST_BYTES = 2**30  # of an unpacked file, unless its reader allows more
 ZIP = b"PK\x03\x04"  # what every .npz begins with
 CV_RESULTS, PARAMETER = "cv_results_.", "parameter."  # what such entries begin with
 
@@ -100,7 +101,7 @@ def save_model(model: CappedLDA, path: str | os.PathLike[str]) -> None:
     write_model(path, model, {})
 
 
-def load_model(path: str | os.PathLike[str]) -> CappedLDA:
+def load_model(path: str | os.PathLike[str], *, max_bytes: int = MOST_BYTES) -> CappedLDA:
     """Read a model that `save_model` wrote.
 
     Parameters
@@ -109,6 +110,9 @@ def load_model(path: str | os.PathLike[str]) -> CappedLDA:
         The file. It may come from anybody: nothing in it is run, and a file that is damaged,
         is something else, or needs a newer version of this library is refused with a
         ValueError.
+    max_bytes : int, default=2**30
+        The most that the unpacked file may take in memory; a larger one is refused before it
+        is unpacked.
 
     Returns
     -------
@@ -132,7 +136,7 @@ def load_model(path: str | os.PathLike[str]) -> CappedLDA:
     CappedLDA(q=2.0)
     >>> folder.cleanup()
     """
-    return read_model(path)[0]
+    return read_model(path, max_bytes)[0]
 
 
 def write_model(path, model, notes):
@@ -170,9 +174,9 @@ def write_model(path, model, notes):
         np.savez_compressed(file, header=np.array(json.dumps(header)), **arrays)
 
 
-def read_model(path):
+def read_model(path, max_bytes=MOST_BYTES):
     """Return the model in a file, and its notes."""
-    header, arrays = read_archive(path)
+    header, arrays = read_archive(path, max_bytes)
     model = ESTIMATORS[header["estimator"]]()
     expected = dict(ARRAYS)
     if any(name in arrays for name in GATE):
@@ -218,7 +222,7 @@ def read_model(path):
     return model, header["notes"]
 
 
-def read_archive(path):
+def read_archive(path, max_bytes):
     """Return the header and the arrays of a model file of a version that is known."""
     try:
         # NumPy would leave a damaged file open.
@@ -227,11 +231,14 @@ def read_archive(path):
                 raise foreign(path)
             file.seek(0)
             with np.load(file, allow_pickle=False) as archive:
+                check_size(path, archive.zip, max_bytes)
                 arrays = dict(archive)
             if not all(isinstance(array, np.ndarray) for array in arrays.values()):
                 raise foreign(path)
     except (zipfile.BadZipFile, ZlibError, *UNREADABLE) as error:
         raise damaged(path, str(error) or "it ends too early") from None
+    except TooLargeError:
+        raise
     except ValueError:  # an object, which only pickle could read
         raise foreign(path) from None
     try:
@@ -248,6 +255,21 @@ def read_archive(path):
     if header["estimator"] not in ESTIMATORS:
         raise damaged(path, f"its estimator, {header['estimator']!r}, is unknown")
     return header, arrays
+
+
+class TooLargeError(ValueError):
+    """A model file that unpacks to more than is allowed."""
+
+
+def check_size(path, archive, max_bytes):
+    """Refuse an archive that a few kilobytes on disk make a memory full."""
+    # No entry can be read beyond the size that the archive's directory gives for it.
+    size = sum(entry.file_size for entry in archive.infolist())
+    if size > max_bytes:
+        raise TooLargeError(
+            f"{path} unpacks to {size:,} bytes, more than max_bytes={max_bytes:,}. If it is a "
+            "model that you trust, read it by load_model with a larger max_bytes."
+        )
 
 
 def check_version(path, header):

@@ -69,6 +69,9 @@ def main(argv=None):
 
 def failed(args, error, status):
     """Print an error as one line and return the exit status."""
-    message = " ".join(str(error).split())
+    text = str(error)
+    if isinstance(error, OSError) and error.filename is not None:
+        text = f"{error.filename}: {error.strerror}"
+    message = " ".join(text.split())
     print(f"cappedlda {args.command}: {message}", file=sys.stderr)
     return status

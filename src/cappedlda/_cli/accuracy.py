@@ -4,14 +4,16 @@ import warnings
 
 import numpy as np
 
+from cappedlda._cli.text import table
+
 FOLDS = 5
 HOW = (
-    "Held-out rows may be wrong too, so accuracy is given twice: on the held-out rows that "
-    "belong to their class, which are those whose outlyingness is at most 1 in the CappedLDA "
-    "fitted to the training rows of the fold (the nearer half, if these are fewer); and on all "
-    "held-out rows. Plain LDA is scikit-learn's, scored on the same rows. The first figure "
-    "leaves out what CappedLDA calls outliers; where the two figures differ much, look at the "
-    "rejected rows."
+    "Held-out rows may be wrong too, so accuracy is given twice: on all of them, where a wrong "
+    "label counts against the method that is not misled by it; and without the held-out rows that are rejected, "
+    "those whose outlyingness is above 1 in the CappedLDA fitted to the training rows of the fold "
+    "(the farther half, if these are more). Plain LDA is scikit-learn's, scored on the same rows. "
+    "The second figure leaves out what CappedLDA calls outliers; where the two differ much, look "
+    "at the rejected rows."
 )
 
 
@@ -21,7 +23,7 @@ def cross_validate(model, X, y, progress):
     Returns
     -------
     facts : dict
-        `rows`, `folds`, `belonging` (the share of rows that do), and `methods`, a list of
+        `rows`, `folds`, `belonging` (the share of rows not rejected), and `methods`, a list of
         dictionaries; or `problem` if the folds cannot be fitted.
     """
     from sklearn.base import clone
@@ -75,8 +77,21 @@ def belonging(model, X, y):
 
 
 def summary(facts):
-    """Return one line about the accuracy."""
+    """Return a table of the accuracy, or why there is none."""
     if "problem" in facts:
         return f"No cross-validation: {facts['problem']}"
-    figures = ", ".join(f"{m['method']} {m['accuracy']:.1%}" for m in facts["methods"])
-    return f"Accuracy in {facts['folds']} folds, on rows that belong to their class: {figures}"
+    scored = {"all rows": "accuracy_all_rows", not_rejected(facts): "accuracy"}
+    return table(
+        [
+            {
+                f"accuracy in {facts['folds']} folds": rows,
+                **{method["method"]: f"{method[key]:.1%}" for method in facts["methods"]},
+            }
+            for rows, key in scored.items()
+        ]
+    )
+
+
+def not_rejected(facts):
+    """Return what the rows are called that are not rejected, with their share."""
+    return f"rows not rejected ({facts['belonging']:.1%})"

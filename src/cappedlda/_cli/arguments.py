@@ -1,6 +1,7 @@
 """What a subcommand is, and how its arguments are parsed."""
 
 import argparse
+import codecs
 from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
@@ -45,6 +46,8 @@ def check_output(option, path, suffixes=None):
     path = Path(path)
     if suffixes is not None and path.suffix.lower() not in suffixes:
         raise UsageError(f"{option} {path}: the suffix has to be one of {', '.join(suffixes)}")
+    if path.is_dir():
+        raise ValueError(f"{option} {path}: this is a directory; name a file in it")
     if not path.parent.is_dir():
         raise ValueError(f"{option} {path}: there is no directory {path.parent}")
 
@@ -59,6 +62,16 @@ def delimiter(text):
     if len(text) != 1:
         raise argparse.ArgumentTypeError(f"{text!r} is not one character")
     return text
+
+
+def encoding(text):
+    """Parse the name of an encoding of text."""
+    try:
+        return codecs.lookup(text).name
+    except LookupError:
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is not an encoding; try utf-8, cp1252 or utf-16"
+        ) from None
 
 
 def epsilon(text):
@@ -85,6 +98,13 @@ def number(text, highest, wanted):
 # How a table is read.
 TABLE = (
     argument("--delimiter", type=delimiter, metavar="C", help="of CSV (default: , or a tab)"),
+    argument(
+        "--encoding",
+        type=encoding,
+        default="utf-8",
+        metavar="E",
+        help="of CSV and ARFF (default: utf-8)",
+    ),
     argument("--no-header", action="store_true", help="CSV without names in the first line"),
     argument("--key", default="X", metavar="NAME", help="of the rows in .npz (default: X)"),
     argument(

@@ -146,7 +146,7 @@ def as_text(facts):
     if "accuracy" in facts:
         from cappedlda._cli.accuracy import summary
 
-        lines.append(summary(facts["accuracy"]))
+        lines += ["", summary(facts["accuracy"]), ""]
     written = {"Model": facts["model"], "Report": facts["report"]}
     lines += [f"{name}: {path}" for name, path in written.items() if path is not None]
     return "\n".join(lines)

@@ -11,7 +11,7 @@ import sklearn
 
 from cappedlda import __version__
 from cappedlda._cli import pictures
-from cappedlda._cli.accuracy import HOW, cross_validate
+from cappedlda._cli.accuracy import HOW, cross_validate, not_rejected
 from cappedlda._cli.markup import Markup, join, table, tag
 from cappedlda._cli.survey import MOST_LISTED
 from cappedlda._model_file import replacing
@@ -96,8 +96,9 @@ def key_figures(facts, accuracy):
     }
     if "methods" in accuracy:
         capped, plain = accuracy["methods"]
-        items["accuracy"] = f"{capped['accuracy']:.1%}"
-        items["with plain LDA"] = f"{plain['accuracy']:.1%}"
+        scored = {"on all rows": "accuracy_all_rows", "without rejected rows": "accuracy"}
+        for rows, key in scored.items():
+            items[f"accuracy {rows} (plain LDA {plain[key]:.1%})"] = f"{capped[key]:.1%}"
     return tag(
         "dl",
         [tag("div", tag("dt", name), tag("dd", value)) for name, value in items.items()],
@@ -138,17 +139,16 @@ def accuracy_table(accuracy, survey):
     rows = [
         [
             method["method"],
-            f"{method['accuracy']:.1%} ± {method['standard_error']:.1%}",
             f"{method['accuracy_all_rows']:.1%} ± {method['standard_error_all_rows']:.1%}",
+            f"{method['accuracy']:.1%} ± {method['standard_error']:.1%}",
         ]
         for method in accuracy["methods"]
     ]
-    belonging = f"rows that belong ({accuracy['belonging']:.1%})"
     how = (
         f"Stratified cross-validation in {accuracy['folds']} folds{sample}; mean ± standard error "
         f"over the folds. {HOW}"
     )
-    figures = table(["method", belonging, "all rows"], rows, (1, 2))
+    figures = table(["method", "all rows", not_rejected(accuracy)], rows, (1, 2))
     return join([figures, tag("p", how, class_="soft")])
 
 

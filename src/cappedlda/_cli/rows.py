@@ -56,7 +56,9 @@ class RowReader:
             if self.target is not None:
                 values = block.columns[-1] if in_column else self.target[block.start : end]
                 self._check_length(end)
-                codes = self.labels.encode(values)
+                codes = np.full(n_rows, MISSING)
+                # A class that only rows with missing values have is none.
+                codes[whole] = self.labels.encode(values[whole])
                 self._check_known(values, codes, block.start)
                 whole &= codes != MISSING
             index = np.arange(block.start, end)
@@ -68,9 +70,13 @@ class RowReader:
                 kept = [column[whole] for column in kept]
                 block, index = block._replace(X=block.X[whole]), index[whole]
             self.n_rows = end
-            yield Rows(index, block.X, codes, kept)
+            if len(index):
+                yield Rows(index, block.X, codes, kept)
         if isinstance(self.target, np.ndarray) and len(self.target) != self.n_rows:
             raise self._other_length(self.n_rows)
+        if self.n_rows == self.n_skipped:
+            missing = " without a missing value" if self.n_skipped else ""
+            raise ValueError(f"{self.table.label} has no rows{missing}.")
 
     def _check_length(self, end):
         if isinstance(self.target, np.ndarray) and len(self.target) < end:
@@ -89,6 +95,13 @@ class RowReader:
             problem = f"the label {values.tolist()[i]!r} is not a class of the model ({known})."
             raise self._error_at_label(start + i, problem)
 
+    def label_error(self, problem):
+        """Return an error about the labels of all rows."""
+        place = f"labels of {self.table.label}"
+        if isinstance(self.target, int):
+            place = f"{self.table.label}, column {self.table.column_name(self.target)!r}"
+        return ValueError(f"{place}: {problem}")
+
     def _error_at_label(self, row, problem):
         if isinstance(self.target, int):
             return self.table.error_at(self.target, row, problem)
@@ -106,8 +119,16 @@ class RowReader:
 
 def table_of(args):
     """Return the table that the arguments of a command name."""
-    options = {"delimiter": args.delimiter, "header": not args.no_header}
-    return open_table(args.data, key=args.key, **options)
+    return open_table(args.data, key=args.key, **text_options(args))
+
+
+def text_options(args):
+    """Return how the arguments say that text is to be read."""
+    return {
+        "delimiter": args.delimiter,
+        "header": not args.no_header,
+        "encoding": args.encoding,
+    }
 
 
 def training_reader(args, labels):
@@ -131,12 +152,23 @@ def find_target(args, table):
     if args.labels is not None:
         return read_labels(args), args.target
     name = "y" if args.target is None else args.target
-    if name in arrays_in(args.data):
+    arrays = arrays_in(args.data)
+    if name in arrays:
         return one_dimensional(args.data, read_array(args.data, name)), name
     if args.target is None:
         raise UsageError("give the column of the classes: --target COLUMN")
+    if arrays and not is_integer(name):
+        raise ValueError(
+            f"{args.data} has no array {name!r} for --target; it has "
+            f"{', '.join(map(repr, arrays))}."
+        )
     position = table.position(args.target, "--target")
     return position, table.column_name(position)
+
+
+def is_integer(text):
+    """Tell whether a name is the number of a column."""
+    return text.removeprefix("-").isdecimal()
 
 
 def read_labels(args):
@@ -144,7 +176,7 @@ def read_labels(args):
     if suffix_of(args.labels) in (".npy", ".npz"):
         values = read_array(args.labels, args.target or "y")
         return one_dimensional(args.labels, values)
-    table = open_table(args.labels, delimiter=args.delimiter, header=not args.no_header)
+    table = open_table(args.labels, **text_options(args))
     if args.target is not None:
         column = table.position(args.target, "--target")
     elif table.n_columns == 1:
@@ -169,6 +201,7 @@ def applied_reader(args, model, names, notes, labels=None, keep=()):
     labels is left out where it is known.
     """
     table = table_of(args)
+    table.may_drop = False
     keep = [table.position(name, "--keep") for name in keep]
     if names is not None and table.names is not None:
         features = [named_feature(table, name, names) for name in names]

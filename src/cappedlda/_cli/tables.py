@@ -47,15 +47,15 @@ class Table:
         The file, for messages.
     names : list of str or None
     n_columns : int
-    n_bytes : int
-        About the memory that all its numbers take.
+    may_drop : bool
+        Whether a column of text could be left out; not if a model needs it.
     """
 
-    def __init__(self, label, names, n_columns, n_bytes):
+    def __init__(self, label, names, n_columns):
         self.label = label
         self.names = names
         self.n_columns = n_columns
-        self.n_bytes = n_bytes
+        self.may_drop = True
 
     def blocks(self, features, others=()):
         """Yield the rows in order.
@@ -104,7 +104,8 @@ class Table:
                 f"{self.label} has columns without names: {option} {name!r} has to be a "
                 f"number from 0 to {self.n_columns - 1}."
             )
-        near = get_close_matches(name, self.names, n=1)
+        near = [other for other in self.names if other.lower() == name.lower()]
+        near = near or get_close_matches(name, self.names, n=1)
         if near:
             advice = f"did you mean {near[0]!r}?"
         else:
@@ -116,12 +117,13 @@ class Table:
         return f"{self.label} has no column {name!r} for {option}; {advice}"
 
     def _not_a_number(self, position, row, value):
-        return self.error_at(
-            position,
-            row,
-            f"{value!r} is not a number; leave the column out with "
-            f"--drop {self.column_argument(position)}, or encode it as numbers.",
-        )
+        remedy = "encode the column as numbers."
+        if self.may_drop:
+            remedy = (
+                f"leave the column out with --drop {self.column_argument(position)}, "
+                "or encode it as numbers."
+            )
+        return self.error_at(position, row, f"{value!r} is not a number; {remedy}")
 
     def _matrix(self, start, features, columns):
         """Return columns as one matrix, in float32 if all of them are."""
@@ -138,6 +140,15 @@ class Table:
         for j, values in enumerate(numbers):
             X[:, j] = values
         return X
+
+
+def refuse_repeated(label, names):
+    """Refuse names of columns that are equal."""
+    seen = set()
+    for name in names:
+        if name in seen:
+            raise ValueError(f"{label} has two columns {name!r}; rename one of them.")
+        seen.add(name)
 
 
 class NotANumberError(ValueError):
@@ -176,7 +187,7 @@ class ArrayTable(Table):
                 f"{label} has shape {array.shape} and type {array.dtype}; "
                 "a table has to be a two-dimensional array of numbers."
             )
-        super().__init__(label, None, array.shape[1], array.nbytes)
+        super().__init__(label, None, array.shape[1])
         self.array = array
 
     def _blocks(self, features, others, n_rows):
@@ -208,9 +219,12 @@ class CsvTable(Table):
         }
         with self._reading(label):
             head = self._read(nrows=0 if header or names else 1)
-        size = source.stat().st_size if isinstance(source, Path) else source.tell()
+            if header:
+                # As they are written, for pandas renames equal names.
+                first = self._read(nrows=1, header=None, dtype=str, keep_default_na=False)
+                refuse_repeated(label, filter(None, first.iloc[0]))
         names = [str(name) for name in head.columns] if header else names
-        super().__init__(label, names, len(head.columns), size)
+        super().__init__(label, names, len(head.columns))
         self._keys = list(head.columns)
 
     def _read(self, **options):
@@ -218,7 +232,7 @@ class CsvTable(Table):
 
         if not isinstance(self._source, Path):
             self._source.seek(0)
-        return pd.read_csv(self._source, **self._options, **options)
+        return pd.read_csv(self._source, **{**self._options, **options})
 
     def _blocks(self, features, others, n_rows):
         start = 0
@@ -240,14 +254,25 @@ class CsvTable(Table):
 
     @contextmanager
     def _reading(self, label):
-        from pandas.errors import ParserWarning
+        from pandas.errors import EmptyDataError, ParserWarning
 
         with warnings.catch_warnings():
             warnings.simplefilter("error", ParserWarning)
             try:
                 yield
-            except (ValueError, ParserWarning, ImportError, *DAMAGED) as error:
+            except EmptyDataError:
+                raise ValueError(f"{label} cannot be read as CSV: it is empty") from None
+            except UnicodeError:
+                encoding = self._options["encoding"]
+                raise ValueError(
+                    f"{label} is not text in {encoding}; name its encoding with --encoding, "
+                    "for example cp1252 or utf-16."
+                ) from None
+            except (ValueError, OSError, ParserWarning, ImportError, *DAMAGED) as error:
+                if label in str(error):
+                    raise
                 reason = (str(error).strip() or "it ends too early").splitlines()[0]
+                reason = reason.removeprefix("Error tokenizing data. C error: ")
                 raise ValueError(f"{label} cannot be read as CSV: {reason}") from None
 
 
@@ -263,7 +288,8 @@ class ParquetTable(Table):
             reason = str(error).splitlines()[0]
             raise ValueError(f"{label} cannot be read as Parquet: {reason}") from None
         names = self._file.schema_arrow.names
-        super().__init__(label, names, len(names), 8 * self._file.metadata.num_rows * len(names))
+        refuse_repeated(label, names)
+        super().__init__(label, names, len(names))
 
     def _blocks(self, features, others, n_rows):
         wanted = [self.names[j] for j in {*features, *others}]
@@ -285,10 +311,10 @@ def arrow_to_numpy(column):
 ATTRIBUTE = re.compile(r"""@attribute\s+(?:'([^']*)'|"([^"]*)"|(\S+))\s+\S""", re.IGNORECASE)
 
 
-def arff_table(path):
+def arff_table(path, encoding):
     """Return the table in a dense ARFF file: a header, then what is nearly CSV."""
     names, n_lines = [], 0
-    with open(path, encoding="utf-8") as file:
+    with open(path, encoding=encoding, errors="replace") as file:
         for line in map(str.strip, file):
             n_lines += 1
             if line.lower() == "@data":
@@ -302,11 +328,12 @@ def arff_table(path):
         raise ValueError(f"{path} is sparse ARFF, which is not supported; write it as dense ARFF.")
     if not names:
         raise ValueError(f"{path} cannot be read as ARFF: it has no line @attribute")
+    refuse_repeated(path, names)
     options = {"skiprows": n_lines, "comment": "%", "quotechar": "'", "na_values": "?"}
-    return CsvTable(path, Path(path), names=names, **options)
+    return CsvTable(path, Path(path), names=names, encoding=encoding, **options)
 
 
-def open_table(path, *, delimiter=None, header=True, key="X"):
+def open_table(path, *, delimiter=None, header=True, encoding="utf-8", key="X"):
     """Return the table in a file, by the suffix of its name; `-` is CSV from standard input.
 
     Parameters
@@ -316,28 +343,33 @@ def open_table(path, *, delimiter=None, header=True, key="X"):
         Between the columns of a CSV file. By default a comma, or a tab for .tsv.
     header : bool
         Whether the first line of a CSV file has the names of the columns.
+    encoding : str
+        Of CSV and ARFF.
     key : str
         The array in an .npz file.
     """
+    text = {"encoding": encoding, "header": header}
     if path == STDIN:
         needs("pandas", "Reading CSV")
         spool = tempfile.SpooledTemporaryFile(max_size=2**26)  # noqa: SIM115 (the table keeps it)
         shutil.copyfileobj(sys.stdin.buffer, spool)
-        table = CsvTable("standard input", spool, sep=delimiter or ",", header=header)
+        table = CsvTable("standard input", spool, sep=delimiter or ",", **text)
         weakref.finalize(table, spool.close)
         return table
-    if not Path(path).is_file():
+    if Path(path).is_dir():
+        raise IsADirectoryError(f"{path} is a directory; give one file.")
+    if not Path(path).exists():
         raise FileNotFoundError(f"there is no file {path}")
     suffix = suffix_of(path)
     if suffix in CSV:
         needs("pandas", "Reading CSV")
-        return CsvTable(path, Path(path), sep=delimiter or CSV[suffix], header=header)
+        return CsvTable(path, Path(path), sep=delimiter or CSV[suffix], **text)
     if suffix == ".parquet":
         needs("pyarrow", "Reading Parquet")
         return ParquetTable(path, path)
     if suffix == ".arff":
         needs("pandas", "Reading ARFF")
-        return arff_table(path)
+        return arff_table(path, encoding)
     if suffix in (".npy", ".npz"):
         return ArrayTable(path, read_array(path, key))
     known = ", ".join([*CSV, ".parquet", ".arff", ".npy", ".npz"])
@@ -383,7 +415,10 @@ def opened_array(path):
     except ValueError as error:
         if str(path) in str(error):
             raise
-        raise ValueError(f"{path} cannot be read as an array of NumPy: {error}") from None
+        # What NumPy says may be the advice to unpickle the file.
+        raise ValueError(
+            f"{path} cannot be read as an array of NumPy: it is damaged, or holds Python objects."
+        ) from None
 
 
 def needs(module, task):

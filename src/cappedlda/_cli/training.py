@@ -82,21 +82,36 @@ def read_training(reader, progress):
     table, columns = reader.table, as_slice(reader.features)
     mapped = isinstance(table, ArrayTable) and isinstance(columns, slice)
     mapped = mapped and not reader.skip_missing
-    streamed = not mapped and table.n_bytes > MOST_BYTES
+    streamed, n_bytes = False, 0
     numbers, X, codes = [], [], []
     for rows in progress.count(reader, f"Reading {table.label}", count_rows):
-        if not streamed:
-            numbers.append(rows.numbers)
-            codes.append(rows.codes)
-            if not mapped:
-                X.append(rows.X)
-    if reader.n_rows == reader.n_skipped:
-        raise ValueError(f"{table.label} has no rows.")
+        if streamed:
+            continue
+        numbers.append(rows.numbers)
+        codes.append(rows.codes)
+        if not mapped:
+            X.append(rows.X)
+            n_bytes += rows.X.nbytes
+        if n_bytes > MOST_BYTES:
+            streamed = True
+            numbers, X, codes = [], [], []
+    check_classes(reader)
     if streamed:
         return Streamed(reader, progress)
     y = reader.labels.values()[np.concatenate(codes)]
     X = table.array[:, columns] if mapped else np.concatenate(X)
     return InMemory(np.concatenate(numbers), X, y)
+
+
+def check_classes(reader):
+    """Refuse labels that cannot be classes."""
+    names, n_rows = reader.labels.names(), reader.n_rows - reader.n_skipped
+    if len(names) == 1:
+        raise reader.label_error(f"there is one class only, {names[0]!r}; two are needed.")
+    if len(names) == n_rows:
+        raise reader.label_error(
+            f"all {n_rows} rows have different labels; give a column with a class for each row."
+        )
 
 
 def count_rows(rows):
