@@ -261,10 +261,12 @@ def test_a_file_that_unpacks_to_too_much_is_refused(saved, monkeypatch):
 
 
 def test_a_bomb_is_refused(saved):
-    with zipfile.ZipFile(saved, "a", zipfile.ZIP_DEFLATED) as archive:
-        with archive.open("zeros.npy", "w", force_zip64=True) as entry:
-            for _ in range(33):
-                entry.write(bytes(2**25))
+    with (
+        zipfile.ZipFile(saved, "a", zipfile.ZIP_DEFLATED) as archive,
+        archive.open("zeros.npy", "w", force_zip64=True) as entry,
+    ):
+        for _ in range(33):
+            entry.write(bytes(2**25))
     assert saved.stat().st_size < 3_000_000
     with pytest.raises(ValueError, match="unpacks to"):
         load_model(saved)

@@ -100,6 +100,27 @@ class TestProjection:
         on_frame = np.isclose(beyond[:, :1], [x0, x1]) | np.isclose(beyond[:, 1:], [y0, y1])
         assert on_frame.any(axis=1).all()
 
+    def test_marks_on_the_frame_show_the_direction_and_do_not_hide_each_other(self):
+        kept = np.array([[-1.0, -1.0], [1.0, 1.0], [-1.0, 1.0], [1.0, -1.0]])
+        far = np.array([[0.0, 50.0], [90.0, -1.0], [-70.0, 0.5], [0.4, -60.0]])
+        crowd = np.repeat([[80.0, 80.0]], 9, axis=0)
+        for beyond, n_near in ((far, 4), (np.vstack([far, crowd]), 4)):
+            Z = np.vstack([kept, beyond])
+            display = ProjectionDisplay(
+                Z, np.arange(len(Z)) % 2, flagged=np.arange(len(Z)) > 3, classes=np.arange(2)
+            ).plot()
+            (x0, x1), (y0, y1) = display.ax_.get_xlim(), display.ax_.get_ylim()
+            middle, half = np.array([x0 + x1, y0 + y1]) / 2.0, np.array([x1 - x0, y1 - y0]) / 2.0
+            marks = (np.asarray(display.beyond_.get_offsets()) - middle) / half
+            assert_allclose(np.abs(marks).max(axis=1), 1.0)
+            # On the line from the middle, where there is room.
+            lines = (far - middle) / half
+            expected = lines / np.abs(lines).max(axis=1, keepdims=True)
+            assert_allclose(marks[:n_near], expected, atol=1e-12)
+            gaps = np.abs(marks[:, None] - marks[None]).sum(axis=2)
+            assert gaps[~np.eye(len(marks), dtype=bool)].min() > 0.039
+        assert np.abs(marks[4:] - 1.0).max() < 9 * 0.04  # the crowd stays near its corner
+
     def test_colors_are_those_of_the_classes(self, dirty):
         X, y = dirty
         model = CappedLDA(epsilon=np.inf).fit(X, y)
@@ -164,6 +185,16 @@ class TestProjection:
         assert labels == [str(name) for name in range(20)]
         names = [text.get_text() for text in display.ax_.texts]
         assert names == labels
+
+    def test_names_of_classes_do_not_hide_each_other(self):
+        X, y = blobs(20)
+        X[y == 7] = X[y == 3] + 1e-3
+        classes = np.array([f"class {k:02d}" for k in range(20)])
+        model = CappedLDA().fit(X, classes[y])
+        display = ProjectionDisplay.from_estimator(model, X, classes[y])
+        display.figure_.draw_without_rendering()
+        boxes = {text.get_text(): text.get_window_extent() for text in display.ax_.texts}
+        assert not boxes["class 03"].overlaps(boxes["class 07"])
 
     @pytest.mark.parametrize("n_classes", [2, 20])
     def test_one_direction_is_drawn_as_strips(self, n_classes):

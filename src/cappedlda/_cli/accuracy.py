@@ -9,11 +9,11 @@ from cappedlda._cli.text import table
 FOLDS = 5
 HOW = (
     "Held-out rows may be wrong too, so accuracy is given twice: on all of them, where a wrong "
-    "label counts against the method that is not misled by it; and without the held-out rows that are rejected, "
-    "those whose outlyingness is above 1 in the CappedLDA fitted to the training rows of the fold "
-    "(the farther half, if these are more). Plain LDA is scikit-learn's, scored on the same rows. "
-    "The second figure leaves out what CappedLDA calls outliers; where the two differ much, look "
-    "at the rejected rows."
+    "label counts against the method that is not misled by it; and without the held-out rows "
+    "that are rejected, those whose outlyingness is above 1 in the CappedLDA fitted to the "
+    "training rows of the fold (the farther half, if these are more). Plain LDA is scikit-learn's, "
+    "scored on the same rows. The second figure leaves out what CappedLDA calls outliers; where "
+    "the two differ much, look at the rejected rows."
 )
 
 

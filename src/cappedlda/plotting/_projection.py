@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
+from sklearn.isotonic import isotonic_regression
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
@@ -29,6 +30,9 @@ if TYPE_CHECKING:
     from sklearn.base import BaseEstimator
 
 MOST_LEGEND_ENTRIES = 10
+MARK = 0.04  # room for a mark on a frame whose sides are 2
+LETTER = (0.018, 0.035)  # of the axes
+SHIFTS = (0, -1, 1, -2, 2)
 GRID = 400  # points per axis of the shaded regions
 
 
@@ -37,7 +41,8 @@ class ProjectionDisplay(Display):
 
     With one direction each class gets a strip of its own. The background shows the predicted
     class; flagged rows are ringed. The view is chosen by the rows that are not flagged:
-    rows far outside of it are drawn on the frame, as triangles.
+    rows far outside of it are drawn on the frame, as triangles: where the line from the middle
+    to them crosses it, or beside that where they would hide each other.
 
     Parameters
     ----------
@@ -198,7 +203,7 @@ class ProjectionDisplay(Display):
             zorder=3,
         )
         self.beyond_ = ax.scatter(
-            *np.clip(points[beyond], low, high).T,
+            *self._on_frame(points[beyond], low, high).T,
             s=2.0 * marker_size,
             c=colors[codes[beyond]],
             marker="^",
@@ -208,7 +213,7 @@ class ProjectionDisplay(Display):
             clip_on=False,
         )
         ax.set(xlim=(low[0], high[0]), ylim=(low[1], high[1]), xlabel="direction 1")
-        self._label_classes(ax, colors, codes, legend)
+        self._label_classes(ax, colors, codes, (low, high), legend)
         return self
 
     def _view(self, points):
@@ -225,6 +230,13 @@ class ProjectionDisplay(Display):
         if self.Z.shape[1] == 1:
             low[1], high[1] = -0.5, len(self.classes) - 0.5
         return low, high
+
+    def _on_frame(self, points, low, high):
+        """Return where rows outside the view are marked."""
+        if self.Z.shape[1] == 1 or not len(points):
+            return np.clip(points, low, high)
+        middle, half = (low + high) / 2.0, (high - low) / 2.0
+        return middle + half * _around(_spread(_side(points, middle, half)))
 
     def _shade(self, ax, low, high, colors):
         if self.predict is None:
@@ -246,7 +258,7 @@ class ProjectionDisplay(Display):
             zorder=0,
         )
 
-    def _label_classes(self, ax, colors, codes, legend):
+    def _label_classes(self, ax, colors, codes, view, legend):
         self.legend_ = None
         if self.Z.shape[1] == 1:
             ax.set_yticks(range(len(self.classes)), [str(name) for name in self.classes])
@@ -255,7 +267,7 @@ class ProjectionDisplay(Display):
         else:
             ax.set_ylabel("direction 2")
             if len(self.classes) > len(OKABE_ITO):
-                self._name_centres(ax, codes)
+                self._name_centres(ax, codes, *view)
         if not legend:
             return
         if self.Z.shape[1] == 1:
@@ -267,23 +279,26 @@ class ProjectionDisplay(Display):
             self.legend_ = _class_bar(ax, colors, self.classes)
             legend_above(ax, self._mark_handles())
 
-    def _name_centres(self, ax, codes):
+    def _name_centres(self, ax, codes, low, high):
         from matplotlib import patheffects
 
         halo = [patheffects.withStroke(linewidth=2.5, foreground="white")]
-        for code, name in enumerate(self.classes):
-            rows = self.Z[(codes == code) & ~self.flagged]
-            if len(rows):
-                ax.text(
-                    *np.median(rows, axis=0),
-                    str(name),
-                    ha="center",
-                    va="center",
-                    fontweight="bold",
-                    clip_on=True,
-                    path_effects=halo,
-                    zorder=5,
-                )
+        shown = np.unique(codes[~self.flagged])
+        names = [str(self.classes[code]) for code in shown]
+        centres = [np.median(self.Z[(codes == code) & ~self.flagged], axis=0) for code in shown]
+        places = _apart((np.array(centres) - low) / (high - low), names) if names else []
+        for name, place in zip(names, places, strict=True):
+            ax.text(
+                *(low + place * (high - low)),
+                name,
+                ha="center",
+                va="center",
+                fontsize="small",
+                fontweight="bold",
+                clip_on=True,
+                path_effects=halo,
+                zorder=5,
+            )
 
     def _mark_handles(self):
         handles = []
@@ -338,6 +353,54 @@ def _strips(Z, codes, jitter):
     """Return points that spread the rows of each class over a strip of its own."""
     offsets = np.random.default_rng(0).uniform(-jitter, jitter, len(Z))
     return np.column_stack([Z[:, 0], codes + offsets])
+
+
+# The frame as a line of length 8, from the lower left corner around: each side has 2.
+
+
+def _side(points, middle, half):
+    """Return where on the frame the lines from its middle to points cross it."""
+    u, v = ((points - middle) / half).T
+    u, v = np.array([u, v]) / np.maximum(np.abs(u), np.abs(v))
+    return np.select([v == -1.0, u == 1.0, v == 1.0], [u + 1.0, v + 3.0, 5.0 - u], 7.0 - v)
+
+
+def _spread(places):
+    """Move places on the frame apart, as little as possible, so that marks can be told apart."""
+    gap = min(MARK, 8.0 / len(places))
+    order = np.argsort(places, kind="stable")
+    steps = gap * np.arange(len(places))
+    moved = np.empty(len(places))
+    moved[order] = isotonic_regression(places[order] - steps) + steps
+    return moved % 8.0
+
+
+def _around(places):
+    """Return points on the frame of the square from -1 to 1."""
+    corners = np.array([[-1, -1], [1, -1], [1, 1], [-1, 1], [-1, -1]])
+    return np.column_stack([np.interp(places, [0, 2, 4, 6, 8], line) for line in corners.T])
+
+
+def _apart(centres, names):
+    """Return places for names: their centres, or near by if another name is there.
+
+    Places are shares of the axes; LETTER is about the size of a letter.
+    """
+    width, height = LETTER
+    placed = []
+    for centre, name in zip(centres, names, strict=True):
+        shifts = [(i * len(name) * width / 4.0, j * height) for i in SHIFTS for j in SHIFTS]
+        candidates = centre + np.array(sorted(shifts, key=lambda shift: np.hypot(*shift)))
+        free = [
+            all(
+                abs(place[1] - other[1]) >= 0.99 * height
+                or abs(place[0] - other[0]) >= width * (len(name) + len(text)) / 2.0
+                for other, text in placed
+            )
+            for place in candidates
+        ]
+        placed.append((candidates[int(np.argmax(free))], name))
+    return np.array([place for place, _ in placed])
 
 
 def _class_bar(ax, colors, classes):
