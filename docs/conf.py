@@ -74,7 +74,13 @@ html_theme_options = {
     "show_prev_next": True,
     "navigation_with_keys": False,
     "header_links_before_dropdown": 4,
-    "secondary_sidebar_items": ["page-toc"],
+    # Tables of results need the room.
+    "secondary_sidebar_items": {
+        "**": ["page-toc"],
+        "reproduction": [],
+        "results/**": [],
+        "robustness/**": [],
+    },
     "footer_start": [],
     "footer_end": [],
 }

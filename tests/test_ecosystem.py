@@ -8,6 +8,7 @@ import pkgutil
 import joblib
 import numpy as np
 import pytest
+import sklearn
 import skops.io
 from numpy.testing import assert_array_equal
 from sklearn import config_context
@@ -100,8 +101,13 @@ def test_unasked_weights_are_refused(dirty):
 def test_notebooks_show_parameters_and_no_foreign_link(estimator):
     html = estimator._repr_html_()
     assert type(estimator).__name__ in html
-    assert "n_components" in html
+    if sklearn_version() >= (1, 7):  # the table of parameters is new there
+        assert "n_components" in html
     assert f"{type(estimator).__name__}.html" not in html
+
+
+def sklearn_version():
+    return tuple(map(int, sklearn.__version__.split(".")[:2]))
 
 
 def same_answers(model, other, X):

@@ -22,6 +22,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 OLDEST = (3, 11)
+OLD_GLIBC = ROOT / "tools" / "old_glibc.h"
 PROBE = """
 import ensurepip, json, os, sys, sysconfig, venv
 header = os.path.join(sysconfig.get_path("include"), "Python.h")
@@ -82,7 +83,9 @@ def build(python, folder):
         print("There are changes that are not committed: they are not in the distributions.")
     tools = new_environment(python, folder / "tools", *extra("wheel"))
     built, dist = folder / "built", ROOT / "dist"
-    run(tools / "python", "-m", "build", "--outdir", built, ROOT)
+    flags = {"CFLAGS": f"{os.environ.get('CFLAGS', '')} -include {OLD_GLIBC}"}
+    variables = {**os.environ, **(flags if sys.platform == "linux" else {})}
+    run(tools / "python", "-m", "build", "--outdir", built, ROOT, env=variables)
     (sdist,), (wheel,) = built.glob("*.tar.gz"), built.glob("*.whl")
     shutil.rmtree(dist, ignore_errors=True)
     dist.mkdir()

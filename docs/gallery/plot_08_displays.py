@@ -42,9 +42,10 @@ display = ProjectionDisplay.from_estimator(lda, dirty, y)
 display = DistanceDisplay.from_estimator(lda, dirty, y)
 
 # %%
-# How the iteration went, in the last frame: a value per evaluation. It does not rise.
+# How the iteration went, in the last frame: a value per evaluation. It does not rise. The
+# default ends once the kept rows are known; without the polish it goes on to the minimum.
 
-display = ConvergenceDisplay.from_estimator(lda)
+display = ConvergenceDisplay.from_estimator(CappedLDA(polish=False).fit(dirty, y))
 
 # %%
 # What a direction is made of.

@@ -232,7 +232,9 @@ class CsvTable(Table):
 
         if not isinstance(self._source, Path):
             self._source.seek(0)
-        return pd.read_csv(self._source, **{**self._options, **options})
+        # From 3.1 on pandas reads the nearest number anyway, and warns if it is asked for.
+        exact = {} if pandas_version() >= (3, 1) else {"float_precision": "round_trip"}
+        return pd.read_csv(self._source, **{**exact, **self._options, **options})
 
     def _blocks(self, features, others, n_rows):
         start = 0
@@ -274,6 +276,13 @@ class CsvTable(Table):
                 reason = (str(error).strip() or "it ends too early").splitlines()[0]
                 reason = reason.removeprefix("Error tokenizing data. C error: ")
                 raise ValueError(f"{label} cannot be read as CSV: {reason}") from None
+
+
+def pandas_version():
+    """Return the first two numbers of the version of pandas."""
+    import pandas as pd
+
+    return tuple(map(int, pd.__version__.split(".")[:2]))
 
 
 class ParquetTable(Table):
