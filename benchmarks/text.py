@@ -1,6 +1,6 @@
 """Time and memory of a fit to sparse text, beside TruncatedSVD and LDA.
 
-    python benchmarks/sparse.py [--documents 20000] [--words 50000] [--classes 10]
+    python benchmarks/text.py [--documents 20000] [--words 50000] [--classes 10]
 
 Prints processor time, also over that of one product X.T @ (X @ W), and the peak of the memory
 that is allocated beside X, over the size of X. The peak comes from a second, slower run.
