@@ -64,9 +64,7 @@ def quantiles(histograms, levels, caps=None):
     c = len(histograms)
     caps = np.full(c, np.inf) if caps is None else caps
     found, weights = np.empty((c + 1, len(levels))), np.empty(c + 1)
-    kernels.histogram_quantiles(
-        histograms, _POSITIONS, caps, np.array(levels, dtype=float), found, weights
-    )
+    kernels.histogram_quantiles(histograms, _POSITIONS, caps, np.array(levels), found, weights)
     return found, weights
 
 

@@ -4,7 +4,7 @@ Blocks are C-ordered arrays in memory. Whoever holds the rows cuts them into blo
 these jobs on them; see `_rows`.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -27,7 +27,7 @@ def run_block(X, codes, sample_weight, query, distances=None):
     dtype = X.dtype
     n, d = query.W.shape
     build = kernels_for(n)
-    record = Record.empty(replace(query, scatter=False))
+    record = Record.empty(query, scatter=False)
     W = np.ascontiguousarray(query.W, dtype)
     centres = np.ascontiguousarray(query.centres, dtype)
     # Images of the very values that the kernel multiplies, so that they cancel.

@@ -82,12 +82,12 @@ class Record:
     not_finite: int = 0
 
     @classmethod
-    def empty(cls, query):
-        """Return the record of no rows."""
+    def empty(cls, query, scatter=True):
+        """Return the record of no rows; without a scatter if it will come from elsewhere."""
         n, d = query.W.shape
         c = len(query.centres)
         return cls(
-            scatter=np.zeros((n, n) if query.scatter else (0, 0)),
+            scatter=np.zeros((n, n) if scatter and query.scatter else (0, 0)),
             sums=np.zeros((c, n) if query.sums else (0, 0)),
             image_sums=np.zeros((c, d)),
             image_scatter=np.zeros((d, d)),

@@ -311,9 +311,13 @@ def concentrated(rows, distances, variance_floor):
     def histograms(distances):
         return histograms_of(distances, rows.codes, rows.n_classes, rows.sample_weight)
 
+    kept = None
     for _ in range(CONCENTRATION_STEPS):
         caps = nearer_half(histograms(distances))
-        kept = distances <= caps[rows.codes]
+        nearer = distances <= caps[rows.codes]
+        if kept is not None and np.array_equal(nearer, kept):
+            break
+        kept = nearer
         distances = shrunk_distances(rows, kept, variance_floor)
     for _ in range(MAX_GROWTH):
         caps = grown_caps(histograms(distances), caps, GATE_REACH).caps
