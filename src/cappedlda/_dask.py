@@ -114,7 +114,11 @@ def check_length(shape, X, name):
 
 
 def blockwise(function, X, *columns, **settings):
-    """Return one task for each block of rows: an array with a result per block."""
+    """Return one task for each block of rows: an array with a result per block.
+
+    The function gets X as a list of its blocks of columns, of which there is one: dask would
+    copy it to make an array of the list.
+    """
     operands = [] if X is None else [X, "ij"]
     for values in columns:
         operands += [values, None if values is None else "i"]
@@ -122,7 +126,7 @@ def blockwise(function, X, *columns, **settings):
         function,
         "i",
         *operands,
-        concatenate=True,
+        concatenate=False,
         align_arrays=False,
         adjust_chunks={"i": 1},
         dtype=object,
@@ -252,7 +256,7 @@ class BlockJob:
 
 def run_block(X, y, weight, job):
     """Return what a job makes of a block."""
-    return job(X, y, weight)
+    return job(X[0], y, weight)
 
 
 def pick_block(X, y, weight, job, ranks, start):
@@ -346,7 +350,7 @@ class DaskRows(Rows):
             self._y,
             "i",
             new_axes={"k": 3},
-            concatenate=True,
+            concatenate=False,
             align_arrays=False,
             dtype=np.float64,
             meta=np.empty((0, 0)),
@@ -359,6 +363,7 @@ class DaskRows(Rows):
 
 def measure_block(X, y, measure, classes):
     """Return distances, weights and flags of a block of rows as columns."""
+    (X,) = X
     if len(X) == 0:
         return np.empty((0, 3))
     X = check_array(X, dtype=FLOATS, order="C")
@@ -392,7 +397,7 @@ def predicted(model, method, X, y, **settings):
         y,
         None if y is None else "i",
         new_axes={"k": example.shape[1]} if example.ndim == 2 else {},
-        concatenate=True,
+        concatenate=False,
         align_arrays=False,
         dtype=example.dtype,
         meta=example,
@@ -405,6 +410,7 @@ def predicted(model, method, X, y, **settings):
 
 def predict_block(X, y, model, method, example, settings):
     """Return what a method of a model gives for a block of rows."""
+    (X,) = X
     if len(X) == 0:
         return example
     X = check_array(X, dtype=FLOATS)
