@@ -107,7 +107,7 @@ $(VENV)/test-tools: $(VENV)/pyvenv.cfg pyproject.toml
 	@touch $@
 
 $(VENV)/docs-tools: $(VENV)/pyvenv.cfg pyproject.toml
-	@$(PIP) install $(PIP_FLAGS) $(call extra,docs) $(call extra,onnx)
+	@$(PIP) install $(PIP_FLAGS) $(call extra,docs) $(call extra,onnx) $(call extra,dask)
 	@touch $@
 
 $(VENV)/lint-tools: $(VENV)/pyvenv.cfg pyproject.toml
