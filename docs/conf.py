@@ -74,13 +74,7 @@ html_theme_options = {
     "show_prev_next": True,
     "navigation_with_keys": False,
     "header_links_before_dropdown": 4,
-    # Tables of results need the room.
-    "secondary_sidebar_items": {
-        "**": ["page-toc"],
-        "reproduction": [],
-        "results/**": [],
-        "robustness/**": [],
-    },
+    "secondary_sidebar_items": ["page-toc"],
     "footer_start": [],
     "footer_end": [],
 }
