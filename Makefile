@@ -98,7 +98,7 @@ $(VENV)/installed: $(VENV)/pyvenv.cfg $(SOURCES)
 	@command -v $${CC:-cc} >/dev/null || command -v gcc >/dev/null || command -v clang >/dev/null || \
 		{ echo "No C compiler found (Debian, Ubuntu: apt install gcc)." >&2; exit 1; }
 	@echo "Building and installing cappedlda in $(VENV) (a minute or two)"
-	@$(PIP) install $(PIP_FLAGS) ".[plot]"
+	@$(PIP) install $(PIP_FLAGS) ".[cli]"
 	@touch $@
 
 $(VENV)/test-tools: $(VENV)/pyvenv.cfg pyproject.toml
@@ -107,6 +107,7 @@ $(VENV)/test-tools: $(VENV)/pyvenv.cfg pyproject.toml
 	@touch $@
 
 $(VENV)/docs-tools: $(VENV)/pyvenv.cfg pyproject.toml
+	@echo "Installing what the documentation needs, then building it (a few minutes)"
 	@$(PIP) install $(PIP_FLAGS) $(call extra,docs) $(call extra,onnx) $(call extra,dask)
 	@touch $@
 

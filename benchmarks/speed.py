@@ -41,7 +41,7 @@ CAPPED_SHARE = 0.85
 GEMM_SIZE = 1024
 TIMES_SMALLER = 10  # --quick
 # Codes, weights, distances and flags: what a fit keeps for each row, whatever its features.
-BYTES_PER_ROW = 34
+BYTES_PER_ROW = 21
 GROWTH = {
     "rows": (10_000, 30_000, 100_000, 300_000, 1_000_000, 3_000_000, 10_000_000),
     "features": (5, 10, 20, 50, 100, 200),

@@ -33,7 +33,7 @@ def fitted(X, y):
 def main():
     """Fit every shape both ways."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--shapes", default="2000x8000,20000x3000")
+    parser.add_argument("--shapes", default="1000x4000,2000x8000")
     parser.add_argument("--classes", type=int, default=5)
     options = parser.parse_args()
     for shape in options.shapes.split(","):

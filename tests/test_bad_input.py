@@ -252,3 +252,9 @@ def test_large_numbers_are_outliers_only(rng):
     X, y = make_classes(rng, [40, 40, 40], n)
     X[7] = 1e300  # of which the norm is not finite
     assert CappedLDA().fit(X, y).outliers_.nonzero()[0].tolist() == [7]
+
+
+def test_infinities_of_both_signs_are_an_error_without_a_warning(rng):
+    X, y = make_classes(rng, [40, 40, 40], n)
+    X[5, 0], X[9, 1] = np.inf, -np.inf
+    check_no_trace(CappedLDA(), X, y, ValueError, "X contains NaN or infinity, first in row 5;")

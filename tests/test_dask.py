@@ -18,6 +18,7 @@ from dask.callbacks import Callback
 from distributed import Client
 
 from cappedlda import CappedLDA, CappedLDACV, _dask, _start
+from cappedlda._looks import MAX_BORDER_ROWS
 from cappedlda.compared import LDA
 
 # The blocks are added in another order than the slabs of an array. The rounding that makes
@@ -216,6 +217,8 @@ def test_what_comes_back_does_not_grow_with_the_rows(rows, monkeypatch):
         if not isinstance(total, _dask.Survey):
             # Rows near the caps come with a look: more of more rows, up to a limit.
             record = getattr(total, "record", total)
+            if record is not total:
+                assert len(total.border.codes) <= MAX_BORDER_ROWS
             arrays = [record] if isinstance(record, np.ndarray) else vars(record).values()
             sizes.setdefault(times, []).append(sum(np.asarray(a).nbytes for a in arrays))
         return total

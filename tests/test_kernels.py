@@ -220,26 +220,6 @@ def test_capped_weights_of_no_rows(kernels):
     assert weights.size == 0
 
 
-@pytest.mark.parametrize("n_rows", [0, 1, 8, 50, 700])
-@pytest.mark.parametrize("n", [1, 6, 37])
-def test_weighted_scatter_matches_reference(rng, kernels, dtype, n_rows, n):
-    X, codes = make_classes(rng, [400, 300], n, dtype=dtype)
-    X, codes = X[:n_rows], codes[:n_rows]
-    centres = (2.0 + rng.normal(size=(2, n))).astype(dtype)
-    scale = rng.choice([0.5, 1.0, 2.0], size=n).astype(dtype)
-    weights = np.maximum(rng.normal(size=n_rows), 0.0)
-    scatter = np.zeros((kernels.padded(n, dtype.itemsize),) * 2)
-    scatter[:n, :n] = np.eye(n)  # added to, not overwritten
-    kernels.weighted_scatter(X, codes.astype(np.int32), centres, 1 / scale, weights, scatter)
-    expected = np.eye(n) + reference.weighted_scatter(
-        X.astype(float), codes, centres.astype(float), scale.astype(float), weights
-    )
-    rtol = TOLERANCE[dtype].pass_rtol
-    np.testing.assert_allclose(
-        np.triu(scatter[:n, :n]), np.triu(expected), rtol=rtol, atol=rtol * np.max(expected)
-    )
-
-
 def test_histogram_matches_reference(rng, kernels):
     distances = np.concatenate(
         [

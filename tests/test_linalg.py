@@ -164,3 +164,12 @@ def test_no_ridge_is_advised_for_many_rows_or_very_many_features(rng):
 def test_a_scatter_that_is_shrunk_as_far_as_can_be_stays_finite():
     for scatter in (np.eye(6), np.zeros((6, 6))):
         assert np.isfinite(_linalg.advised_ridge(scatter, 6, 2.0))
+
+
+def test_no_ridge_is_advised_for_one_feature_or_no_scatter():
+    assert _linalg.advised_ridge(np.array([[2.0]]), 1, 1.0) == 0.0
+    assert _linalg.advised_ridge(np.zeros((3, 3)), 3, 4.0) == 0.0
+    huge, small = (
+        _linalg.advised_ridge(scale * np.diag([1.0, 2.0, 3.0]), 3, 4.0) for scale in (1e300, 1.0)
+    )
+    assert huge == pytest.approx(1e300 * small)

@@ -324,3 +324,14 @@ def test_outlyingness_of_not_a_number_is_not_small(rng):
     negative_nan = np.copysign(np.array([np.nan]), -1.0)
     kernels.add_to_histograms(negative_nan, np.zeros(1, np.int32), np.empty(0), histograms)
     assert histograms[0, -1] == 1.0
+
+
+@pytest.mark.parametrize("shape", [(2000, 50), (9000, 100)])
+def test_compositions_in_float32(shape):
+    # Shares that add up to one, most of them tiny: rounding leaves the scatter indefinite.
+    rng = np.random.default_rng(0)
+    y = rng.integers(3, size=shape[0])
+    parts = rng.gamma(0.2 * (1.0 + (np.arange(shape[1]) % 3 == y[:, None])), size=shape)
+    X = (parts / parts.sum(axis=1, keepdims=True)).astype(np.float32)
+    single, double = (CappedLDA().fit(data, y) for data in (X, X.astype(float)))
+    assert abs(single.score(X, y) - double.score(X, y)) < 0.02

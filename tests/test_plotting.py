@@ -6,6 +6,7 @@ import sys
 import matplotlib as mpl
 import numpy as np
 import pytest
+from common import make_classes
 from matplotlib import colors as mpl_colors
 from matplotlib import pyplot as plt
 from matplotlib.colorbar import Colorbar
@@ -176,6 +177,15 @@ class TestProjection:
         assert "flagged, out of view" in texts(display.legend_)
         display.figure_.draw_without_rendering()
         assert display.legend_.get_window_extent().x0 >= display.ax_.get_window_extent().x1
+
+    def test_rows_at_infinity_are_on_the_frame(self, rng):
+        X, y = make_classes(rng, [40, 40, 40], 4)
+        X = X.astype(np.float32)
+        X[3], X[50] = 3e38, -3e38
+        model = CappedLDA().fit(X, y)
+        with np.errstate(all="ignore"):
+            display = ProjectionDisplay.from_estimator(model, X, y)
+        assert "flagged, out of view" in texts(display.legend_)
 
     def test_twenty_classes_get_a_bar_and_names(self):
         X, y = blobs(20)

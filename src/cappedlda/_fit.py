@@ -23,6 +23,8 @@ from cappedlda._start import stratified_sample
 START_TOLERANCE = 1e-3
 START_PASSES = 20
 START_RIDGE = 1e-6  # of the unit variance of the scaled features
+# What rounding may leave of a scatter, relative to its trace: the least ridge.
+ROUNDING = {np.dtype(np.float64): 1e-13, np.dtype(np.float32): 1e-6}
 # With fewer rows than this per feature, q = 2 decides which rows are kept.
 Q_ROWS_PER_FEATURE = 2
 # With more features than this per row of the sample its directions fit it notably better than
@@ -261,7 +263,7 @@ def with_caps_of(rule, frame):
 
 
 def grown_rule(rule):
-    """Return the rule by which the start settles: trimmed LDA with the automatic cap."""
+    """Return the rule by which the start settles: trimmed LDA."""
     return replace(rule, q=2.0, multiplier=1.0, renew_shape=True, polish=False)
 
 
@@ -301,9 +303,11 @@ def trimmed_lda(rows, look, priors, n_features):
     kept = rows.take(look.kept | ~present[rows.codes])
     record = kept.run(Query.of_all_rows(look.centres, look.scale))
     check_overflow(record)
+    weight = 2.0 * record.weight
+    ridge = max(START_RIDGE, ROUNDING[rows.dtype] * record.scatter.trace() / weight)
     centres = record.recentre(look.centres, look.scale)
     frame = Frame(centres, look.scale, priors, n_features).with_cap(np.inf, 0.0)
-    A = ridged(record.scatter, 2.0 * record.weight, START_RIDGE, SYSTEM_TOLERANCE * START_TOLERANCE)
+    A = ridged(record.scatter, weight, ridge, SYSTEM_TOLERANCE * START_TOLERANCE)
     W = _linalg.leading_directions(A, frame.B)
     if W.shape[1] == 0:
         raise ValueError("The centres of all classes coincide in X: no direction separates them.")

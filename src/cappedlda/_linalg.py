@@ -57,11 +57,13 @@ def advised_ridge(scatter, n, freedom):
     is known by products only could not be given the same.
     """
     limit = min(n / max(freedom, 1.0) - 1.0 / UNSHRUNK_ROWS_PER_FEATURE, MOST_SHRUNK)
-    if limit <= 0.0 or n > MOST_SHRUNK_FEATURES:
+    trace = scatter.trace()
+    if limit <= 0.0 or not 1 < n <= MOST_SHRUNK_FEATURES or trace <= 0.0:
         return 0.0
-    trace, squares = np.trace(scatter), np.vdot(scatter, scatter)
-    excess = squares - trace**2 / n
-    advised = ((1.0 - 2.0 / n) * squares + trace**2) / (freedom + 1.0 - 2.0 / n)
+    relative = scatter / trace  # the squares of huge numbers would overflow
+    squares = np.vdot(relative, relative)
+    excess = squares - 1.0 / n
+    advised = ((1.0 - 2.0 / n) * squares + 1.0) / (freedom + 1.0 - 2.0 / n)
     share = advised / excess if advised < limit * excess else limit
     return share / (1.0 - share) * trace / n
 

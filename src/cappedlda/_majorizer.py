@@ -352,6 +352,8 @@ class Majorizer(Iteration):
         if self.rule.epsilon == "auto":
             fences = settled_caps(record.histograms, start=frame.fences.caps)
             return self._capped(frame, fences).caps
+        if self.rule.epsilon == np.inf:
+            return frame.caps
         return np.full(len(frame.caps), self.rule.epsilon * unit)
 
     def _renew(self, record):

@@ -406,8 +406,9 @@ def rows_of_ranks(codes, ranks):
 
 def first_not_finite(X, *_):
     """Return the index of the first row with NaN or infinity, or None."""
-    if np.isfinite(X.sum(dtype=np.float64)):
-        return None
+    with np.errstate(all="ignore"):  # infinities of both signs
+        if np.isfinite(X.sum(dtype=np.float64)):
+            return None
     bad = ~np.isfinite(X).all(axis=1)
     return int(np.argmax(bad)) if bad.any() else None
 

@@ -100,7 +100,8 @@ default="robust"
         Chooses the sample of rows that large data are first fitted on. None is a fixed
         choice: the same data give the same result.
     verbose : int, default=0
-        1 prints one line per iteration on all rows, 2 also how far a long pass has come.
+        1 prints one line per iteration on all rows, 2 also how far a long pass has
+        come (not with dask, nor for sparse X of more than 1000 features).
 
     Attributes
     ----------

@@ -75,7 +75,8 @@ default="robust"
         bit for bit.
     random_state : int, RandomState instance or None, default=None
     verbose : int, default=0
-        1 prints one line per pass of the last fit, 2 also how far a long pass has come.
+        1 prints one line per pass of the last fit, 2 also how far a long pass has
+        come (not with dask, nor for sparse X of more than 1000 features).
 
     Attributes
     ----------

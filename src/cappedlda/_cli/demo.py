@@ -48,6 +48,8 @@ def demo(args):
         f"{len(data.y_test)} clean test rows.\n"
     )
     print(table(results))
+    if args.csv is not None:
+        print(f"\nTraining rows: {args.csv}")
     if picture is None:
         print('\nNo picture: matplotlib is missing. Try: pip install "cappedlda[plot]"')
     else:

@@ -5,6 +5,7 @@ import numpy as np
 from cappedlda._cli.tables import ArrayTable, as_slice
 
 MOST_BYTES = 2**30  # that are read into memory
+MOST_CLASSES = 0.5  # per row: more of them are no classes
 BLOCK_ROWS = 50_000
 
 
@@ -108,9 +109,10 @@ def check_classes(reader):
     names, n_rows = reader.labels.names(), reader.n_rows - reader.n_skipped
     if len(names) == 1:
         raise reader.label_error(f"there is one class only, {names[0]!r}; two are needed.")
-    if len(names) == n_rows:
+    if len(names) > MOST_CLASSES * n_rows:
         raise reader.label_error(
-            f"all {n_rows} rows have different labels; give a column with a class for each row."
+            f"there are {len(names)} different labels in {n_rows} rows; give a column with a class "
+            "for each row, and several rows for each class."
         )
 
 

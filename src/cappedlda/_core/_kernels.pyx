@@ -33,7 +33,6 @@ cdef enum:
 HISTOGRAM_BINS = N_BINS
 HISTOGRAM_MANTISSA_BITS = MANTISSA_BITS
 HISTOGRAM_LOWEST_EXPONENT = LOWEST_EXPONENT
-HAS_TILES = bool(HAVE_TILES)
 
 # Sizes, by measurement with 48 KiB of L1 and 1.25 MiB of L2 (Ice Lake). A block stays in
 # L2 until its rows are packed. A column of a panel has so many bytes that the columns of
@@ -596,34 +595,6 @@ def capped_weights(
             powers(&square, 1, q, floor, &loss, &weights[j])
             if not distances[j] <= caps[j]:
                 weights[j] = 0.0
-
-
-def weighted_scatter(
-    const floating[:, ::1] X,        # IN (N, n)
-    const int32_t[::1] codes,        # IN (N,)
-    const floating[:, ::1] centres,  # IN (c, n)
-    const floating[::1] inv_scale,   # IN (n,)
-    const double[::1] weights,       # IN (N,)
-    double[:, ::1] scatter,          # OUT (padded(n), padded(n)), upper triangle
-):
-    """Add H' diag(weights) H for the centred and scaled rows H; rows of weight 0 are skipped."""
-    cdef Panel panel
-    cdef Py_ssize_t j
-    cdef int32_t here = 0
-    cdef double root
-    if X.shape[0] == 0:
-        return
-    if not open_panel(&panel, X.shape[1], sizeof(floating), &scatter[0, 0]):
-        free(panel.memory)
-        raise MemoryError("no memory for the panel of a pass")
-    with nogil:
-        for j in range(X.shape[0]):
-            if weights[j] > 0.0:
-                root = sqrt(weights[j])
-                add_to_panel(&X[j, 0], &codes[j], &root, &here, 1,
-                             &centres[0, 0], &inv_scale[0], &panel)
-        flush(&X[0, 0], &panel)
-        free(panel.memory)
 
 
 def fused_pass(

@@ -167,7 +167,7 @@ cdef void add_gram_of_images(
     const floating *Z, Py_ssize_t rows, Py_ssize_t ldz, double *out,
 ) noexcept nogil:
     """out += Z'Z for a narrow row-major Z, the tiles that touch the upper triangle."""
-    cdef Py_ssize_t size = lanes(Z), v = 0, i, width, skip
+    cdef Py_ssize_t size = lanes(Z), v = 0, i, width
     while v * size < ldz:
         width = next_width(ldz // size - v)
         for i in range((v + width) * size // TILE_ROWS):

@@ -74,9 +74,14 @@ static inline void add_f(float *c, const fvec *sum) { *(fvec *) c += *sum; }
 #define WRITE3(ADD, i) WRITE2(ADD, i) ADD(c + i * ldc + 2 * lanes, &z##i);
 
 /* The result is on its way to the cache while the sums are made. */
-#define FETCH1(T, i) __builtin_prefetch(c + i * ldc, 1, 3);
-#define FETCH2(T, i) FETCH1(T, i) __builtin_prefetch(c + i * ldc + lanes, 1, 3);
-#define FETCH3(T, i) FETCH2(T, i) __builtin_prefetch(c + i * ldc + 2 * lanes, 1, 3);
+#ifdef __GNUC__
+#define FETCH(PLACE) __builtin_prefetch(PLACE, 1, 3);
+#else
+#define FETCH(PLACE)
+#endif
+#define FETCH1(T, i) FETCH(c + i * ldc)
+#define FETCH2(T, i) FETCH1(T, i) FETCH(c + i * ldc + lanes)
+#define FETCH3(T, i) FETCH2(T, i) FETCH(c + i * ldc + 2 * lanes)
 
 /* c[i, 0:width vectors] += sum over k of a[i * row + k * step] * b[k * ldb], for each row i */
 #define DEFINE_TILE(NAME, EACH, WIDTH, NUMBER, VECTOR, RESULT, ADD)                         \

@@ -360,7 +360,8 @@ def _strips(Z, codes, jitter):
 
 def _side(points, middle, half):
     """Return where on the frame the lines from its middle to points cross it."""
-    u, v = ((points - middle) / half).T
+    # Rows may be projected to infinity, or nearly so.
+    u, v = np.clip((points - middle) / half, -1e6, 1e6).T
     u, v = np.array([u, v]) / np.maximum(np.abs(u), np.abs(v))
     return np.select([v == -1.0, u == 1.0, v == 1.0], [u + 1.0, v + 3.0, 5.0 - u], 7.0 - v)
 
