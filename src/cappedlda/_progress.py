@@ -1,4 +1,4 @@
-"""Progress within a pass over the rows, which may take long."""
+"""What a fit prints of its progress: a line per pass, and lines within a long one."""
 
 import time
 from contextlib import closing
@@ -32,3 +32,26 @@ class Progress:
                         f"time {now - begin:7.2f} s",
                         flush=True,
                     )
+
+
+class PassReport:
+    """Prints one line per pass.
+
+    Parameters
+    ----------
+    weight : float
+        Of all rows.
+    """
+
+    def __init__(self, weight):
+        self._weight = weight
+        self._start = time.perf_counter()
+
+    def __call__(self, n_iter, method, record):
+        """Print what a pass of a method has found."""
+        kept = record.kept[:, 1].sum() / self._weight
+        objective = f"{method.objective_path[-1]:.6e}" if method.objective_path else "settling"
+        print(
+            f"pass {n_iter:3d}  objective {objective:>12}  kept {kept:7.2%}  "
+            f"change {method.change:8.1e}  time {time.perf_counter() - self._start:7.2f} s"
+        )

@@ -1,6 +1,5 @@
 """CappedLDA: linear discriminant analysis for dirty data."""
 
-import time
 import warnings
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Literal, Self
@@ -16,7 +15,7 @@ from cappedlda._fit import fit_as_published, fit_majorized, least_outlyingness, 
 from cappedlda._inputs import training_rows
 from cappedlda._looks import PerSample
 from cappedlda._majorizer import Rule
-from cappedlda._progress import Progress
+from cappedlda._progress import PassReport, Progress
 from cappedlda._rows import Measure
 from cappedlda._sparse import MAX_DENSE_FEATURES, rows_of
 from cappedlda._threads import effective_n_jobs, single_threaded_blas
@@ -365,7 +364,7 @@ default="robust"
 
     def _report(self, rows):
         rows.progress = Progress(rows.shape[0]) if self.verbose > 1 else None
-        return _Report(rows.class_weights.sum()) if self.verbose else None
+        return PassReport(rows.class_weights.sum()) if self.verbose else None
 
     def _check_parameters(self):
         check_choice("solver", self.solver, ("mm", "paper"))
@@ -492,19 +491,3 @@ default="robust"
         if len(y) != n_rows:
             raise ValueError(f"X has {n_rows} rows and y has {len(y)}; give one label per row.")
         return known_codes(y, self.classes_)
-
-
-class _Report:
-    """Prints one line per pass."""
-
-    def __init__(self, weight):
-        self._weight = weight
-        self._start = time.perf_counter()
-
-    def __call__(self, n_iter, method, record):
-        kept = record.kept[:, 1].sum() / self._weight
-        objective = f"{method.objective_path[-1]:.6e}" if method.objective_path else "settling"
-        print(
-            f"pass {n_iter:3d}  objective {objective:>12}  kept {kept:7.2%}  "
-            f"change {method.change:8.1e}  time {time.perf_counter() - self._start:7.2f} s"
-        )
