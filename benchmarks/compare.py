@@ -10,6 +10,7 @@ stays worse.
 
 import argparse
 import json
+import re
 import subprocess
 import sys
 from itertools import product
@@ -52,7 +53,9 @@ def measured(commit, pattern):
             entry = dict(zip(columns, row, strict=False))
             labels = product(*entry["params"])
             for label, value in zip(labels, entry["result"] or [], strict=False):
-                values[f"{name}({', '.join(label)})"] = value
+                full_name = f"{name}({', '.join(label)})"
+                if re.search(pattern, full_name):  # the file has what other runs measured, too
+                    values[full_name] = value
     return values
 
 
