@@ -24,7 +24,7 @@ QS = [0.5, 1.0, 1.5, 2.0]
 
 def majorizer(X, codes, rule, tol=1e-6, sample_weight=None):
     rows = rows_of(X, codes, sample_weight)
-    frame, W = trimmed_lda(rows, robust_look(rows), rows.class_weights / len(X), X.shape[1])
+    frame, W, _ = trimmed_lda(rows, robust_look(rows), rows.class_weights / len(X), X.shape[1])
     return rows, Majorizer(frame, W, rule, tol)
 
 

@@ -13,6 +13,7 @@ from cappedlda._looks import PerSample
 from cappedlda._majorizer import SYSTEM_TOLERANCE, Frame, Majorizer, Rule, kept_covariance
 from cappedlda._paper import RIDGE, RIDGE_FLOAT32, PaperIteration
 from cappedlda._passes import Gate
+from cappedlda._recall import RECALL_FEATURES, Memory, RecallingRows
 from cappedlda._record import Query
 from cappedlda._rows import ArrayRows, Rows
 from cappedlda._solver import Trace, check_overflow, iterate
@@ -194,7 +195,9 @@ def find_start(rows, rule, priors, start, random_state):
         look = span.look(look)
         means = None if means is None else span.points(means)
 
-    frame, W = trimmed_lda(sample, look, priors, n_features)
+    frame, W, memory = trimmed_lda(sample, look, priors, n_features)
+    if sample is rows and not rows.wide and rows.shape[1] >= RECALL_FEATURES:
+        rows = sample = RecallingRows(rows, memory)
     if means is not None:
         frame = replace(frame, centres=means)
         frame = replace(frame, K=W.T @ frame.B)
@@ -298,9 +301,9 @@ def majorize(rows, frame, W, rule, tol, max_iter):
 
 
 def trimmed_lda(rows, look, priors, n_features):
-    """Return the frame and the directions of plain LDA on the rows that a first look kept."""
+    """Return frame and directions of plain LDA on the rows that a first look kept, and these."""
     present = np.bincount(rows.codes[look.kept], minlength=rows.n_classes) > 0
-    kept = rows.take(look.kept | ~present[rows.codes])
+    kept = rows.reweighted(look.kept | ~present[rows.codes])
     record = kept.run(Query.of_all_rows(look.centres, look.scale))
     check_overflow(record)
     weight = 2.0 * record.weight
@@ -311,7 +314,8 @@ def trimmed_lda(rows, look, priors, n_features):
     W = _linalg.leading_directions(A, frame.B)
     if W.shape[1] == 0:
         raise ValueError("The centres of all classes coincide in X: no direction separates them.")
-    return replace(frame, K=W.T @ frame.B), W
+    memory = Memory(kept.sample_weight > 0.0, record.scatter, centres, record.kept[:, 1])
+    return replace(frame, K=W.T @ frame.B), W, memory
 
 
 def start_projection(start, rows, frame, rank, span):

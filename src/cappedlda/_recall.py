@@ -1,0 +1,73 @@
+"""Rows that recall the scatter of those among them that the start has kept.
+
+The directions of these rows mostly keep the very same rows. With equal weights (q = 2)
+their scatter is then known: a pass that only projects, which is cheap where there are many
+features, tells whether they are the same.
+"""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from cappedlda._looks import within
+from cappedlda._rows import ArrayRows
+
+# With as many features a pass that only projects costs a small part of one with a scatter.
+RECALL_FEATURES = 256
+
+
+@dataclass(frozen=True)
+class Memory:
+    """The scatter of some rows with equal weights.
+
+    Attributes
+    ----------
+    kept : ndarray of shape (N,), bool
+        Which rows.
+    scatter : ndarray of shape (n, n)
+        About their means, of weights 2.
+    means : ndarray of shape (c, n)
+    weights : ndarray of shape (c,)
+    """
+
+    kept: np.ndarray
+    scatter: np.ndarray
+    means: np.ndarray
+    weights: np.ndarray
+
+    def about(self, centres, scale):
+        """Return the scatter about other centres; `scale` is the unit of the features in it."""
+        if np.array_equal(centres, self.means):
+            return self.scatter
+        moves = (self.means - centres) * (np.sqrt(2.0 * self.weights)[:, None] / scale)
+        return self.scatter + moves.T @ moves
+
+
+class RecallingRows(ArrayRows):
+    """Rows of an array with a memory, which is given up once other rows are kept.
+
+    Parameters
+    ----------
+    rows : ArrayRows
+    memory : Memory
+    """
+
+    def __init__(self, rows, memory):
+        super().__init__(rows.X, rows.codes, rows.n_classes, rows.sample_weight, rows.n_jobs)
+        self.inside, self.progress = rows.inside, rows.progress
+        self._memory = memory
+
+    def run(self, query, distances=None):
+        """Return the record of one pass over all rows; `distances` are filled if given."""
+        if self._memory is None or not query.scatter or query.q != 2.0:
+            return super().run(query, distances)
+        distances = np.empty(self.shape[0]) if distances is None else distances
+        record = super().run(replace(query, scatter=False), distances)
+        kept = within(distances, query.caps, self.codes)
+        if self.sample_weight is not None:
+            kept &= self.sample_weight > 0.0
+        if np.array_equal(kept, self._memory.kept):
+            record.scatter = self._memory.about(query.centres, query.scale)
+            return record
+        self._memory = None
+        return super().run(query, distances)

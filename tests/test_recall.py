@@ -1,0 +1,94 @@
+"""Rows that recall a scatter: the record of a pass, without the pass."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from common import TOLERANCE, angle, assert_close_record, make_classes, rows_of, spoil
+
+from cappedlda import CappedLDA, _fit
+from cappedlda._recall import Memory, RecallingRows
+from cappedlda._record import Query
+from cappedlda._rows import ArrayRows
+
+
+@pytest.fixture
+def problem(rng, dtype):
+    """Rows, a query of equal weights that caps some of them, and the memory of the others."""
+    X, codes = make_classes(rng, [100, 60, 45], 6, dtype=dtype)
+    weight = rng.uniform(0, 2, size=205) * (rng.uniform(size=205) < 0.9)
+    rows = rows_of(X, codes, weight)
+    scale = rng.uniform(0.5, 2, size=6)
+    query = Query(rng.normal(size=(6, 2)), rows.class_means(), scale, np.full(3, 2.5), 2.0, 0.0)
+    distances = np.empty(205)
+    record = rows.run(query, distances)
+    kept = (distances <= 2.5) & (weight > 0.0)
+    assert 50 < kept.sum() < 150
+    means = record.recentre(query.centres, scale)
+    return rows, query, Memory(kept, record.scatter, means, record.kept[:, 1])
+
+
+@pytest.fixture
+def scatters(monkeypatch):
+    """Notes of each pass over an array whether it makes a scatter."""
+    seen, run = [], ArrayRows.run
+
+    def noting(self, query, distances=None):
+        seen.append(query.scatter)
+        return run(self, query, distances)
+
+    monkeypatch.setattr(ArrayRows, "run", noting)
+    return seen
+
+
+@pytest.mark.parametrize("centred", [True, False])
+def test_the_same_kept_rows_have_the_same_record_without_a_scatter(problem, scatters, centred):
+    rows, query, memory = problem
+    if centred:
+        # About the very means; then the caps that keep the same rows are others.
+        query = replace(query, centres=memory.means, caps=np.full(3, np.inf))
+        rows = rows.reweighted(memory.kept)
+    expected = rows.run(query)
+    scatters.clear()
+    record = RecallingRows(rows, memory).run(query)
+    assert scatters == [False]
+    assert_close_record(record, expected, TOLERANCE[rows.dtype].pass_rtol)
+
+
+def test_other_kept_rows_end_the_memory(problem, scatters):
+    rows, query, memory = problem
+    wider = replace(query, caps=np.array([2.5, 2.5, 9.0]))
+    expected = rows.run(wider)
+    recalling = RecallingRows(rows, memory)
+    scatters.clear()
+    record = recalling.run(wider)
+    assert_close_record(record, expected, TOLERANCE[rows.dtype].pass_rtol)
+    recalling.run(query)
+    assert scatters == [False, True, True]
+
+
+def test_other_weights_and_passes_without_a_scatter_recall_nothing(problem, scatters):
+    rows, query, memory = problem
+    recalling = RecallingRows(rows, memory)
+    for other in (replace(query, q=1.0, floor=0.1), replace(query, scatter=False)):
+        expected = rows.run(other)
+        assert_close_record(recalling.run(other), expected, TOLERANCE[rows.dtype].pass_rtol)
+    assert scatters == [True, True, False, False]
+
+
+@pytest.mark.parametrize("q", [1.0, 2.0])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_a_fit_with_a_memory_is_the_fit_without(rng, monkeypatch, scatters, q, weighted):
+    X, y = make_classes(rng, [150, 100, 90], 8)
+    X = spoil(rng, X, rng.uniform(size=340) < 0.15)
+    weight = rng.integers(0, 3, size=340).astype(float) if weighted else None
+    found = []
+    for least_features in (1, 100):
+        monkeypatch.setattr(_fit, "RECALL_FEATURES", least_features)
+        scatters.clear()
+        found.append((CappedLDA(q=q).fit(X, y, weight), sum(scatters)))
+    (recalled, few), (plain, many) = found
+    assert few < many
+    np.testing.assert_array_equal(recalled.outliers_, plain.outliers_)
+    assert recalled.n_passes_ == plain.n_passes_
+    assert angle(recalled.scalings_, plain.scalings_) < 1e-9  # rounding
