@@ -3,6 +3,7 @@
 import _thread
 import signal
 import threading
+from contextlib import ExitStack
 from dataclasses import replace
 
 import numpy as np
@@ -11,7 +12,7 @@ import reference
 from common import TOLERANCE, assert_close_record, assert_same_bits, make_classes, rows_of
 from threadpoolctl import OpenBLASController, ThreadpoolController, threadpool_info
 
-from cappedlda import _looks, _passes, _record, _rows
+from cappedlda import _looks, _passes, _record, _rows, _threads
 from cappedlda._record import Query
 from cappedlda._threads import effective_n_jobs, ordered_map, single_threaded_blas
 from cappedlda._validation import known_codes
@@ -135,6 +136,27 @@ def test_rows_are_taken_and_grouped_with_their_weights(problem):
     np.testing.assert_array_equal(some.codes, codes[[3, 1, 100]])
     np.testing.assert_array_equal(some.sample_weight, weight[[3, 1, 100]])
     np.testing.assert_array_equal(rows_of(X, codes).class_weights, [100, 60, 45])
+
+
+def test_fits_at_once_share_the_cores(monkeypatch):
+    monkeypatch.setattr(_threads, "cpu_count", lambda: 4)
+
+    def threads_of(n_jobs):
+        caller, barrier = threading.get_ident(), threading.Barrier(max(1, shares[n_jobs]))
+
+        def who(_):
+            barrier.wait(30)  # as many threads as are due are at work at once
+            return threading.get_ident()
+
+        idents = set(ordered_map(who, range(4), n_jobs))
+        return 1 if idents == {caller} else len(idents)
+
+    for users, shares in ((1, {1: 1, 4: 4}), (2, {1: 1, 4: 2}), (4, {4: 1}), (9, {4: 1})):
+        with ExitStack() as stack:
+            for _ in range(users):
+                stack.enter_context(single_threaded_blas())
+            for n_jobs, share in shares.items():
+                assert threads_of(n_jobs) == share
 
 
 @pytest.mark.parametrize("n_jobs", [1, 2, 4])

@@ -49,13 +49,13 @@ class _BlasGuard:
 
     def __init__(self):
         self._lock = threading.Lock()
-        self._users = 0
+        self.users = 0
         self._limited = []
 
     def enter(self):
         with self._lock:
-            self._users += 1
-            if self._users == 1:
+            self.users += 1
+            if self.users == 1:
                 threads = [(library, library.get_num_threads()) for library in _blas_libraries()]
                 self._limited = [(library, n) for library, n in threads if n is not None and n > 1]
                 for library, _ in self._limited:
@@ -63,8 +63,8 @@ class _BlasGuard:
 
     def leave(self):
         with self._lock:
-            self._users -= 1
-            if self._users == 0:
+            self.users -= 1
+            if self.users == 0:
                 for library, n in self._limited:
                     _release_control(library)
                     library.set_num_threads(n)
@@ -84,11 +84,21 @@ def single_threaded_blas():
         _guard.leave()
 
 
+def fair_share(n_jobs):
+    """Return the threads that one of several fits at once may take, `n_jobs` at most.
+
+    More threads than cores would only take turns, and spoil each other's caches.
+    """
+    return n_jobs if _guard.users < 2 else max(1, min(n_jobs, cpu_count() // _guard.users))
+
+
 def ordered_map(function, items, n_jobs):
     """Yield `function(item)` in order, with at most `n_jobs + 1` results waiting.
 
-    The order of the results, and so of any sum over them, does not depend on `n_jobs`.
+    The order of the results, and so of any sum over them, does not depend on `n_jobs`, nor on
+    other fits in this process, which share the cores.
     """
+    n_jobs = fair_share(n_jobs)
     if n_jobs == 1:  # each item is done with before the next one is asked for
         yield from map(function, items)
         return
