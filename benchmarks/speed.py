@@ -14,6 +14,7 @@ import json
 import multiprocessing
 import os
 import platform
+import time
 from importlib import metadata
 from itertools import product
 from pathlib import Path
@@ -30,7 +31,7 @@ from suite.fits import (
     SmallFit,
     ratio_of_imports,
 )
-from suite.passes import ROWS, PassProblem, Threads
+from suite.passes import ROWS, PassProblem
 from threadpoolctl import threadpool_limits
 
 # What the project wants to reach, in units of X.T @ X.
@@ -38,6 +39,9 @@ PASS_TARGETS = {20: 2.4, 50: 1.8, 256: 1.25, 784: 1.08, 2048: 1.04}
 FIT_TARGETS = dict(zip(TARGET_SHAPES, (8.0, 4.5, 4.5, 20.0, 6.0), strict=True))
 Q2_SHARE = 0.7
 CAPPED_SHARE = 0.85
+FLOAT32_GAIN = 1.7  # from as many features on, as is the gain of two threads
+THREADS_GAIN = 1.7
+GAIN_FEATURES = 50
 GEMM_SIZE = 1024
 TIMES_SMALLER = 10  # --quick
 # Codes, weights, distances and flags: what a fit keeps for each row, whatever its features.
@@ -48,7 +52,9 @@ GROWTH = {
     "classes": (2, 5, 10, 50, 100),
 }
 OTHERS = tuple(product(("NumPy", "tabmat"), ("float64", "float32")))
-PARTS = ("passes", "fits", "growth", "others", "lda")
+PARTS = ("passes", "threads", "fits", "growth", "others", "lda")
+# Parts in which libraries use as many threads as they like.
+THREADED = ("threads", "others")
 
 # ---------------------------------------------------------------------------------------------
 # Measuring: each part returns a list of records
@@ -88,6 +94,22 @@ def pass_jobs(n_rows, n):
     jobs["sums float64"] = PassProblem(n_rows, n, sums=True).run
     jobs["capped float64"] = PassProblem(n_rows, n, capped=0.3).run
     return jobs
+
+
+def measure_threads(scale):
+    """Yield passes on two threads beside one, and other ways on two, by number of features."""
+    for n, dtype in product(ROWS, ("float64", "float32")):
+        one, two = (PassProblem(ROWS[n] // scale, n, dtype, threads=k) for k in (1, 2))
+        jobs = {"one": one.run, "two": two.run, "NumPy": two.by_numpy}
+        try:
+            two.prepare_tabmat()
+            jobs["tabmat"] = two.by_tabmat
+        except ImportError:
+            print("tabmat is not installed: left out")
+        with threadpool_limits(2):
+            times = interleaved(jobs, seconds=3.0 / scale, clock=time.perf_counter)
+        ratios = {name: ratio_of(times, name, "one" if name == "two" else "two") for name in jobs}
+        yield {"n": n, "dtype": dtype, "rows": len(two.X), "ratios": ratios}
 
 
 def gemm(dtype):
@@ -160,16 +182,11 @@ def measure_others(_):
         model.setup(n, "float64")
         yield wanted(f"transform / X @ W, n = {n}", model.track_ratio_transform_to_product(), 1.2)
         yield wanted(f"predict / the bare rule, n = {n}", model.track_ratio_predict_to_rule(), 1.2)
-    for n in (50, 256, 784):
-        passes = Threads()
-        passes.setup(n)
-        ratio = passes.track_ratio_two_to_one(n)
-        yield wanted(f"pass on two threads / on one, n = {n}", ratio, 1 / 1.7)
     for shape in FitByThreads.params[0]:
         fits = FitByThreads()
         fits.setup(shape)
         ratio = fits.track_ratio_two_to_one(shape)
-        yield wanted(f"fit on two threads / on one, {shape}", ratio, 1 / 1.7)
+        yield wanted(f"fit on two threads / on one, {shape}", ratio, 1 / THREADS_GAIN)
     for callers in FitsAtOnce.params[0][1:]:
         fits = FitsAtOnce()
         fits.setup(callers)
@@ -224,10 +241,16 @@ def table(header, rows):
     return "\n".join(lines) + "\n"
 
 
-def against(value, target, digits=2):
+def against(value, target, digits=2, at_least=False):
     """Return a value beside its target, and in bold which is missed."""
-    text = f"{value:.{digits}f}" if value <= target else f"**{value:.{digits}f}**"
+    missed = value < target if at_least else value > target
+    text = f"**{value:.{digits}f}**" if missed else f"{value:.{digits}f}"
     return f"{text} ({target:.{digits}f})"
+
+
+def gain_wanted(value, target, n, at_least=False):
+    """Return a gain beside its target, which there is from a number of features on."""
+    return against(value, target, at_least=at_least) if n >= GAIN_FEATURES else f"{value:.2f}"
 
 
 def tabulate_passes(records):
@@ -241,15 +264,31 @@ def tabulate_passes(records):
             against(ratios["pass float64 / gram float64"], PASS_TARGETS[n]),
             f"{ratios['sums float64 / gram float64']:.2f}",
             against(ratios["capped float64 / pass float64"], CAPPED_SHARE),
-            f"{ratios['pass float64 / pass float32']:.2f}",
+            gain_wanted(ratios["pass float64 / pass float32"], FLOAT32_GAIN, n, at_least=True),
             *("" if value is None else f"{value:.1f}" for value in others),
             f"{gemm_share(record, 'pass float64'):.0%}",
         ])  # fmt: skip
     header = [
         "n", "pass / X.T @ X (wanted)", "with class sums", "30 % capped / none (wanted)",
-        "float64 / float32", *(f"{other} / pass, {dtype}" for other, dtype in OTHERS),
+        "float64 / float32 (wanted)", *(f"{other} / pass, {dtype}" for other, dtype in OTHERS),
         "of gemm peak",
     ]  # fmt: skip
+    return table(header, rows)
+
+
+def tabulate_threads(records):
+    """Return the table of passes on two threads."""
+    rows = []
+    for record in records:
+        ratios = record["ratios"]
+        others = (ratios.get(name) for name in ("NumPy", "tabmat"))
+        rows.append([
+            str(record["n"]),
+            record["dtype"],
+            gain_wanted(ratios["two"], 1.0 / THREADS_GAIN, record["n"]),
+            *("" if value is None else f"{value:.1f}" for value in others),
+        ])  # fmt: skip
+    header = ["n", "type", "two threads / one (wanted)", "NumPy / pass", "tabmat / pass"]
     return table(header, rows)
 
 
@@ -372,6 +411,7 @@ def draw(records, path):
 
 MEASURE = {
     "passes": measure_passes,
+    "threads": measure_threads,
     "fits": measure_fits,
     "lda": measure_lda,
     "growth": measure_growth,
@@ -379,6 +419,7 @@ MEASURE = {
 }
 TABULATE = {
     "passes": tabulate_passes,
+    "threads": tabulate_threads,
     "fits": tabulate_fits,
     "lda": tabulate_lda,
     "growth": tabulate_growth,
@@ -418,7 +459,7 @@ def main():
         records = []
         size = "a tenth" if given.quick else "all"
         results[part] = {"machine": {"rows": size, **machine()}, "records": records}
-        with threadpool_limits(1 if part != "others" else None):
+        with threadpool_limits(None if part in THREADED else 1):
             for record in MEASURE[part](TIMES_SMALLER if given.quick else 1):
                 print(record, flush=True)
                 records.append(record)
