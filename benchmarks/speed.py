@@ -18,9 +18,11 @@ import time
 from importlib import metadata
 from itertools import product
 from pathlib import Path
+from unittest import mock
 
 import numpy as np
-from suite.common import interleaved, ratio_of
+from scipy.linalg import subspace_angles
+from suite.common import heavy_tailed, interleaved, ratio_of
 from suite.fits import (
     TARGET_SHAPES,
     FitByThreads,
@@ -34,6 +36,8 @@ from suite.fits import (
 from suite.passes import ROWS, PassProblem
 from threadpoolctl import threadpool_limits
 
+from cappedlda import CappedLDA, _start
+
 # What the project wants to reach, in units of X.T @ X.
 PASS_TARGETS = {20: 2.4, 50: 1.8, 256: 1.25, 784: 1.08, 2048: 1.04}
 FIT_TARGETS = dict(zip(TARGET_SHAPES, (8.0, 4.5, 4.5, 20.0, 6.0), strict=True))
@@ -46,13 +50,14 @@ GEMM_SIZE = 1024
 TIMES_SMALLER = 10  # --quick
 # Codes, weights, distances and flags: what a fit keeps for each row, whatever its features.
 BYTES_PER_ROW = 21
+FREEDOMS = (30, 10, 5, 3, 2)  # of Student's distribution: the fewer, the heavier the tails
 GROWTH = {
     "rows": (10_000, 30_000, 100_000, 300_000, 1_000_000, 3_000_000, 10_000_000),
     "features": (5, 10, 20, 50, 100, 200),
     "classes": (2, 5, 10, 50, 100),
 }
 OTHERS = tuple(product(("NumPy", "tabmat"), ("float64", "float32")))
-PARTS = ("passes", "threads", "fits", "growth", "others", "lda")
+PARTS = ("passes", "threads", "fits", "sample", "growth", "others", "lda")
 # Parts in which libraries use as many threads as they like.
 THREADED = ("threads", "others")
 
@@ -137,6 +142,26 @@ def measure_fits(scale):
             "ratios": {name: ratio_of(times, name, "gram") for name in ("q=1", "q=2")},
             "passes": {"q=1": problem.model.n_passes_, "q=2": other.model.n_passes_},
             "missed": float(np.mean(~problem.model.outliers_[problem.planted])),
+        }
+
+
+def measure_sample(scale):
+    """Yield angles between directions of a fit that samples, of one that does not, and the true."""
+    for shape, freedom in product(("100000x20x5", "100000x50x10"), FREEDOMS):
+        rows, n, c = map(int, shape.split("x"))
+        X, y, true = heavy_tailed(rows // scale, n, c, freedom)
+        sampled = [CappedLDA(n_jobs=1, random_state=seed).fit(X, y) for seed in range(3)]
+        with mock.patch.object(_start, "SAMPLE_WORTHWHILE", np.inf):
+            whole = CappedLDA(n_jobs=1).fit(X, y)
+        angles = [subspace_angles(model.scalings_, whole.scalings_).max() for model in sampled]
+        other = [np.mean(model.outliers_ != whole.outliers_) for model in sampled]
+        yield {
+            "shape": shape,
+            "rows": len(X),
+            "freedom": freedom,
+            "angle": float(max(angles)),
+            "error": float(subspace_angles(whole.scalings_, true).max()),
+            "other_flags": float(max(other)),
         }
 
 
@@ -311,6 +336,22 @@ def tabulate_fits(records):
     return table(header, rows)
 
 
+def tabulate_sample(records):
+    """Return the table of what a sample changes."""
+    rows = [
+        [
+            record["shape"].replace("x", " x "),
+            str(record["freedom"]),
+            f"{record['angle']:.1e}",
+            f"{record['error']:.1e}",
+            f"{record['other_flags']:.3%}",
+        ]
+        for record in records
+    ]
+    header = ["rows x features x classes", "t", "angle", "to the true directions", "other flags"]
+    return table(header, rows)
+
+
 def tabulate_lda(records):
     """Return the table of scikit-learn's fits."""
     rows = []
@@ -413,6 +454,7 @@ MEASURE = {
     "passes": measure_passes,
     "threads": measure_threads,
     "fits": measure_fits,
+    "sample": measure_sample,
     "lda": measure_lda,
     "growth": measure_growth,
     "others": measure_others,
@@ -421,6 +463,7 @@ TABULATE = {
     "passes": tabulate_passes,
     "threads": tabulate_threads,
     "fits": tabulate_fits,
+    "sample": tabulate_sample,
     "lda": tabulate_lda,
     "growth": tabulate_growth,
     "others": tabulate_others,

@@ -9,16 +9,29 @@ import numpy as np
 BLOCK_ROWS = 50_000
 
 
+def population(rng, n_features, n_classes):
+    """Return means of classes (c, n), and a matrix (n, n) that mixes independent features."""
+    means = 3.0 * rng.standard_normal((n_classes, n_features)) / n_features**0.25
+    mixing = 0.3 * rng.standard_normal((n_features, n_features)) / np.sqrt(n_features)
+    return means, np.eye(n_features) + mixing
+
+
+def heavy_tailed(n_rows, n_features, n_classes, freedom, seed=0):
+    """Return classes whose noise has Student's distribution, and their best directions."""
+    rng = np.random.default_rng(seed)
+    means, mixing = population(rng, n_features, n_classes)
+    y = rng.integers(n_classes, size=n_rows).astype(np.int32)
+    X = rng.standard_t(freedom, size=(n_rows, n_features)) @ mixing + means[y]
+    return X, y, np.linalg.solve(mixing.T @ mixing, (means[1:] - means[0]).T)
+
+
 def contaminated(n_rows, n_features, n_classes, share=0.1, dtype=np.float64, seed=0):
     """Return Gaussian classes with correlated features and far outliers in a share of the rows.
 
     Made block by block: beside X itself nothing large is in memory.
     """
     rng = np.random.default_rng(seed)
-    means = 3.0 * rng.standard_normal((n_classes, n_features)) / n_features**0.25
-    mixing = np.eye(n_features) + 0.3 * rng.standard_normal((n_features, n_features)) / np.sqrt(
-        n_features
-    )
+    means, mixing = population(rng, n_features, n_classes)
     y = rng.integers(n_classes, size=n_rows).astype(np.int32)
     planted = rng.random(n_rows) < share
     X = np.empty((n_rows, n_features), dtype)
