@@ -5,12 +5,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from cappedlda._core import kernels
+from cappedlda._core import kernels, marks
 from cappedlda._passes import PassJob, run_block
 from cappedlda._record import Record
 
 # What needs some numbers for each row, but not for all at once, goes by pieces of so many.
-PIECE_ROWS = 1 << 20
+PIECE_ROWS = 1 << 15
 # Rows within this share of their cap are noted, if there are no more than so many.
 BORDER = 0.125
 MAX_BORDER_ROWS = 1 << 16
@@ -138,9 +138,7 @@ class Look:
 def within(distances, caps, codes):
     """Return which distances are at most the cap of their class."""
     kept = np.empty(len(distances), bool)
-    for start in range(0, len(distances), PIECE_ROWS):
-        piece = slice(start, start + PIECE_ROWS)
-        np.less_equal(distances[piece], caps[codes[piece]], out=kept[piece])
+    marks.mark_within(distances, codes, caps, kept.view(np.uint8))
     return kept
 
 
@@ -157,13 +155,11 @@ class ArrayLook:
         self._rows = rows
         self._distances = distances
 
-    def _outside(self, caps):
-        return ~within(self._distances, caps, self._rows.codes)  # also if it is not a number
-
     def kept_weight(self, caps):
         """Return the weight of the rows within caps of shape (c,)."""
-        kept, weight = ~self._outside(caps), self._rows.sample_weight
-        return float(kept.sum() if weight is None else weight[kept].sum())
+        kept = within(self._distances, caps, self._rows.codes)
+        weight = self._rows.sample_weight
+        return float(np.count_nonzero(kept) if weight is None else weight @ kept)
 
     def record(self, query):
         """Return the record of the last query but for its caps."""
@@ -171,13 +167,14 @@ class ArrayLook:
 
     def per_sample(self, caps, q, floor):
         """Return the results for each row, `PerSample`."""
-        outliers, inside = self._outside(caps), self._rows.inside
+        # Also a distance that is not a number is outside.
+        outliers, inside = ~within(self._distances, caps, self._rows.codes), self._rows.inside
         distances, weights = self._distances, np.empty_like(self._distances)
         for start in range(0, len(distances), PIECE_ROWS):
             piece = slice(start, start + PIECE_ROWS)
-            own_caps = caps[self._rows.codes[piece]]
+            own_caps = caps.take(self._rows.codes[piece])
             kernels.capped_weights(distances[piece], own_caps, weights[piece], q, floor)
         if inside is not None:
             outliers |= ~inside
-            weights[~inside] = 0.0
+            np.copyto(weights, 0.0, where=~inside)
         return PerSample(self._distances, weights, outliers)

@@ -12,7 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from cappedlda._looks import PIECE_ROWS, ArrayLook, Look, within
+from cappedlda._core import marks
+from cappedlda._looks import ArrayLook, Look, within
 from cappedlda._passes import Gate, NormsJob, PassJob, weights_inside
 from cappedlda._progress import Progress
 from cappedlda._record import Query
@@ -112,7 +113,7 @@ class Rows:
         Parameters
         ----------
         ranks : list of ndarray of int
-            For each class, which of its rows that have a weight above 0, from 0.
+            For each class, which of its rows that have a weight above 0, from 0, ascending.
         """
         raise NotImplementedError
 
@@ -390,18 +391,14 @@ def rows_of_ranks(codes, ranks):
     ----------
     codes : ndarray of shape (N,), int32
     ranks : list of c ndarrays of int
+        Ascending.
     """
-    seen, chosen = np.zeros(len(ranks), int), [np.empty(0, int)]
-    for start in range(0, len(codes), PIECE_ROWS):
-        piece = codes[start : start + PIECE_ROWS]
-        counts = np.bincount(piece, minlength=len(ranks))
-        # Rows grouped by class; small integers are sorted in linear time.
-        order = np.argsort(piece.astype(np.min_scalar_type(len(ranks))), kind="stable")
-        begins = np.cumsum(counts) - counts
-        for begin, here in zip(begins, ranks_among(ranks, seen, counts), strict=True):
-            chosen.append(start + order[begin + here])
-        seen += counts
-    return np.sort(np.concatenate(chosen))
+    sizes = np.array([len(rank) for rank in ranks], dtype=np.int64)
+    ends = np.cumsum(sizes)
+    wanted = np.concatenate(ranks).astype(np.int64, copy=False)
+    rows = np.empty(len(wanted), dtype=np.int64)
+    marks.find_ranks(codes, wanted, ends, ends - sizes, np.zeros_like(ends), rows)
+    return rows
 
 
 def first_not_finite(X, *_):

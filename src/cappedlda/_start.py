@@ -9,7 +9,6 @@ grows until the next row is too far off.
 from typing import NamedTuple
 
 import numpy as np
-from sklearn.utils.random import sample_without_replacement
 
 from cappedlda import _linalg
 from cappedlda._epsilon import (
@@ -93,12 +92,22 @@ def stratified_sample(rows, random_state):
     shares = np.round(counts * (size / counts.sum())).astype(int)
     shares = np.minimum(counts, np.maximum(SAMPLE_ROWS_PER_CLASS, shares))
     random_state = check_seed(random_state)
-    return rows.pick(
-        [
-            sample_without_replacement(count, share, random_state=random_state)
-            for count, share in zip(counts, shares, strict=True)
-        ]
-    )
+    draws = zip(counts, shares, strict=True)
+    return rows.pick([drawn(count, share, random_state) for count, share in draws])
+
+
+def drawn(count, share, random_state):
+    """Return so many different numbers below `count`, ascending.
+
+    Few of many are drawn by trial, in a time that does not grow with `count`.
+    """
+    if share > count // 2:
+        return np.sort(random_state.permutation(count)[:share])
+    chosen = np.empty(0, dtype=np.int64)
+    while len(chosen) < share:
+        more = random_state.randint(count, size=share - len(chosen), dtype=np.int64)
+        chosen = np.unique(np.concatenate([chosen, more]))
+    return chosen
 
 
 def plain_look(rows):
