@@ -96,10 +96,15 @@ def test_fit_json(csv, fitted, capsys):
 
 
 def test_fit_tells_what_cross_validation_chose(csv, capsys):
-    facts = run_json(capsys, "fit", "data.csv", "--target", "kind", "--quiet", "--cv")
+    argv = ["fit", "data.csv", "--target", "kind", "--quiet", "--cv"]
+    facts = run_json(capsys, *argv)
     assert facts["parameters"]["best_q_"] in (1.0, 2.0)
     assert facts["parameters"]["best_score_"] > 0.9
     assert facts["parameters"]["best_multiplier_"] in (0.5, 0.7, 1.0, 1.4, 2.0, "inf")
+    main(argv)
+    (line,) = [line for line in capsys.readouterr().out.splitlines() if "Chosen by" in line]
+    assert f"{facts['parameters']['best_multiplier_']} times" in line
+    assert f"q = {facts['parameters']['best_q_']:g}," in line
 
 
 def test_the_model_is_that_of_the_library(fitted):

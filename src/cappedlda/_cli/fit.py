@@ -143,6 +143,13 @@ def as_text(facts):
     lines.append(
         f"{facts['status']}, iterations: {facts['iterations']}, epsilon: {facts['epsilon']:.3g}"
     )
+    chosen = facts["parameters"]
+    if "best_q_" in chosen:
+        lines.append(
+            "Chosen by cross-validation: {best_multiplier_} times the automatic epsilon, "
+            "q = {best_q_:g}, directions: {best_n_components_}; "
+            "score {best_score_:.3f}".format(**chosen)
+        )
     if "accuracy" in facts:
         from cappedlda._cli.accuracy import summary
 
