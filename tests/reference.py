@@ -198,3 +198,51 @@ def algorithm_1(X, codes, W, epsilon, floor, n_iter):
         iterates.append(W)
         ratios.append(paper_ratio(W, H_w, H_b, epsilon, floor))
     return iterates, ratios
+
+
+def histogram_quantiles(weights, levels, cap=np.inf):
+    """Quantiles of one histogram: half of a bin's weight lies below it, evenly in between."""
+    counts = (weights > 0) & (cap >= POSITIONS)
+    if not counts.any():
+        return np.zeros(len(levels))
+    weights, positions = weights[counts], POSITIONS[counts]
+    middles = np.cumsum(weights) - 0.5 * weights
+    return np.interp(np.array(levels) * weights.sum(), middles, positions)
+
+
+def grown_caps(histograms, caps, halves, reach, min_gap, min_weight):
+    """The common fence over the rows within caps, and the caps that follow from it."""
+
+    def fence(weights, cap):
+        q1, q2 = histogram_quantiles(weights, [0.25, 0.5], cap)
+        return q2 + max(reach * (q2 - q1), min_gap * q2)
+
+    inside = np.where(caps[:, None] >= POSITIONS, histograms, 0.0)
+    epsilon = fence(inside.sum(axis=0), np.inf)
+    own = [
+        fence(weights, cap) if weights[cap >= POSITIONS].sum() >= min_weight else 0.0
+        for weights, cap in zip(histograms, caps, strict=True)
+    ]
+    return epsilon, np.maximum(np.maximum(own, halves), epsilon)
+
+
+def first_gap(weights, cap, unit, least_gap, few, share):
+    """The bin before the first wide gap that has half of the weight below it, or inf."""
+    total, last = weights.sum(), 0.0
+    for k in np.flatnonzero((weights > 1e-9 * total) & (cap >= POSITIONS)):
+        inside, beyond = weights[:k].sum(), weights[k:][POSITIONS[k:] <= cap].sum()
+        gap = (POSITIONS[k] - last) / unit * min(1.0, beyond / few)
+        if gap >= least_gap and inside >= 0.5 * total and beyond >= share * total:
+            return last
+        last = POSITIONS[k]
+    return np.inf
+
+
+def crossing_moment(histograms, low, high, move):
+    """Sum of squared distances times Chernoff's bound of the chance to come between."""
+    total = 0.0
+    for weights, bottom, top in zip(histograms, low, high, strict=True):
+        for weight, position in zip(weights, POSITIONS, strict=True):
+            off = max(bottom - position, position - top) / move
+            total += weight * position**2 * (1.0 if off <= 0 else 0.5 * np.exp(-(off**2) / 2))
+    return total

@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import gammainc
 
-from cappedlda._core import kernels
+from cappedlda._core import fences, kernels
 
 # Reach of a fence beyond the median, in distances from the lower quartile to it.
 # Tukey's outer fence, written with the lower half of the data, has 7.
@@ -16,6 +16,8 @@ MIN_GAP = 0.05
 # A class of less weight is too small for a fence of its own.
 MIN_CLASS_WEIGHT = 20.0
 MAX_GROWTH = 50
+# Fences that change by no more than this share stand still.
+STILL = 1e-6
 LARGE = 1e3
 # A gap that ends a class: so many distances from the lower quartile to the median wide,
 # at least half of the class inside and this share beyond; fewer rows need a wider gap.
@@ -63,8 +65,10 @@ def quantiles(histograms, levels, caps=None):
     """
     c = len(histograms)
     caps = np.full(c, np.inf) if caps is None else caps
+    levels = np.array(levels, dtype=np.float64)
     found, weights = np.empty((c + 1, len(levels))), np.empty(c + 1)
-    kernels.histogram_quantiles(histograms, _POSITIONS, caps, np.array(levels), found, weights)
+    work = np.empty(len(_POSITIONS))
+    fences.find_quantiles(histograms, _POSITIONS, caps, levels, work, found, weights)
     return found, weights
 
 
@@ -80,21 +84,19 @@ def crossing_moment(histograms, low, high, move):
         Standard deviation of how far distances move. Others cross if they move beyond
         these bounds, of which Chernoff's bound tells the probability.
     """
-    filled = np.flatnonzero(histograms.any(axis=0))
-    distances = _POSITIONS[filled]
-    off = np.maximum(low[:, None] - distances, distances - high[:, None]) / move
-    probability = np.where(off <= 0.0, 1.0, 0.5 * np.exp(-0.5 * np.square(np.minimum(off, 40.0))))
-    return np.sum((histograms[:, filled] * probability) @ np.square(distances))
+    return fences.moment_near(histograms, _POSITIONS, low, high, move)
 
 
 def fence(q1, q2, reach=REACH):
     """Return Q2 + reach (Q2 - Q1), given the lower quartile and the median of distances."""
-    return q2 + np.maximum(reach * (q2 - q1), MIN_GAP * q2)
+    return fences.fence(q1, q2, reach, MIN_GAP)
 
 
 def nearer_half(histograms):
     """Return caps that keep at least half of every class."""
-    return quantiles(histograms, (0.5,))[0][:-1, 0] * (1.0 + MIN_GAP)
+    halves = np.empty(len(histograms))
+    fences.find_halves(histograms, _POSITIONS, MIN_GAP, halves)
+    return halves
 
 
 class Fences(NamedTuple):
@@ -138,7 +140,7 @@ class Fences(NamedTuple):
         return epsilon, np.maximum(multiplier * self.caps, self.halves)
 
 
-def grown_caps(histograms, caps, reach=REACH, halves=None):
+def grown_caps(histograms, caps, reach=REACH, steps=1):
     """Return the fences that follow from the rows within the present caps.
 
     Only rows inside count for a fence, so that it grows outwards from them and stops
@@ -150,20 +152,17 @@ def grown_caps(histograms, caps, reach=REACH, halves=None):
     histograms : ndarray of shape (c, HISTOGRAM_BINS)
     caps : ndarray of shape (c,)
     reach : float
-    halves : ndarray of shape (c,), optional
-        The nearer half of every class, if known.
+    steps : int
+        How often they grow, unless they stand still before.
 
     Returns
     -------
     fences : Fences
     """
-    inside, weights = quantiles(histograms, (0.25, 0.5), caps)
-    fences = fence(inside[:, 0], inside[:, 1], reach)
-    epsilon, own = fences[-1], fences[:-1]
-    own[weights[:-1] < MIN_CLASS_WEIGHT] = 0.0
-    halves = nearer_half(histograms) if halves is None else halves
-    caps = np.maximum(np.maximum(own, halves), epsilon)
-    return Fences(epsilon, caps, halves, inside[-1, 1])
+    caps, halves, work = caps.copy(), np.empty(len(caps)), np.empty(len(_POSITIONS))
+    limits = reach, MIN_GAP, MIN_CLASS_WEIGHT, STILL, steps
+    epsilon, median = fences.grow_caps(histograms, _POSITIONS, *limits, work, caps, halves)
+    return Fences(epsilon, caps, halves, median)
 
 
 def truncated_variance(epsilon, d):
@@ -181,14 +180,9 @@ def settled_caps(histograms, reach=REACH, start=None):
 
     They may also grow from caps `start` of shape (c,).
     """
-    halves = nearer_half(histograms)
-    caps = halves if start is None else start
-    for _ in range(MAX_GROWTH):
-        fences = grown_caps(histograms, caps, reach, halves)
-        if np.all(np.abs(fences.caps - caps) <= 1e-6 * fences.caps):
-            break
-        caps = fences.caps
-    return fences
+    if start is None:  # from nothing a first step leads to the nearer half
+        return grown_caps(histograms, np.zeros(len(histograms)), reach, 1 + MAX_GROWTH)
+    return grown_caps(histograms, start, reach, MAX_GROWTH)
 
 
 def gate_caps(histograms):
@@ -204,24 +198,9 @@ def first_gaps(histograms, caps):
     within the fence of a class that spreads much; the gap shows that it does not belong.
     Rows beyond the caps are out anyhow and prove nothing.
     """
-    inner, weights = quantiles(histograms, (0.25, 0.5))
-    q1, q2 = inner[:-1].T
-    unit = np.maximum(q2 - q1, MIN_GAP * q2)[:, None]
-    total = weights[:-1, None]
-    (used,) = np.nonzero(histograms.any(axis=0))
-    used = slice(max(used[0] - 1, 0), used[-1] + 2)  # most bins are empty
-    positions = _POSITIONS[used]
-    histograms = np.where(caps[:, None] >= positions, histograms[:, used], 0.0)
-    filled = histograms > 1e-9 * total
-    below = np.maximum.accumulate(np.where(filled, positions, 0.0), axis=1)[:, :-1]
-    inside = np.cumsum(histograms, axis=1)
-    inside, beyond = inside[:, :-1], inside[:, -1:] - inside[:, :-1]
-    gap = (positions[1:] - below) / unit
-    ends = filled[:, 1:] & (inside >= 0.5 * total) & (beyond >= GAP_SHARE * total)
-    ends &= (gap * np.minimum(1.0, beyond / GAP_ROWS) >= GAP) & (total >= MIN_CLASS_WEIGHT)
-    first = np.argmax(ends, axis=1)
-    rows = np.arange(len(histograms))
-    return np.where(ends[rows, first], below[rows, first] * (1.0 + 0.5 * MIN_GAP), np.inf)
+    gaps, limits = np.empty(len(caps)), (GAP, GAP_ROWS, GAP_SHARE, MIN_GAP, MIN_CLASS_WEIGHT)
+    fences.find_gaps(histograms, _POSITIONS, caps, *limits, gaps)
+    return gaps * (1.0 + 0.5 * MIN_GAP)
 
 
 def beyond_gap(heights, weight, least):

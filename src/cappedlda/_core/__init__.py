@@ -10,6 +10,7 @@ from importlib import import_module
 from importlib.util import find_spec
 
 from cappedlda._core import _checksums as checksums
+from cappedlda._core import _fences as fences
 from cappedlda._core import _marks as marks
 from cappedlda._core import _sparse as sparse_kernels
 from cappedlda._core._cpu import instruction_sets
@@ -46,4 +47,4 @@ def kernels_for(n_features):
     return _kernels_for_few if n_features < _FEW_FEATURES else kernels
 
 
-__all__ = ["BUILDS", "checksums", "kernels", "kernels_for", "marks", "sparse_kernels"]
+__all__ = ["BUILDS", "checksums", "fences", "kernels", "kernels_for", "marks", "sparse_kernels"]

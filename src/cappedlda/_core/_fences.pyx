@@ -1,0 +1,252 @@
+"""Fences on binned distances: quantiles of histograms, and caps that grow from them.
+
+There is one histogram per class. Its bins sit at ascending positions, the same for all.
+Most of them are empty, so that only the range that some class fills is looked at. Bins
+beyond the cap of their class do not count. Nothing is checked here.
+"""
+
+from libc.math cimport INFINITY, exp, fabs
+from libc.string cimport memset
+
+cdef double[2] QUARTILES
+QUARTILES[:] = [0.25, 0.5]
+
+
+cdef void filled_bins(
+    const double[:, ::1] histograms, Py_ssize_t *first, Py_ssize_t *stop,
+) noexcept nogil:
+    """Find the range of bins outside which all histograms are empty."""
+    cdef Py_ssize_t i, k
+    first[0] = histograms.shape[1]
+    stop[0] = 0
+    for i in range(histograms.shape[0]):
+        k = 0
+        while k < first[0] and histograms[i, k] == 0.0:
+            k += 1
+        first[0] = k
+        k = histograms.shape[1]
+        while k > stop[0] and histograms[i, k - 1] == 0.0:
+            k -= 1
+        stop[0] = k
+
+
+cdef Py_ssize_t stop_at(
+    const double *positions, Py_ssize_t first, Py_ssize_t stop, double cap,
+) noexcept nogil:
+    """Return where the bins from `first` to `stop` end that are within a cap."""
+    while stop > first and not positions[stop - 1] <= cap:
+        stop -= 1
+    return stop
+
+
+cdef Py_ssize_t pool(
+    const double[:, ::1] histograms, const double *positions, const double *caps,
+    Py_ssize_t first, Py_ssize_t stop, double *pooled,
+) noexcept nogil:
+    """Add up the bins of all classes, each within its cap; return where they end."""
+    cdef Py_ssize_t i, k, end, last = first
+    memset(pooled + first, 0, max(stop - first, 0) * sizeof(double))
+    for i in range(histograms.shape[0]):
+        end = stop_at(positions, first, stop, caps[i])
+        last = max(last, end)
+        for k in range(first, end):
+            pooled[k] += histograms[i, k]
+    return last
+
+
+cdef double quantiles_of(
+    const double *weights, const double *positions, Py_ssize_t first, Py_ssize_t stop,
+    const double *levels, Py_ssize_t n_levels, double *quantiles,
+) noexcept nogil:
+    """Find quantiles of one histogram; return its weight.
+
+    Half of the weight of a bin lies below its position, and the weight rises evenly
+    between bins that hold any.
+    """
+    cdef Py_ssize_t k, level = 0
+    cdef double total = 0.0, below = 0.0, last_middle = 0.0, last_position = 0.0
+    cdef double middle, target
+    for k in range(first, stop):
+        total += weights[k]
+    for k in range(first, stop):
+        if weights[k] <= 0.0:
+            continue
+        middle = below + 0.5 * weights[k]
+        while level < n_levels and levels[level] * total <= middle:
+            target = levels[level] * total
+            quantiles[level] = positions[k]
+            if below > 0.0:
+                quantiles[level] -= (
+                    (positions[k] - last_position) * (middle - target) / (middle - last_middle)
+                )
+            level += 1
+        if level == n_levels:
+            break
+        below += weights[k]
+        last_middle = middle
+        last_position = positions[k]
+    for level in range(level, n_levels):
+        quantiles[level] = last_position
+    return total
+
+
+cpdef double fence(double q1, double q2, double reach, double min_gap) noexcept nogil:
+    """Return q2 + reach (q2 - q1), at least the share `min_gap` beyond q2."""
+    return q2 + max(reach * (q2 - q1), min_gap * q2)
+
+
+def find_quantiles(
+    const double[:, ::1] histograms,  # IN (c, b)
+    const double[::1] positions,      # IN (b,)
+    const double[::1] caps,           # IN (c,)
+    const double[::1] levels,         # IN (l,) ascending
+    double[::1] work,                 # WORK (b,)
+    double[:, ::1] quantiles,         # OUT (c + 1, l); the last row is of all classes together
+    double[::1] totals,               # OUT (c + 1,) weight that counts
+):
+    """Find quantiles of binned distances, of each class and of all together."""
+    cdef Py_ssize_t i, end, first = 0, stop = 0, c = histograms.shape[0], n = levels.shape[0]
+    with nogil:
+        filled_bins(histograms, &first, &stop)
+        for i in range(c):
+            end = stop_at(&positions[0], first, stop, caps[i])
+            totals[i] = quantiles_of(
+                &histograms[i, 0], &positions[0], first, end, &levels[0], n, &quantiles[i, 0]
+            )
+        end = pool(histograms, &positions[0], &caps[0], first, stop, &work[0])
+        totals[c] = quantiles_of(
+            &work[0], &positions[0], first, end, &levels[0], n, &quantiles[c, 0]
+        )
+
+
+cdef double half_of(
+    const double *weights, const double *positions, Py_ssize_t first, Py_ssize_t stop,
+    double min_gap,
+) noexcept nogil:
+    """Return a cap that keeps at least half of a histogram."""
+    cdef double level = 0.5, median = 0.0
+    quantiles_of(weights, positions, first, stop, &level, 1, &median)
+    return median * (1.0 + min_gap)
+
+
+def find_halves(
+    const double[:, ::1] histograms,  # IN (c, b)
+    const double[::1] positions,      # IN (b,)
+    double min_gap,
+    double[::1] halves,               # OUT (c,)
+):
+    """Find caps that keep at least half of every class."""
+    cdef Py_ssize_t i, first = 0, stop = 0
+    with nogil:
+        filled_bins(histograms, &first, &stop)
+        for i in range(histograms.shape[0]):
+            halves[i] = half_of(&histograms[i, 0], &positions[0], first, stop, min_gap)
+
+
+def grow_caps(
+    const double[:, ::1] histograms,  # IN (c, b)
+    const double[::1] positions,      # IN (b,)
+    double reach, double min_gap, double min_weight, double tol, Py_ssize_t max_steps,
+    double[::1] work,                 # WORK (b,)
+    double[::1] caps,                 # IN OUT (c,)
+    double[::1] halves,               # OUT (c,) least cap of each class, which keeps half of it
+):
+    """Let caps grow to the fences of the distances within them, until they stand still.
+
+    A class of less than `min_weight` has no fence of its own, only the one of all classes
+    together. Return that, and the median of the distances within it.
+    """
+    cdef Py_ssize_t i, _step, end, first = 0, stop = 0
+    cdef double weight, cap, epsilon = 0.0, median = 0.0
+    cdef bint still
+    cdef double[2] found
+    with nogil:
+        filled_bins(histograms, &first, &stop)
+        for i in range(caps.shape[0]):
+            halves[i] = half_of(&histograms[i, 0], &positions[0], first, stop, min_gap)
+        for _step in range(max_steps):
+            end = pool(histograms, &positions[0], &caps[0], first, stop, &work[0])
+            quantiles_of(&work[0], &positions[0], first, end, QUARTILES, 2, found)
+            epsilon = fence(found[0], found[1], reach, min_gap)
+            median = found[1]
+            still = True
+            for i in range(caps.shape[0]):
+                end = stop_at(&positions[0], first, stop, caps[i])
+                weight = quantiles_of(
+                    &histograms[i, 0], &positions[0], first, end, QUARTILES, 2, found
+                )
+                cap = max(halves[i], epsilon)
+                if weight >= min_weight:
+                    cap = max(cap, fence(found[0], found[1], reach, min_gap))
+                if not fabs(cap - caps[i]) <= tol * cap:
+                    still = False
+                caps[i] = cap
+            if still:
+                break
+    return epsilon, median
+
+
+def find_gaps(
+    const double[:, ::1] histograms,  # IN (c, b)
+    const double[::1] positions,      # IN (b,)
+    const double[::1] caps,           # IN (c,)
+    double least_gap, double few, double share, double min_gap, double min_weight,
+    double[::1] gaps,                 # OUT (c,)
+):
+    """Find where the inner half of each class ends in a gap at least so wide, or inf.
+
+    It is measured in distances from the lower quartile to the median. The share `share` of
+    the class lies beyond it, within the cap; with a weight below `few` there the gap must be
+    as many times wider. A class of less than `min_weight` has none.
+    """
+    cdef Py_ssize_t i, k, end, first = 0, stop = 0
+    cdef double weight, unit, within, inside, beyond, below, width
+    cdef double[2] found
+    with nogil:
+        filled_bins(histograms, &first, &stop)
+        for i in range(histograms.shape[0]):
+            gaps[i] = INFINITY
+            weight = quantiles_of(
+                &histograms[i, 0], &positions[0], first, stop, QUARTILES, 2, found
+            )
+            if weight < min_weight:
+                continue
+            unit = max(found[1] - found[0], min_gap * found[1])
+            end = stop_at(&positions[0], first, stop, caps[i])
+            within = inside = below = 0.0
+            for k in range(first, end):
+                within += histograms[i, k]
+            for k in range(first, end):
+                if histograms[i, k] > 1e-9 * weight:
+                    beyond = within - inside
+                    width = (positions[k] - below) / unit * min(1.0, beyond / few)
+                    if width >= least_gap and inside >= 0.5 * weight and beyond >= share * weight:
+                        gaps[i] = below
+                        break
+                    below = positions[k]
+                inside += histograms[i, k]
+
+
+def moment_near(
+    const double[:, ::1] histograms,  # IN (c, b)
+    const double[::1] positions,      # IN (b,)
+    const double[::1] low,            # IN (c,)
+    const double[::1] high,           # IN (c,)
+    double move,
+):
+    """Sum the squared distances between `low` and `high`, and of others what may get there.
+
+    Distances move by a standard deviation of `move`; Chernoff's bound is the probability.
+    """
+    cdef Py_ssize_t i, k, first = 0, stop = 0
+    cdef double off, probability, total = 0.0
+    with nogil:
+        filled_bins(histograms, &first, &stop)
+        for i in range(histograms.shape[0]):
+            for k in range(first, stop):
+                if histograms[i, k] == 0.0:
+                    continue
+                off = max(low[i] - positions[k], positions[k] - high[i]) / move
+                probability = 1.0 if off <= 0.0 else 0.5 * exp(-0.5 * off * off)
+                total += probability * histograms[i, k] * positions[k] * positions[k]
+    return total
