@@ -37,7 +37,7 @@ def ridged(scatter, weight, ridge, tol=1e-6, guess=None):
     if not isinstance(scatter, np.ndarray):
         return ProductSystem(scatter, weight, ridge, tol, guess)
     A = scatter / weight
-    A[np.diag_indices_from(A)] += ridge
+    np.einsum("ii->i", A)[...] += ridge
     return A
 
 

@@ -1,5 +1,6 @@
 """The cap: fences on distances that half of the rows of any class cannot move."""
 
+import sys
 from typing import NamedTuple
 
 import numpy as np
@@ -135,6 +136,8 @@ class Fences(NamedTuple):
 
     def times(self, multiplier):
         """Return a multiple of epsilon and of the caps that still keeps half of each class."""
+        if multiplier == 1.0:
+            return self.epsilon, self.caps
         least = min(self.epsilon, self.halves.min())
         epsilon = max(multiplier * self.epsilon, least)
         return epsilon, np.maximum(multiplier * self.caps, self.halves)
@@ -172,7 +175,7 @@ def truncated_variance(epsilon, d):
     half = 0.5 * epsilon**2
     inside = gammainc(0.5 * d, half)
     cut = gammainc(0.5 * d + 1.0, half) / inside if inside > 0.0 else half / (0.5 * d + 1.0)
-    return max(cut, np.finfo(float).tiny)
+    return max(cut, sys.float_info.min)
 
 
 def settled_caps(histograms, reach=REACH, start=None):

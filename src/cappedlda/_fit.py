@@ -199,14 +199,14 @@ def find_start(rows, rule, priors, start, random_state):
     if sample is rows and not rows.wide and rows.shape[1] >= RECALL_FEATURES:
         rows = sample = RecallingRows(rows, memory)
     if means is not None:
-        frame = replace(frame, centres=means)
-        frame = replace(frame, K=W.T @ frame.B)
+        frame = frame.recentred(means)
+        frame = frame._replace(K=W.T @ frame.B)
     if robust:
         caps = settled_caps(sample.run(project_only(frame, W)).histograms).caps
         frame = frame.with_fences(Fences.at(float(frame.priors @ caps), caps))
     elif not isinstance(start, str) or start == "identity":
         W = start_projection(start, sample, frame, W.shape[1], span)
-        frame = replace(frame, K=None)
+        frame = frame._replace(K=None)
     return Start(rows, sample, all_rows, Point(frame, W), rule, gate, span)
 
 
@@ -215,7 +215,7 @@ def first_point(start, rule, *, polish, tol, max_iter, **_):
     rule = decided(rule, start, polish)
     if start.sample is start.rows:
         # The iteration that would settle the start is then the first part of the fit itself.
-        settled_there = replace(rule, polish=False) == grown_rule(rule)
+        settled_there = rule._replace(polish=False) == grown_rule(rule)
         return start.point if settled_there else start.grown
     frame, W, _ = start.grown
     return Point(*majorize(start.sample, frame, W, rule, tol, max_iter), other_rows=True)
@@ -246,15 +246,15 @@ def finish(start, begin, rule, *, polish, n_components, tol, max_iter, report=No
 
 def decided(rule, start, polish):
     """Return the rule as the start and the data want it."""
-    rule = replace(rule, polish=polish and rule.q < 2.0 and rule.epsilon != np.inf)
+    rule = rule._replace(polish=polish and rule.q < 2.0 and rule.epsilon != np.inf)
     weight, n_features = start.all_rows.class_weights.sum(), start.point.frame.n_features
     if rule.epsilon == "auto" and weight < Q_ROWS_PER_FEATURE * n_features:
         # The directions can follow every row: lower norms would only choose which to fit. A
         # last step of q = 2 differs from the others where it shrinks only.
         shrinks = n_features <= _linalg.MOST_SHRUNK_FEATURES
-        rule = replace(rule, q=2.0, polish=rule.polish and shrinks)
+        rule = rule._replace(q=2.0, polish=rule.polish and shrinks)
     if rule.epsilon != np.inf and start.gate is not None:
-        rule = replace(rule, renew_shape=rule.q == 2.0)
+        rule = rule._replace(renew_shape=rule.q == 2.0)
     return rule
 
 
@@ -267,7 +267,7 @@ def with_caps_of(rule, frame):
 
 def grown_rule(rule):
     """Return the rule by which the start settles: trimmed LDA."""
-    return replace(rule, q=2.0, multiplier=1.0, renew_shape=True, polish=False)
+    return rule._replace(q=2.0, multiplier=1.0, renew_shape=True, polish=False)
 
 
 def project_only(frame, W):
@@ -281,7 +281,7 @@ def polished_look(rows, method, trace, n_components, q):
 
     Once is enough unless these directions keep other rows than those they came from.
     """
-    method.rule = replace(method.rule, q=2.0, renew_shape=True)
+    method.rule = method.rule._replace(q=2.0, renew_shape=True)
     for _ in range(MAX_POLISH):
         record = rows.run(method.query())
         trace.n_passes += 1
@@ -309,13 +309,13 @@ def trimmed_lda(rows, look, priors, n_features):
     weight = 2.0 * record.weight
     ridge = max(START_RIDGE, ROUNDING[rows.dtype] * record.scatter.trace() / weight)
     centres = record.recentre(look.centres, look.scale)
-    frame = Frame(centres, look.scale, priors, n_features).with_cap(np.inf, 0.0)
+    frame = Frame.of(centres, look.scale, priors, n_features)
     A = ridged(record.scatter, weight, ridge, SYSTEM_TOLERANCE * START_TOLERANCE)
     W = _linalg.leading_directions(A, frame.B)
     if W.shape[1] == 0:
         raise ValueError("The centres of all classes coincide in X: no direction separates them.")
     memory = Memory(kept.sample_weight > 0.0, record.scatter, centres, record.kept[:, 1])
-    return replace(frame, K=W.T @ frame.B), W, memory
+    return frame._replace(K=W.T @ frame.B), W, memory
 
 
 def start_projection(start, rows, frame, rank, span):
@@ -421,8 +421,10 @@ def least_outlyingness(rows, images, centres, caps, gate):
 def unsupervised_directions(method, count):
     """Return `count` directions of least capped scatter that do not see the class centres."""
     frame = method.frame
-    count = min(count, len(frame.scale) - _linalg.rank_of(frame.B))
-    if count <= 0 or method.A is None:
-        return np.empty((len(frame.scale), 0))
-    extra = _linalg.quietest_directions(method.A, frame.B, count)
+    n = len(frame.scale)
+    wanted = count > 0 and method.A is not None
+    there_are = n - _linalg.rank_of(frame.B) if wanted else 0
+    if there_are == 0:
+        return np.empty((n, 0))
+    extra = _linalg.quietest_directions(method.A, frame.B, min(count, there_are))
     return _linalg.fix_signs(extra / frame.scale[:, None])

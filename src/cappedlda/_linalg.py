@@ -48,6 +48,18 @@ def whitening(C):
     return np.tril(lapack.dtrtri(cholesky(C), lower=1)[0]).T
 
 
+def eigh(C):
+    """Return the ascending eigenvalues of a symmetric C of float64, and its eigenvectors."""
+    # LAPACK directly, as in `cholesky`.
+    values, vectors, info = lapack.dsyevd(C, lower=1)
+    if info != 0:
+        raise linalg.LinAlgError(
+            "The eigenvalues of a scatter were not found; X has numbers that are too large or "
+            "too small, scale it."
+        )
+    return values, vectors
+
+
 def advised_ridge(scatter, n, freedom):
     """Return the ridge that shrinks a scatter of n features towards a multiple of the identity.
 
@@ -70,9 +82,15 @@ def advised_ridge(scatter, n, freedom):
 
 def pinv_psd(C):
     """Return the pseudo-inverse of a small symmetric positive semi-definite matrix."""
-    values, vectors = np.linalg.eigh(C)
-    keep = values > RANK_CUTOFF * max(values[-1], 0.0)
-    return (vectors[:, keep] / values[keep]) @ vectors[:, keep].T
+    values, vectors = _range_of(C)
+    return (vectors / values) @ vectors.T
+
+
+def _range_of(C):
+    """Return the eigenvalues of a semi-definite C that are not zero, and their vectors."""
+    values, vectors = eigh(C)
+    first = np.searchsorted(values, RANK_CUTOFF * max(values[-1], 0.0), side="right")
+    return values[first:], vectors[:, first:]
 
 
 def _symmetric(C):
@@ -89,14 +107,13 @@ def constrained_minimiser(A, B, K):
 def leading_directions(A, B):
     """Return all directions of B B' w = mu A w with mu > 0, best first, with W'AW = I."""
     Y = solve_spd(A, B)
-    values, vectors = np.linalg.eigh(_symmetric(B.T @ Y))
-    keep = np.flatnonzero(values > RANK_CUTOFF * values[-1])[::-1]
-    return Y @ (vectors[:, keep] / np.sqrt(values[keep]))
+    values, vectors = _range_of(_symmetric(B.T @ Y))
+    return Y @ (vectors / np.sqrt(values))[:, ::-1]
 
 
 def whitener(C):
     """Return R with R'CR = I for a small symmetric C; directions of no variance stay small."""
-    values, vectors = np.linalg.eigh(C)
+    values, vectors = eigh(C)
     if values[-1] <= 0.0:
         return vectors
     return vectors / np.sqrt(np.maximum(values, RANK_CUTOFF * values[-1]))
@@ -121,7 +138,7 @@ def order_by_discrimination(C, images):
     """
     R = whitener(C)
     whitened = R.T @ images
-    values, vectors = np.linalg.eigh(whitened @ whitened.T)
+    values, vectors = eigh(whitened @ whitened.T)
     return R @ vectors[:, ::-1], np.maximum(values[::-1], 0.0)
 
 
@@ -138,6 +155,6 @@ def quietest_directions(A, B, count):
     """Return `count` directions of least scatter A that do not see the class means (B'v = 0)."""
     basis = linalg.qr(B, pivoting=True, check_finite=False)[0][:, rank_of(B) :]
     # All of them, whatever the count: fewer must be the first ones of more.
-    values, vectors = np.linalg.eigh(basis.T @ A @ basis)
+    values, vectors = eigh(basis.T @ A @ basis)
     lengths = np.sqrt(np.maximum(values, RANK_CUTOFF * values[-1]))
     return basis @ (vectors[:, :count] / lengths[:count])

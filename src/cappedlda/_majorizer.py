@@ -4,7 +4,7 @@ Symbols: W (n, r) projection in scaled features, B (n, c) scaled deviations of t
 class centres, K = W'B its fixed image, A = sum F_j h_j h_j' / N + gamma I.
 """
 
-from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 
@@ -49,8 +49,7 @@ SLOWEST_RATE = 0.95
 LEAST_MOVE = 1e-10
 
 
-@dataclass(frozen=True)
-class Rule:
+class Rule(NamedTuple):
     """How distances become weights, and what is renewed while the frame settles.
 
     Attributes
@@ -85,15 +84,14 @@ class Rule:
     def multiplied(self, multiplier):
         """Return the rule with a multiple of the automatic epsilon; inf is no cap at all."""
         epsilon = np.inf if multiplier == np.inf else "auto"
-        return replace(self, epsilon=epsilon, multiplier=multiplier)
+        return self._replace(epsilon=epsilon, multiplier=multiplier)
 
     def distance(self, other):
         """Return how much another rule differs: in q first, then in the multiplier."""
         return abs(self.q - other.q), abs(1.0 / self.multiplier - 1.0 / other.multiplier)
 
 
-@dataclass(frozen=True)
-class Frame:
+class Frame(NamedTuple):
     """What stays fixed while the majorizing loop runs.
 
     Attributes
@@ -104,6 +102,8 @@ class Frame:
     priors : ndarray of shape (c,)
     n_features : int
         Number of raw features, of which the n coordinates may be a rotation.
+    B : ndarray of shape (n, c)
+        Scaled deviations of the class centres.
     epsilon : float
         The cap of the distances.
     caps : ndarray of shape (c,)
@@ -121,6 +121,7 @@ class Frame:
     scale: np.ndarray
     priors: np.ndarray
     n_features: int
+    B: np.ndarray
     epsilon: float = np.inf
     caps: np.ndarray | None = None
     fences: Fences | None = None
@@ -128,30 +129,38 @@ class Frame:
     gamma: float = 0.0
     K: np.ndarray | None = None
 
+    @classmethod
+    def of(cls, centres, scale, priors, n_features):
+        """Return a frame without caps."""
+        B = _linalg.between_factor(centres, priors, scale)
+        return cls(centres, scale, priors, n_features, B).with_cap(np.inf, 0.0)
+
+    def recentred(self, centres):
+        """Return the frame with other centres."""
+        B = _linalg.between_factor(centres, self.priors, self.scale)
+        return self._replace(centres=centres, B=B)
+
     def with_cap(self, epsilon, floor):
         """Return the frame with one cap for all classes."""
         fences = Fences.at(epsilon, np.full(len(self.centres), epsilon))
-        return replace(self, floor=floor).with_fences(fences)
+        return self._replace(floor=floor).with_fences(fences)
 
     def with_fences(self, fences, multiplier=1.0):
         """Return the frame with a multiple of fences as caps."""
         epsilon, caps = fences.times(multiplier)
-        return replace(self, epsilon=epsilon, caps=caps, fences=fences)
+        return self._replace(epsilon=epsilon, caps=caps, fences=fences)
 
     def without_caps_on(self, whole):
         """Return the frame with some classes kept whole."""
+        if not whole.any():
+            return self
         fences = self.fences._replace(caps=np.where(whole, np.inf, self.fences.caps))
-        return replace(self, caps=np.where(whole, np.inf, self.caps), fences=fences)
+        return self._replace(caps=np.where(whole, np.inf, self.caps), fences=fences)
 
     @property
     def kept_whole(self):
         """Classes without a cap although there is one."""
         return np.isinf(self.caps) & np.isfinite(self.epsilon)
-
-    @property
-    def B(self):
-        """Scaled deviations of the class centres, shape (n, c)."""
-        return _linalg.between_factor(self.centres, self.priors, self.scale)
 
 
 class Majorizer(Iteration):
@@ -221,7 +230,7 @@ class Majorizer(Iteration):
 
     def objective(self, record):
         """Return the objective at W."""
-        return record.objective / record.weight + 0.5 * self.frame.gamma * np.sum(self.W**2)
+        return record.objective / record.weight + 0.5 * self.frame.gamma * np.vdot(self.W, self.W)
 
     def advance(self, record):
         """Move to the next projection; return a status once it is the last one."""
@@ -262,7 +271,7 @@ class Majorizer(Iteration):
         if self.rule.epsilon == "auto":
             frame = self._capped(frame, settled_caps(record.histograms, start=frame.fences.caps))
         frame = self._regauged(record, frame)
-        self.frame = replace(frame, K=self.W.T @ frame.B)
+        self.frame = frame._replace(K=self.W.T @ frame.B)
         self._other_rows = False
 
     def interrupt(self):
@@ -279,7 +288,7 @@ class Majorizer(Iteration):
         self._renew(record)
         freedom = degrees_of_freedom(record.kept[:, 1])
         shrunk = _linalg.advised_ridge(record.scatter, self.frame.n_features, freedom)
-        self.frame = replace(self.frame, gamma=self.frame.gamma + shrunk / record.weight)
+        self.frame = self.frame._replace(gamma=self.frame.gamma + shrunk / record.weight)
         self._step(record)
         self.objective_path = path
         self._polished = True
@@ -319,12 +328,12 @@ class Majorizer(Iteration):
         fences = grown_caps(record.histograms, self.frame.fences.caps)
         floor = FLOOR * (fences.median or 1.0)
         if self.rule.epsilon == "auto":
-            return self._capped(replace(self.frame, floor=floor), fences)
+            return self._capped(self.frame._replace(floor=floor), fences)
         return self.frame.with_cap(self.rule.epsilon, floor)
 
     def _capped(self, frame, fences):
         """Return the frame with caps above what the ridge blurs, for classes of no spread."""
-        blur = np.sqrt(self.rule.ridge * np.sum(self.W**2))
+        blur = np.sqrt(self.rule.ridge * np.vdot(self.W, self.W))
         return frame.with_fences(fences.above(blur), self.rule.multiplier)
 
     def _kept_for_good(self, record, frame):
@@ -336,15 +345,15 @@ class Majorizer(Iteration):
         """
         if not self.rule.only_kept_count or self.change == np.inf or self.frame.kept_whole.any():
             return False
-        total = np.trace(record.image_scatter)
+        total = record.image_scatter.trace()
         unit = np.sqrt(total / (self.W.shape[1] * record.kept[:, 1].sum()))
-        caps = [frame.caps]
+        low = high = frame.caps
         if self.rule.renew_shape or self._other_rows:
-            caps.append(self._caps_to_be(record, frame, unit))
+            caps = self._caps_to_be(record, frame, unit)
+            low, high = np.minimum(low, caps), np.maximum(high, caps)
         # With equal weights the step is exact: only other kept rows could cause another.
         rate = 0.0 if self.rule.q == 2.0 else min(self._rate, SLOWEST_RATE)
         move = max(unit * self.change, LEAST_MOVE) / (1.0 - rate)
-        low, high = np.min(caps, axis=0), np.max(caps, axis=0)
         return crossing_moment(record.histograms, low, high, move) <= self._crossing_tol * total
 
     def _caps_to_be(self, record, frame, unit):
@@ -369,10 +378,9 @@ class Majorizer(Iteration):
                 centres = record.recentre(frame.centres, frame.scale)
             else:
                 centres = record.means(frame.centres)
-            frame = replace(frame, centres=centres)
+            frame = frame.recentred(centres)
         mean_variance = record.scatter.trace() / (record.weight * frame.n_features)
-        self.frame = replace(
-            frame.without_caps_on(whole),
+        self.frame = frame.without_caps_on(whole)._replace(
             # Without any spread within classes the robust unit of the features serves.
             gamma=self.rule.ridge * (mean_variance if mean_variance > NO_SPREAD else 1.0),
             K=None if frame.K is None else self.W.T @ frame.B,
@@ -389,8 +397,8 @@ class Majorizer(Iteration):
         """
         R = _linalg.whitener(self.covariance(record))
         self.W = self.W @ R
-        growth = np.exp(np.mean(np.log(np.linalg.norm(R, axis=0))))
-        frame = replace(frame, floor=growth * frame.floor)
+        growth = np.exp(0.5 * np.log(np.square(R).sum(axis=0)).sum() / R.shape[1])
+        frame = frame._replace(floor=growth * frame.floor)
         if self.rule.epsilon == "auto":
             frame = frame.with_fences(frame.fences.scaled(growth), self.rule.multiplier)
         return frame
@@ -402,11 +410,11 @@ class Majorizer(Iteration):
         B = self.frame.B
         if self.frame.K is None:
             self.W = _linalg.leading_directions(A, B)
-            self.frame = replace(self.frame, K=self.W.T @ B)
+            self.frame = self.frame._replace(K=self.W.T @ B)
             return np.inf
         W = _linalg.constrained_minimiser(A, B, self.frame.K)
         previous, step = self.change, W - self.W
-        self.change = np.sqrt(np.sum(step * (A @ step)) / np.sum(self.W * (A @ self.W)))
+        self.change = np.sqrt(np.vdot(step, A @ step) / np.vdot(self.W, A @ self.W))
         self._before, self.W = self.W, W
         # A sequence that shrinks fast at a known rate is nearer its limit than its last step.
         if not 0.0 < previous < np.inf:

@@ -49,7 +49,7 @@ class PaperIteration(Iteration):
     def __init__(self, centres, class_weights, W, epsilon, tol, ridge=RIDGE, scale="s2"):
         total = class_weights.sum()
         n_classes, n = centres.shape
-        self.frame = Frame(centres, np.ones(n), class_weights / total, n)
+        self.frame = Frame.of(centres, np.ones(n), class_weights / total, n)
         self.W = W
         self.A = None
         self.change = np.inf
@@ -60,7 +60,6 @@ class PaperIteration(Iteration):
         self._scale = scale
         self._n_columns = W.shape[1]
         self._H_b = np.sqrt(total) * self.frame.B
-        self.frame = self.frame.with_cap(np.inf, 0.0)
 
     def begin(self, rows):
         """Set the floor, and an automatic cap, by the distances of the start, in two passes."""
@@ -114,7 +113,7 @@ class PaperIteration(Iteration):
         self._step(record.scatter, self._H_b[:, inside] / np.sqrt(distances[inside]))
         if unit > 0.0:
             # The step changes the unit of all distances, and so that of the floor.
-            self.frame = replace(self.frame, floor=floor * self._unit() / unit)
+            self.frame = self.frame._replace(floor=floor * self._unit() / unit)
         return None
 
     def _unit(self):

@@ -133,8 +133,9 @@ class Record:
         -------
         means : ndarray of shape (c, n)
         """
-        means = self.means(centres)
-        moves = self._moves() * (np.sqrt(2.0 * self.kept[:, 1:]) / scale)
+        moves = self._moves()
+        means = centres + moves
+        moves *= np.sqrt(2.0 * self.kept[:, 1:]) / scale
         if isinstance(self.scatter, np.ndarray):
             self.scatter -= moves.T @ moves
         else:
