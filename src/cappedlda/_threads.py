@@ -14,14 +14,19 @@ from threadpoolctl import ThreadpoolController
 
 def effective_n_jobs(n_jobs):
     """Return the number of threads for `n_jobs`; negative values count back from all."""
-    available = cpu_count()
     if n_jobs is None:
-        return available
+        return _usable_cores()
     if not isinstance(n_jobs, Integral) or isinstance(n_jobs, bool):
         raise TypeError(f"n_jobs={n_jobs!r} must be an integer or None.")
     if n_jobs == 0:
         raise ValueError("n_jobs=0 means no thread at all; use None, a positive or a negative int.")
-    return n_jobs if n_jobs > 0 else max(1, available + 1 + n_jobs)
+    return n_jobs if n_jobs > 0 else max(1, _usable_cores() + 1 + n_jobs)
+
+
+@cache
+def _usable_cores():
+    # Counted once: reading the limits of the system takes longer than a pass over few rows.
+    return cpu_count()
 
 
 @cache

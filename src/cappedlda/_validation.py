@@ -14,6 +14,7 @@ from sklearn.utils.validation import (
 )
 
 FLOATS = (np.float64, np.float32)
+NAMES = "biuSU"  # kinds of labels that name classes in any case
 # Squares of larger numbers, or of smaller ones than its inverse, are not numbers any more.
 LARGEST = 1e150
 
@@ -125,16 +126,30 @@ def check_training_data(estimator, X, y, accept_sparse=False, finite=True):
 
     Whether the numbers are finite is left to others with `finite=False`.
     """
-    X, y = check_X_y(
-        X,
-        y,
-        accept_sparse,
-        dtype=FLOATS,
-        ensure_min_samples=2,
-        ensure_all_finite=finite,
-        estimator=estimator,
-    )
+    if finite or not is_plain(X, y):
+        X, y = check_X_y(
+            X,
+            y,
+            accept_sparse,
+            dtype=FLOATS,
+            ensure_min_samples=2,
+            ensure_all_finite=finite,
+            estimator=estimator,
+        )
+    check_consistent_length(X, y)
     return X, *codes_and_classes(y)
+
+
+def is_plain(X, y):
+    """Return whether X and y are arrays of which a check could only compare the lengths."""
+    return (
+        type(X) is type(y) is np.ndarray
+        and (X.ndim, y.ndim) == (2, 1)
+        and min(X.shape) > 0
+        and X.shape[0] > 1
+        and X.dtype in FLOATS
+        and y.dtype.kind in NAMES
+    )
 
 
 def check_labels(estimator, y, X):
@@ -146,7 +161,7 @@ def check_labels(estimator, y, X):
 
 def codes_and_classes(y):
     """Return the class codes (int32) and the sorted classes of labels of shape (N,)."""
-    if y.dtype.kind not in "biuSU":  # these name classes in any case
+    if y.dtype.kind not in NAMES:
         check_classification_targets(y)
     classes, codes = encode(y)
     check_classes(classes)
