@@ -48,7 +48,11 @@ class LinearDiscriminant(
 
     def _remember_features(self, X):
         # Only after all has gone well: a fit that fails leaves the estimator as it was.
-        validate_data(self, X, skip_check_array=True)
+        if type(X) is np.ndarray:  # has no names, which takes scikit-learn long to find out
+            self.n_features_in_ = X.shape[1]
+            vars(self).pop("feature_names_in_", None)
+        else:
+            validate_data(self, X, skip_check_array=True)
 
     def _check_new(self, X, finite=True):
         check_is_fitted(self)

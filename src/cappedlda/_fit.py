@@ -146,6 +146,11 @@ class Start:
     span: Span | None
 
     @cached_property
+    def weight(self):
+        """Weight of all rows, also of those that the gate leaves out."""
+        return self.all_rows.class_weights.sum()
+
+    @cached_property
     def grown(self):
         """The point where directions of trimmed LDA and their cap have settled together."""
         if self.gate is None:
@@ -241,14 +246,15 @@ def finish(start, begin, rule, *, polish, n_components, tol, max_iter, report=No
         solution = last_look(rows, method, trace, n_components, rule.q)
     if start.span is not None:
         solution = start.span.lift_solution(solution, n_components)
-    return replace(solution, gate=gate), end
+    solution.gate = gate
+    return solution, end
 
 
 def decided(rule, start, polish):
     """Return the rule as the start and the data want it."""
     rule = rule._replace(polish=polish and rule.q < 2.0 and rule.epsilon != np.inf)
-    weight, n_features = start.all_rows.class_weights.sum(), start.point.frame.n_features
-    if rule.epsilon == "auto" and weight < Q_ROWS_PER_FEATURE * n_features:
+    n_features = start.point.frame.n_features
+    if rule.epsilon == "auto" and start.weight < Q_ROWS_PER_FEATURE * n_features:
         # The directions can follow every row: lower norms would only choose which to fit. A
         # last step of q = 2 differs from the others where it shrinks only.
         shrinks = n_features <= _linalg.MOST_SHRUNK_FEATURES

@@ -29,18 +29,24 @@ def solve_spd(A, B):
     """Return A^{-1} B for a symmetric positive definite A: by Cholesky if it is a matrix."""
     if not isinstance(A, np.ndarray):
         return A.solve(B)
-    return lapack.dpotrs(cholesky(A), B, lower=1)[0]
+    # LAPACK directly: for small matrices the checks of the wrappers cost more than the work.
+    _, solution, info = lapack.dposv(A.T, B, lower=1)
+    _check_definite(info)
+    return solution
 
 
 def cholesky(A):
     """Return the lower Cholesky factor of A; what stands above its diagonal is not zeroed."""
-    # LAPACK directly: for small matrices the checks of the wrappers cost more than the work.
     factor, info = lapack.dpotrf(A.T, lower=1, clean=0)
+    _check_definite(info)
+    return factor
+
+
+def _check_definite(info):
     if info != 0:
         raise linalg.LinAlgError(
             "The weighted within-class scatter is not positive definite; increase `ridge`."
         )
-    return factor
 
 
 def whitening(C):
@@ -50,7 +56,6 @@ def whitening(C):
 
 def eigh(C):
     """Return the ascending eigenvalues of a symmetric C of float64, and its eigenvectors."""
-    # LAPACK directly, as in `cholesky`.
     values, vectors, info = lapack.dsyevd(C, lower=1)
     if info != 0:
         raise linalg.LinAlgError(
@@ -89,7 +94,7 @@ def pinv_psd(C):
 def _range_of(C):
     """Return the eigenvalues of a semi-definite C that are not zero, and their vectors."""
     values, vectors = eigh(C)
-    first = np.searchsorted(values, RANK_CUTOFF * max(values[-1], 0.0), side="right")
+    first = values.searchsorted(RANK_CUTOFF * max(values[-1], 0.0), "right")
     return values[first:], vectors[:, first:]
 
 
@@ -146,9 +151,8 @@ def fix_signs(W):
     """Flip columns so that the entry of largest size is positive."""
     size = np.abs(W)
     # The first of several that are as large, up to rounding.
-    largest = np.argmax(size >= (1.0 - 1e-9) * size.max(axis=0, initial=0.0), axis=0)
-    signs = np.sign(W[largest, np.arange(W.shape[1])])
-    return W * np.where(signs == 0, 1.0, signs)
+    largest = (size >= (1.0 - 1e-9) * size.max(axis=0, initial=0.0)).argmax(axis=0)
+    return W * np.where(W[largest, np.arange(W.shape[1])] < 0.0, -1.0, 1.0)
 
 
 def quietest_directions(A, B, count):

@@ -133,7 +133,8 @@ class Frame(NamedTuple):
     def of(cls, centres, scale, priors, n_features):
         """Return a frame without caps."""
         B = _linalg.between_factor(centres, priors, scale)
-        return cls(centres, scale, priors, n_features, B).with_cap(np.inf, 0.0)
+        fences = Fences.at(np.inf, np.full(len(centres), np.inf))
+        return cls(centres, scale, priors, n_features, B, fences.epsilon, fences.caps, fences)
 
     def recentred(self, centres):
         """Return the frame with other centres."""
@@ -160,7 +161,7 @@ class Frame(NamedTuple):
     @property
     def kept_whole(self):
         """Classes without a cap although there is one."""
-        return np.isinf(self.caps) & np.isfinite(self.epsilon)
+        return np.isinf(self.caps) & (self.epsilon < np.inf)
 
 
 class Majorizer(Iteration):
@@ -453,8 +454,7 @@ def vanishing(record):
 def kept_covariance(record, unbiased=False):
     """Return the pooled covariance of the kept images about the means of their classes."""
     kept = record.kept[:, 1]
-    scale = np.divide(1.0, kept, out=np.zeros_like(kept), where=kept > 0)
-    between = (record.image_sums * scale[:, None]).T @ record.image_sums
+    between = record.mean_of(record.image_sums).T @ record.image_sums
     freedom = degrees_of_freedom(kept) if unbiased else kept.sum()
     return (record.image_scatter - between) / (freedom or 1.0)
 

@@ -1,5 +1,7 @@
 """What a pass is asked, a `Query`, and what it answers, a `Record`."""
 
+import math
+import sys
 from dataclasses import dataclass, fields
 
 import numpy as np
@@ -98,12 +100,12 @@ class Record:
     @property
     def weight(self):
         """Weight of all rows, kept or not."""
-        return self.histograms.sum()
+        return float(self.histograms.sum())
 
     @property
     def overflows(self):
         """Whether a distance or the scatter is too large for floating-point numbers."""
-        return self.not_finite > 0 or not np.isfinite(self.scatter.trace())
+        return self.not_finite > 0 or not math.isfinite(self.scatter.trace())
 
     def __iadd__(self, other):
         for item in fields(self):
@@ -114,11 +116,11 @@ class Record:
 
     def means(self, centres):
         """Return the means of the kept rows, shape (c, n), given the centres of the pass."""
-        return centres + self._moves()
+        return centres + self.mean_of(self.sums)
 
-    def _moves(self):
-        weight = self.kept[:, 1:]
-        return np.divide(self.sums, weight, out=np.zeros_like(self.sums), where=weight > 0.0)
+    def mean_of(self, sums):
+        """Return sums of kept rows of shape (c, n) over their weight; 0 where none is kept."""
+        return sums / np.maximum(self.kept[:, 1:], sys.float_info.min)  # 0 / tiny, not 0 / 0
 
     def recentre(self, centres, scale):
         """Give the scatter of equal weights (q = 2) about the means of the kept rows.
@@ -133,7 +135,7 @@ class Record:
         -------
         means : ndarray of shape (c, n)
         """
-        moves = self._moves()
+        moves = self.mean_of(self.sums)
         means = centres + moves
         moves *= np.sqrt(2.0 * self.kept[:, 1:]) / scale
         if isinstance(self.scatter, np.ndarray):

@@ -115,7 +115,7 @@ def encode(y):
         if width <= len(y):  # by counting, which needs no sort
             offsets = y.astype(np.int64) - lowest  # in a type that holds every difference
             present = np.bincount(offsets, minlength=width) > 0
-            codes = np.cumsum(present, dtype=np.int32) - 1
+            codes = present.cumsum(dtype=np.int32) - 1
             return (np.flatnonzero(present) + lowest).astype(y.dtype), codes[offsets]
     classes, codes = np.unique(y, return_inverse=True)
     return classes, codes.astype(np.int32)

@@ -1,5 +1,6 @@
 """CappedLDA: linear discriminant analysis for dirty data."""
 
+import sys
 import warnings
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Literal, Self
@@ -403,9 +404,9 @@ default="robust"
         trace = solution.trace
         self.means_ = solution.centres
         self.xbar_ = self.priors_ @ solution.centres
-        self.scalings_ = np.hstack([solution.W, solution.extra])[:, :n_components]
-        strengths = np.append(solution.strengths, np.zeros(solution.extra.shape[1]))
-        total = max(strengths.sum(), np.finfo(float).tiny)
+        self.scalings_ = np.concatenate([solution.W, solution.extra], axis=1)[:, :n_components]
+        strengths = np.concatenate([solution.strengths, np.zeros(solution.extra.shape[1])])
+        total = max(strengths.sum(), sys.float_info.min)
         self.explained_variance_ratio_ = strengths[:n_components] / total
         self.epsilon_ = float(solution.epsilon)
         self.caps_ = solution.caps
