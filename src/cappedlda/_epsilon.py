@@ -127,7 +127,8 @@ class Fences(NamedTuple):
 
     def scaled(self, unit):
         """Return the fences for distances that are `unit` times as large."""
-        return Fences(*(unit * value for value in self))
+        epsilon, caps, halves, median = self
+        return Fences(unit * epsilon, unit * caps, unit * halves, unit * median)
 
     def above(self, least):
         """Return the fences, none of them below `least`."""

@@ -1,6 +1,6 @@
 """From rows to a fitted projection: sample, start, iteration, last look."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
 
@@ -278,8 +278,8 @@ def grown_rule(rule):
 
 def project_only(frame, W):
     """Return a query for the distances of all rows."""
-    query = Query.of_all_rows(frame.centres, frame.scale, scatter=False)
-    return replace(query, W=W / frame.scale[:, None], sums=False)
+    W, no_caps = W / frame.scale[:, None], np.full(len(frame.centres), np.inf)
+    return Query(W, frame.centres, frame.scale, no_caps, 2.0, 0.0, scatter=False, sums=False)
 
 
 def polished_look(rows, method, trace, n_components, q):

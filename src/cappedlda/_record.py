@@ -83,6 +83,8 @@ class Record:
     objective: float = 0.0
     not_finite: int = 0
 
+    _weight = None  # once it is known
+
     @classmethod
     def empty(cls, query, scatter=True):
         """Return the record of no rows; without a scatter if it will come from elsewhere."""
@@ -100,7 +102,9 @@ class Record:
     @property
     def weight(self):
         """Weight of all rows, kept or not."""
-        return float(self.histograms.sum())
+        if self._weight is None:
+            self._weight = float(self.histograms.sum())
+        return self._weight
 
     @property
     def overflows(self):
@@ -112,6 +116,7 @@ class Record:
             value = getattr(self, item.name)
             value += getattr(other, item.name)
             setattr(self, item.name, value)
+        self._weight = None
         return self
 
     def means(self, centres):
