@@ -11,6 +11,7 @@ from sklearn.base import (
 from sklearn.utils import assert_all_finite
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from cappedlda import _linalg
 from cappedlda._inputs import blocks_of, is_dask, is_read_by_slices
 from cappedlda._typing import Floats, Labels, MatrixLike
 from cappedlda._validation import FLOATS
@@ -219,9 +220,10 @@ def linear_rule(W, covariance, means, priors):
     """
     centre = priors @ means
     images = (means - centre) @ W
-    directions = np.linalg.solve(covariance, images.T)
+    directions = _linalg.solve(covariance, images.T)
     coef = (W @ directions).T
-    intercept = -0.5 * np.sum(images * directions.T, axis=1) + np.log(priors) - coef @ centre
+    lengths = np.einsum("ij,ji->i", images, directions)
+    intercept = np.log(priors) - 0.5 * lengths - coef @ centre
     if len(means) == 2:
         return coef[1:] - coef[:1], intercept[1:] - intercept[:1]
     return coef, intercept

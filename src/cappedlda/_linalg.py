@@ -35,6 +35,14 @@ def solve_spd(A, B):
     return solution
 
 
+def solve(A, B):
+    """Return A^{-1} B for a small square A."""
+    _, _, solution, info = lapack.dgesv(A, B)
+    if info != 0:
+        raise linalg.LinAlgError("The within-class covariance is singular; use fewer directions.")
+    return solution
+
+
 def cholesky(A):
     """Return the lower Cholesky factor of A; what stands above its diagonal is not zeroed."""
     factor, info = lapack.dpotrf(A.T, lower=1, clean=0)

@@ -144,12 +144,12 @@ class Frame(NamedTuple):
     def with_cap(self, epsilon, floor):
         """Return the frame with one cap for all classes."""
         fences = Fences.at(epsilon, np.full(len(self.centres), epsilon))
-        return self._replace(floor=floor).with_fences(fences)
+        return self.with_fences(fences, floor=floor)
 
-    def with_fences(self, fences, multiplier=1.0):
-        """Return the frame with a multiple of fences as caps."""
+    def with_fences(self, fences, multiplier=1.0, **others):
+        """Return the frame with a multiple of fences as caps, and with other changes."""
         epsilon, caps = fences.times(multiplier)
-        return self._replace(epsilon=epsilon, caps=caps, fences=fences)
+        return self._replace(epsilon=epsilon, caps=caps, fences=fences, **others)
 
     def without_caps_on(self, whole):
         """Return the frame with some classes kept whole."""
@@ -329,13 +329,13 @@ class Majorizer(Iteration):
         fences = grown_caps(record.histograms, self.frame.fences.caps)
         floor = FLOOR * (fences.median or 1.0)
         if self.rule.epsilon == "auto":
-            return self._capped(self.frame._replace(floor=floor), fences)
+            return self._capped(self.frame, fences, floor=floor)
         return self.frame.with_cap(self.rule.epsilon, floor)
 
-    def _capped(self, frame, fences):
+    def _capped(self, frame, fences, **others):
         """Return the frame with caps above what the ridge blurs, for classes of no spread."""
         blur = np.sqrt(self.rule.ridge * np.vdot(self.W, self.W))
-        return frame.with_fences(fences.above(blur), self.rule.multiplier)
+        return frame.with_fences(fences.above(blur), self.rule.multiplier, **others)
 
     def _kept_for_good(self, record, frame):
         """Return whether hardly anything that counts can still cross the caps of a frame.
@@ -399,10 +399,11 @@ class Majorizer(Iteration):
         R = _linalg.whitener(self.covariance(record))
         self.W = self.W @ R
         growth = np.exp(0.5 * np.log(np.square(R).sum(axis=0)).sum() / R.shape[1])
-        frame = frame._replace(floor=growth * frame.floor)
+        floor = growth * frame.floor
         if self.rule.epsilon == "auto":
-            frame = frame.with_fences(frame.fences.scaled(growth), self.rule.multiplier)
-        return frame
+            fences = frame.fences.scaled(growth)
+            return frame.with_fences(fences, self.rule.multiplier, floor=floor)
+        return frame._replace(floor=floor)
 
     def _step(self, record):
         """Take the majorizing step and return an estimate of the error that remains."""

@@ -136,17 +136,16 @@ def check_training_data(estimator, X, y, accept_sparse=False, finite=True):
             ensure_all_finite=finite,
             estimator=estimator,
         )
-    check_consistent_length(X, y)
     return X, *codes_and_classes(y)
 
 
 def is_plain(X, y):
-    """Return whether X and y are arrays of which a check could only compare the lengths."""
+    """Return whether X and y are arrays that `check_X_y` would return as they are."""
     return (
         type(X) is type(y) is np.ndarray
         and (X.ndim, y.ndim) == (2, 1)
-        and min(X.shape) > 0
-        and X.shape[0] > 1
+        and len(X) == len(y) > 1
+        and X.shape[1] > 0
         and X.dtype in FLOATS
         and y.dtype.kind in NAMES
     )
