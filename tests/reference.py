@@ -246,3 +246,44 @@ def crossing_moment(histograms, low, high, move):
             off = max(bottom - position, position - top) / move
             total += weight * position**2 * (1.0 if off <= 0 else 0.5 * np.exp(-(off**2) / 2))
     return total
+
+
+def widest_gap(places, least, least_share, most_share, least_deviation):
+    """Width of the widest gap above or below most of some places, its inner end, and its side."""
+    found = []
+    for side in (1.0, -1.0):
+        for k in range(1, len(places)):
+            ordered = np.sort(side * places)
+            inside, slack = ordered[:k], 1e-9 * len(places)
+            enough = k >= max(least, least_share * len(places)) - slack
+            if enough and k <= most_share * len(places) + slack:
+                width = (ordered[k] - inside[-1]) / max(inside.std(), least_deviation)
+                found.append((width, side * inside[-1], side))
+    widest = max(width for width, _, _ in found)
+    if widest == 0.0:
+        return 0.0, 0.0, -1.0
+    # The first of the widest on its side; the lower side if both are as wide.
+    return next(gap for gap in sorted(found, key=lambda gap: gap[2]) if gap[0] == widest)
+
+
+def shrunk_distances(X, codes, sample_weight, kept, variance_floor, least):
+    """Mahalanobis distances from the kept rows of each class by their shrunk covariance."""
+    n_rows, n = X.shape
+    weight = kept * (np.ones(n_rows) if sample_weight is None else sample_weight)
+    total, centred, own = weight.sum(), np.empty(X.shape), np.empty(n_rows)
+    for i in np.unique(codes):
+        of_class = codes == i
+        centred[of_class] = X[of_class] - np.average(X[of_class], axis=0, weights=weight[of_class])
+        size = weight[of_class].sum()
+        own[of_class] = size / max(size - 1.0, 0.5 * size)
+    covariance = (centred.T * weight) @ centred / total
+    mean_variance, size = np.trace(covariance) / n, np.sum(covariance**2)
+    spread = size - n * mean_variance**2
+    error = weight @ np.sum(centred**2, axis=1) ** 2 / total**2 - size / total
+    # One feature has no spread, but for rounding: nothing depends on the shrinkage then.
+    shrinkage = np.clip(error / spread, least, 1.0) if spread > 0.0 else 1.0
+    np.fill_diagonal(covariance, np.maximum(np.diag(covariance), variance_floor))
+    shrunk = (1.0 - shrinkage) * covariance + shrinkage * max(mean_variance, least) * np.eye(n)
+    squares = np.sum(centred * np.linalg.solve(shrunk, centred.T).T, axis=1)
+    left_out = squares / (1.0 - np.minimum((1.0 - shrinkage) * squares / total, 0.99)) * own**2
+    return np.sqrt(np.where(kept, left_out, squares))

@@ -9,7 +9,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import StratifiedKFold, train_test_split
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from cappedlda import CappedLDA, CappedLDACV, cv
+from cappedlda import CappedLDA, CappedLDACV, _concentration, cv
 from cappedlda._epsilon import Fences
 from cappedlda._fit import fit_majorized, fit_path
 from cappedlda._majorizer import SMALL_DRIFT, Rule
@@ -163,15 +163,20 @@ def spoil_some(rng, X, share=0.15):
 
 @pytest.fixture
 def visits(monkeypatch):
-    """Count the rows that all passes visit."""
+    """Count the rows that all passes visit, and those of the start: for moments and distances."""
     count = [0]
-    run = ArrayRows.run
+    run, shrunk_distances = ArrayRows.run, _concentration.shrunk_distances
 
     def counting_run(self, *args):
         count[0] += self.shape[0]
         return run(self, *args)
 
+    def counting_distances(rows, *args):
+        count[0] += 2 * rows.shape[0]
+        return shrunk_distances(rows, *args)
+
     monkeypatch.setattr(ArrayRows, "run", counting_run)
+    monkeypatch.setattr(_concentration, "shrunk_distances", counting_distances)
     return count
 
 

@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import gammainc
 
-from cappedlda._core import fences, kernels
+from cappedlda._core import fences, kernels, start_kernels
 
 # Reach of a fence beyond the median, in distances from the lower quartile to it.
 # Tukey's outer fence, written with the lower half of the data, has 7.
@@ -214,23 +214,18 @@ def beyond_gap(heights, weight, least):
     ----------
     heights : ndarray of shape (N,)
         Places of rows in one direction, in robust units.
-    weight : ndarray of shape (N,)
+    weight : ndarray of shape (N,) or None
     least : float
         Weight that must stay inside.
     """
-    order = np.argsort(heights, kind="stable")
-    order = order[weight[order] > 0.0]
-    widest, beyond = STRAIGHT_GAP, np.zeros(len(heights), dtype=bool)
-    for side, ordered in ((1.0, order), (-1.0, order[::-1])):
-        places, weights = side * heights[ordered], weight[ordered]
-        inside = np.cumsum(weights)
-        mean = np.cumsum(weights * places) / inside
-        variance = np.cumsum(weights * np.square(places)) / inside - mean**2
-        gap = np.diff(places) / np.sqrt(np.maximum(variance, LEAST_DEVIATION**2))[:-1]
-        total, inside = inside[-1] * (1.0 + 1e-9), inside[:-1] * (1.0 + 2e-9)
-        gap[inside < max(least, (1.0 - MOST_BEYOND) * total)] = 0.0
-        gap[inside * (1.0 - 4e-9) > (1.0 - GAP_SHARE) * total] = 0.0
-        last = np.argmax(gap)
-        if gap[last] >= widest:
-            widest, beyond = gap[last], side * heights > places[last]
-    return beyond
+    if weight is None:
+        places, weights = np.sort(heights), None
+    else:
+        order = np.argsort(heights)
+        places, weights = heights[order], weight[order]
+    width, last, side = start_kernels.widest_gap(
+        places, weights, least, 1.0 - MOST_BEYOND, 1.0 - GAP_SHARE, LEAST_DEVIATION
+    )
+    if width < STRAIGHT_GAP:
+        return np.zeros(len(heights), dtype=bool)
+    return side * heights > side * last

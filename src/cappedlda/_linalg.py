@@ -58,8 +58,11 @@ def _check_definite(info):
 
 
 def whitening(C):
-    """Return W with W'CW = I for a symmetric positive definite C: the inverse of its factor."""
-    return np.tril(lapack.dtrtri(cholesky(C), lower=1)[0]).T
+    """Return an upper triangle W with W'CW = I for a symmetric positive definite C.
+
+    It is the inverse of its factor; what stands below the diagonal is not zeroed.
+    """
+    return lapack.dtrtri(cholesky(C), lower=1)[0].T
 
 
 def eigh(C):

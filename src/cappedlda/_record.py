@@ -43,12 +43,6 @@ class Query:
         c, n = centres.shape
         return cls(np.zeros((n, 1)), centres, scale, np.full(c, np.inf), 2.0, 0.0, scatter)
 
-    @classmethod
-    def of_distances(cls, W, centres):
-        """Return a query for distances only: it keeps no row."""
-        c, n = centres.shape
-        return cls(W, centres, np.ones(n), np.zeros(c), 2.0, 0.0, scatter=False, sums=False)
-
 
 @dataclass
 class Record:

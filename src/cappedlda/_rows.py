@@ -310,13 +310,25 @@ class ArrayRows(Rows):
         X = np.ascontiguousarray(self.X[rows])
         return ArrayRows(X, self.codes[rows], self.n_classes, weight, self.n_jobs)
 
-    def classes(self):
-        """Yield the rows and weights of each class, in float64."""
-        order = np.argsort(self.codes, kind="stable")
-        ends = np.cumsum(np.bincount(self.codes, minlength=self.n_classes))
-        for rows in np.split(order, ends[:-1]):
-            weight = None if self.sample_weight is None else self.sample_weight[rows]
-            yield self.X[rows].astype(np.float64, copy=False), weight
+    def by_class(self):
+        """Return the rows class by class, C-ordered, and in which order they were taken."""
+        if np.all(self.codes[1:] >= self.codes[:-1]):
+            in_order = self.X.flags.c_contiguous
+            rows = self if in_order else self.with_features(np.ascontiguousarray(self.X))
+            return rows, slice(None)
+        # Small integers are sorted in linear time.
+        codes = self.codes.astype(np.min_scalar_type(self.n_classes))
+        order = np.argsort(codes, kind="stable")
+        return self.take(order), order
+
+    def class_ends(self):
+        """Return where the rows of each class end, if they are class by class, shape (c,)."""
+        return np.cumsum(np.bincount(self.codes, minlength=self.n_classes))
+
+    def class_slices(self):
+        """Return the rows of each class, if they are class by class."""
+        ends = self.class_ends().tolist()
+        return [slice(*ends) for ends in zip([0, *ends], ends, strict=False)]
 
     def labelled(self, codes, n_classes=None):
         """Return the same rows with other classes."""
@@ -336,12 +348,6 @@ class ArrayRows(Rows):
         rows = copy.copy(self)
         rows.sample_weight = weights_inside(keep, self.sample_weight)
         return rows
-
-    def distances(self, W, centres):
-        """Return the distance of each row from the centre of its class, projected by W."""
-        distances = np.empty(self.shape[0])
-        self.run(Query.of_distances(W, centres), distances)
-        return distances
 
     def norms(self, centres, scale):
         """Return the scaled norm of each row, and their histograms."""

@@ -10,18 +10,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from cappedlda import _linalg
-from cappedlda._epsilon import (
-    GATE_REACH,
-    MIN_CLASS_WEIGHT,
-    beyond_gap,
-    gate_caps,
-    grown_caps,
-    nearer_half,
-)
+from cappedlda._concentration import concentrated
+from cappedlda._core import selection, start_kernels
+from cappedlda._epsilon import gate_caps
 from cappedlda._passes import histograms_of
-from cappedlda._quantiles import column_medians, column_quantiles
-from cappedlda._record import Query
+from cappedlda._points import ArrayPoints, densest_centre, far_part
 from cappedlda._validation import check_seed
 
 # The first look and the first convergence use a stratified sample when there are several
@@ -41,13 +34,6 @@ MAD_TO_SIGMA = 1.4826
 WIDER_LEVEL = 0.7
 WIDEST_TAIL = 3.0
 MOST_RAISED = 10.0
-# Steps towards the direction in which a class is widest.
-DIRECTION_STEPS = 4
-# Where to look for the smallest ball with half of a class.
-BALLS = 30
-BALL_STEPS = 2
-CONCENTRATION_STEPS = 3
-MAX_GROWTH = 20
 # Covariances of all features need several rows per feature.
 ROWS_PER_FEATURE = 4
 # A half that hardly grows has closed in on a tight cluster: do not trust it.
@@ -55,7 +41,6 @@ STUCK_SHARE = 0.55
 # Least variance, in robust units, of a feature, and of one that is mostly constant.
 VARIANCE_FLOOR = 0.1
 SPARSE_VARIANCE_FLOOR = 1.0
-MIN_SHRINKAGE = 1e-4
 # Deviations are cut off here, in robust units: far enough, and their powers stay finite.
 FARTHEST = 1e6
 
@@ -118,35 +103,57 @@ def plain_look(rows):
 
 def robust_look(rows):
     """Return class centres, pooled scales and the rows that a robust start keeps."""
+    rows, order = rows.by_class()
     apart, (medians, scale, sparse), classes = without_far_parts(rows, medians_and_scale, points_of)
-    scaled = in_units(rows, medians, scale)
     moves = np.stack([densest_centre(points) for points in classes])
-    centres = medians + moves * scale
-    scaled -= moves[rows.codes]
-    norms = np.sqrt(np.einsum("ij,ij->i", scaled, scaled) / scaled.shape[1])
-    histograms = histograms_of(norms, rows.codes, rows.n_classes, rows.sample_weight)
-    near = (norms <= gate_caps(histograms)[rows.codes]) & ~apart
-    if rows.class_weights.sum() < ROWS_PER_FEATURE * rows.shape[1]:
-        return FirstLook(centres, scale, near)
-    floor = np.where(sparse, SPARSE_VARIANCE_FLOOR, VARIANCE_FLOOR)
-    kept = concentrated(rows.with_features(scaled), norms, floor) & ~apart
-    weight = np.ones(rows.shape[0]) if rows.sample_weight is None else rows.sample_weight
-    stuck = weight[kept].sum() < STUCK_SHARE * weight[~apart].sum()
-    return FirstLook(centres, scale, near if stuck else kept)
+    scaled, squares = in_units(rows, medians, scale, moves)
+    norms = np.sqrt(squares / rows.shape[1])
+    kept = None
+    if rows.class_weights.sum() >= ROWS_PER_FEATURE * rows.shape[1]:
+        floor = np.where(sparse, SPARSE_VARIANCE_FLOOR, VARIANCE_FLOOR)
+        kept = concentrated(rows.with_features(scaled), norms, floor) & ~apart
+        weight = np.ones(rows.shape[0]) if rows.sample_weight is None else rows.sample_weight
+        if weight[kept].sum() < STUCK_SHARE * weight[~apart].sum():
+            kept = None
+    if kept is None:
+        histograms = histograms_of(norms, rows.codes, rows.n_classes, rows.sample_weight)
+        kept = (norms <= gate_caps(histograms)[rows.codes]) & ~apart
+    unordered = np.empty_like(kept)
+    unordered[order] = kept
+    return FirstLook(medians + moves * scale, scale, unordered)
 
 
-def in_units(rows, centres, scale):
-    """Return the deviations of rows from the centres of their classes over the scale."""
-    scaled = centres[rows.codes]
-    np.subtract(rows.X, scaled, out=scaled)
-    scaled /= scale
-    return np.clip(scaled, -FARTHEST, FARTHEST, out=scaled)
+def in_units(rows, centres, scale, moves=None):
+    """Return the deviations of rows from the centres of their classes over the scale.
+
+    Parameters
+    ----------
+    rows : ArrayRows
+    centres : ndarray of shape (c, n)
+    scale : ndarray of shape (n,)
+    moves : ndarray of shape (c, n), optional
+        Of the centres, in units of the scale, after far deviations were cut off.
+
+    Returns
+    -------
+    scaled : ndarray of shape (N, n)
+    squares : ndarray of shape (N,)
+        Their squared norms.
+    """
+    moves = np.zeros_like(centres) if moves is None else moves
+    scaled, squares = np.empty(rows.shape), np.empty(rows.shape[0])
+    start_kernels.scaled_rows(rows.X, rows.codes, centres, scale, FARTHEST, moves, scaled, squares)
+    return scaled, squares
 
 
 def points_of(rows, centres, scale):
-    """Return the points of each class; see `ArrayPoints`."""
-    scaled = rows.with_features(in_units(rows, centres, scale))
-    return [ArrayPoints(*points) for points in scaled.classes()]
+    """Return the points of each class, given rows class by class; see `ArrayPoints`."""
+    scaled, squares = in_units(rows, centres, scale)
+    weight = rows.sample_weight
+    return [
+        ArrayPoints(scaled[part], squares[part], None if weight is None else weight[part])
+        for part in rows.class_slices()
+    ]
 
 
 def without_far_parts(rows, units_of, points_of):
@@ -184,97 +191,6 @@ def without_far_parts(rows, units_of, points_of):
         apart[by_class[far]] = True
 
 
-def far_part(points, least):
-    """Return which points lie beyond a wide gap in the direction in which they spread most.
-
-    At least the weight `least` stays. The norms of rows of many features hide a cloud that a
-    single direction shows. That direction comes from the points seen as directions
-    themselves, so that a few that are far off have no more influence than others.
-    """
-    squares = points.squares()
-    weight = np.ones(len(squares)) if points.weight is None else points.weight
-    none = np.zeros(len(squares), dtype=bool)
-    if weight.sum() < MIN_CLASS_WEIGHT:
-        return none
-    inverse = np.divide(1.0, np.sqrt(squares), out=np.zeros_like(squares), where=squares > 0.0)
-    shares = weight * inverse
-    direction = points.sums(shares[None])
-    for _ in range(DIRECTION_STEPS):
-        images = inverse * points.products(direction)[0]
-        images -= weight @ images / weight.sum()
-        direction = points.sums((shares * images)[None])
-    length = np.linalg.norm(direction)
-    if length == 0.0:
-        return none
-    return beyond_gap(points.products(direction / length)[0], weight, least)
-
-
-class ArrayPoints:
-    """The centred and scaled rows of a class, as `densest_centre` asks for them.
-
-    Parameters
-    ----------
-    points : ndarray of shape (N, n)
-    weight : ndarray of shape (N,) or None
-    """
-
-    def __init__(self, points, weight):
-        self._points = points
-        self.weight = weight
-
-    def squares(self):
-        """Return the squared norms, shape (N,)."""
-        return np.einsum("ij,ij->i", self._points, self._points)
-
-    def chosen(self, rows):
-        """Return some points, shape (k, n)."""
-        return self._points[rows]
-
-    def products(self, centres):
-        """Return the products with centres of shape (k, n), shape (k, N)."""
-        return centres @ self._points.T
-
-    def sums(self, shares):
-        """Return the sums weighted by shares of shape (k, N), shape (k, n)."""
-        return shares @ self._points
-
-    def median(self, rows):
-        """Return the median of some points, shape (n,)."""
-        weight = None if self.weight is None else self.weight[rows]
-        return column_medians(self._points[rows], weight)
-
-
-def densest_centre(points):
-    """Return the median of the half of the points that lies in the smallest ball.
-
-    Several points serve as first centres of balls that hold half of the points; the
-    centres then move to the means of their halves. Unlike the medians of the features,
-    which a cloud of outliers draws to itself, this stays with the larger part. Few points
-    have no part that is clearly the larger one: there it is the origin, their median.
-    """
-    norms, weight = points.squares(), points.weight
-    order = np.argsort(norms, kind="stable")
-    ranks = np.cumsum(np.ones(len(norms)) if weight is None else weight[order])
-    if ranks[-1] < MIN_CLASS_WEIGHT:
-        return np.zeros_like(points.chosen([0])[0])
-    levels = (np.arange(BALLS) + 0.5) / BALLS * ranks[-1]
-    balls = points.chosen(order[np.unique(np.searchsorted(ranks, levels))])
-    for _ in range(BALL_STEPS):
-        halves = nearest_half(points, norms, balls)[0]
-        share = halves if weight is None else halves * weight
-        balls = points.sums(share) / share.sum(axis=1, keepdims=True)
-    halves, radii = nearest_half(points, norms, balls)
-    return points.median(halves[np.argmin(radii)])
-
-
-def nearest_half(points, norms, centres):
-    """Return which points are in the nearer half from each centre, and the squared radii."""
-    squares = norms - 2.0 * points.products(centres)
-    squares += np.einsum("ij,ij->i", centres, centres)[:, None]
-    radii = column_medians(squares.T, points.weight)
-    return squares <= radii[:, None], radii
-
-
 def medians_and_scale(rows):
     """Return class medians, a robust scale of each feature, and which features are sparse.
 
@@ -282,101 +198,46 @@ def medians_and_scale(rows):
     of a discrete feature; for sparse features, of which more than half of the deviations
     are zero, the root mean square; 1 for constant ones.
     """
-    centres = class_medians(rows)
-    deviations = centres[rows.codes]
-    np.abs(np.subtract(rows.X, deviations, out=deviations), out=deviations)
-    median, wider = column_quantiles(deviations, (0.5, WIDER_LEVEL), rows.sample_weight)
+    rows, _ = rows.by_class()
+    centres, (median, wider) = medians_and_deviations(rows, (0.5, WIDER_LEVEL))
     wider /= WIDEST_TAIL
     scale = MAD_TO_SIGMA * np.maximum(median, np.minimum(wider, MOST_RAISED * median))
     sparse = scale <= 0.0
     if sparse.any():
-        scale[sparse] = root_mean_square(deviations[:, sparse], rows.sample_weight)
+        deviations = np.abs(rows.X[:, sparse] - centres[:, sparse][rows.codes])
+        scale[sparse] = root_mean_square(deviations, rows.sample_weight)
     return centres, np.where(scale > 0.0, scale, 1.0), sparse
 
 
 def class_medians(rows):
     """Return the median of each class, shape (c, n)."""
-    return np.stack([column_medians(X, weight) for X, weight in rows.classes()])
+    return medians_and_deviations(rows.by_class()[0], ())[0]
+
+
+def medians_and_deviations(rows, levels):
+    """Return the median of each class, and quantiles of the absolute deviations from it.
+
+    Parameters
+    ----------
+    rows : ArrayRows
+        Class by class.
+    levels : sequence of float
+
+    Returns
+    -------
+    medians : ndarray of shape (c, n)
+    quantiles : ndarray of shape (len(levels), n)
+        Of all classes together.
+    """
+    n = rows.shape[1]
+    medians, quantiles = np.empty((rows.n_classes, n)), np.empty((len(levels), n))
+    selection.medians_and_deviations(
+        rows.X, rows.class_ends(), rows.sample_weight, np.array(levels, float), medians, quantiles
+    )
+    return medians, quantiles
 
 
 def root_mean_square(values, weights):
     """Return the root mean square of the columns, safe for huge and tiny numbers."""
     largest = np.maximum(values.max(axis=0), np.finfo(float).tiny)
     return largest * np.sqrt(np.average(np.square(values / largest), axis=0, weights=weights))
-
-
-def concentrated(rows, distances, variance_floor):
-    """Return which rows grow from the most concentrated half of every class.
-
-    Parameters
-    ----------
-    rows : ArrayRows
-        Of centred and scaled features.
-    distances : ndarray of shape (N,)
-        To begin with.
-    variance_floor : ndarray of shape (n,)
-    """
-
-    def histograms(distances):
-        return histograms_of(distances, rows.codes, rows.n_classes, rows.sample_weight)
-
-    kept = None
-    for _ in range(CONCENTRATION_STEPS):
-        caps = nearer_half(histograms(distances))
-        nearer = distances <= caps[rows.codes]
-        if kept is not None and np.array_equal(nearer, kept):
-            break
-        kept = nearer
-        distances = shrunk_distances(rows, kept, variance_floor)
-    for _ in range(MAX_GROWTH):
-        caps = grown_caps(histograms(distances), caps, GATE_REACH).caps
-        grown = distances <= caps[rows.codes]
-        if np.array_equal(grown, kept):
-            break
-        kept = grown
-        distances = shrunk_distances(rows, kept, variance_floor)
-    return kept
-
-
-def shrunk_distances(rows, kept, variance_floor):
-    """Return Mahalanobis distances of all rows from the kept rows of their class.
-
-    The covariance is that of the kept rows, shrunk as far as Ledoit and Wolf advise. A
-    kept row would look nearer than others because it has shaped the covariance: its
-    distance is what it would be had it been left out.
-    """
-    inside = rows.reweighted(kept)
-    origin, unit = np.zeros((rows.n_classes, rows.shape[1])), np.ones(rows.shape[1])
-    record = inside.run(Query.of_all_rows(origin, unit))
-    centres = record.recentre(origin, unit)
-    per_class = record.kept[:, 1]
-    total = per_class.sum()
-    covariance = record.scatter / (2.0 * total)
-    lengths = rows.norms(centres, unit)[0] ** 2 * len(unit)
-    shrinkage = ledoit_wolf(lengths, inside.sample_weight, covariance)
-    diagonal = covariance.reshape(-1)[:: len(unit) + 1]
-    mean_variance = diagonal.mean()
-    np.maximum(diagonal, variance_floor, out=diagonal)
-    covariance *= 1.0 - shrinkage
-    diagonal += shrinkage * max(mean_variance, MIN_SHRINKAGE)
-    squares = rows.distances(_linalg.whitening(covariance), centres) ** 2
-    leverage = np.minimum((1.0 - shrinkage) * squares / total, 0.99)
-    own = per_class / np.maximum(per_class - 1.0, 0.5 * per_class + 1e-300)
-    return np.sqrt(np.where(kept, squares / (1.0 - leverage) * own[rows.codes] ** 2, squares))
-
-
-def ledoit_wolf(lengths, weight, covariance):
-    """Return the shrinkage towards a multiple of the identity that Ledoit and Wolf advise.
-
-    Parameters
-    ----------
-    lengths : ndarray of shape (N,)
-        Squared, of the centred rows.
-    weight : ndarray of shape (N,)
-    covariance : ndarray of shape (n, n)
-    """
-    total = weight.sum()
-    size = np.vdot(covariance, covariance)
-    spread = size - np.trace(covariance) ** 2 / len(covariance)
-    error = weight @ lengths**2 / total**2 - size / total
-    return float(np.clip(error / spread, MIN_SHRINKAGE, 1.0)) if spread > 0 else 1.0

@@ -8,8 +8,9 @@ import numpy as np
 
 from cappedlda import _start
 from cappedlda._epsilon import gate_caps
+from cappedlda._points import densest_centre
 from cappedlda._rows import SLAB_ELEMENTS
-from cappedlda._start import FARTHEST, FirstLook, densest_centre, without_far_parts
+from cappedlda._start import FARTHEST, FirstLook, without_far_parts
 
 
 def plain_look(rows):
@@ -76,10 +77,7 @@ class WidePoints:
         self._centre = centre
         self._scale = scale
         self.weight = rows.sample_weight
-
-    def squares(self):
-        """Return the squared norms, shape (N,)."""
-        return len(self._scale) * self._rows.norms(self._centre[None], self._scale)[0] ** 2
+        self.squares = len(scale) * rows.norms(centre[None], scale)[0] ** 2
 
     def chosen(self, rows):
         """Return some points, shape (k, n)."""
@@ -88,11 +86,11 @@ class WidePoints:
     def products(self, centres):
         """Return the products with centres of shape (k, n), shape (k, N)."""
         centres = centres / self._scale
-        return self._rows.project(centres.T).T - (centres @ self._centre)[:, None]
+        images = np.ascontiguousarray(self._rows.project(centres.T).T)
+        return images - (centres @ self._centre)[:, None]
 
     def sums(self, shares):
         """Return the sums weighted by shares of shape (k, N), shape (k, n)."""
-        shares = shares.astype(np.float64)
         sums = self._rows.transposed(np.ascontiguousarray(shares.T)).T
         return (sums - shares.sum(axis=1, keepdims=True) * self._centre) / self._scale
 

@@ -12,7 +12,9 @@ from importlib.util import find_spec
 from cappedlda._core import _checksums as checksums
 from cappedlda._core import _fences as fences
 from cappedlda._core import _marks as marks
+from cappedlda._core import _selection as selection
 from cappedlda._core import _sparse as sparse_kernels
+from cappedlda._core import _start as start_kernels
 from cappedlda._core._cpu import instruction_sets
 
 # Module of each build that is installed and that this machine can run, the fastest first.
@@ -47,4 +49,14 @@ def kernels_for(n_features):
     return _kernels_for_few if n_features < _FEW_FEATURES else kernels
 
 
-__all__ = ["BUILDS", "checksums", "fences", "kernels", "kernels_for", "marks", "sparse_kernels"]
+__all__ = [
+    "BUILDS",
+    "checksums",
+    "fences",
+    "kernels",
+    "kernels_for",
+    "marks",
+    "selection",
+    "sparse_kernels",
+    "start_kernels",
+]

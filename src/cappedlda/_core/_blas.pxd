@@ -12,3 +12,7 @@ cdef void add_gram(
     const floating *X, floating *S, Py_ssize_t rows, Py_ssize_t columns, Py_ssize_t lds,
     floating beta,
 ) noexcept nogil
+
+cdef void multiply_by_triangle(
+    double *Z, const double *W, Py_ssize_t rows, Py_ssize_t columns,
+) noexcept nogil

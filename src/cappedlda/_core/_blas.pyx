@@ -6,7 +6,7 @@ block and always fit a BLAS integer.
 """
 
 from cython cimport floating
-from scipy.linalg.cython_blas cimport dgemm, dsyrk, sgemm, ssyrk
+from scipy.linalg.cython_blas cimport dgemm, dsyrk, dtrmm, sgemm, ssyrk
 
 include "cappedlda/_core/_blas_int.pxi"
 
@@ -43,3 +43,16 @@ cdef void add_gram(
         dsyrk(&lower, &no, &n, &k, &one, <double *> X, &n, &beta, S, &ld)
     else:
         ssyrk(&lower, &no, &n, &k, &one, <float *> X, &n, &beta, S, &ld)
+
+
+cdef void multiply_by_triangle(
+    double *Z, const double *W, Py_ssize_t rows, Py_ssize_t columns,
+) noexcept nogil:
+    """Z = Z W for Z (rows, columns) and the upper triangle of W (columns, columns)."""
+    cdef:
+        blas_int m = <blas_int> columns, n = <blas_int> rows
+        char left = b"L"
+        char lower = b"L"  # the upper triangle of a C-ordered array, as BLAS sees it
+        char no = b"N"
+        double one = 1.0
+    dtrmm(&left, &lower, &no, &no, &m, &n, &one, <double *> W, &m, Z, &m)

@@ -1,0 +1,274 @@
+"""Quantiles by selection: nothing is sorted but a few values.
+
+A quantile is the mean of the first value that reaches the level and the first that passes
+it, as the median of an even number of values is; a value of weight k counts k times.
+Nothing is checked here.
+"""
+
+from cython cimport floating
+from libc.math cimport fabs
+from libc.stdlib cimport free, malloc
+from libc.string cimport memcpy
+
+cdef enum:
+    FEW = 12       # values that are sorted
+    MANY = 150     # values from which on a pivot comes from a larger sample
+    SAMPLE = 9
+    SMALL_SAMPLE = 5
+    LANES = 8      # columns that are read at a time: a cache line of doubles
+
+BLOCK_COLUMNS = LANES
+
+# Forgives rounding of sums of weights.
+cdef double SLACK = 1e-12
+
+
+cdef void sort_few(double *values, double *weights, Py_ssize_t count) noexcept nogil:
+    """Sort by insertion; weights move along if there are any."""
+    cdef Py_ssize_t j, k
+    cdef double value, weight = 1.0
+    for j in range(1, count):
+        value = values[j]
+        if weights != NULL:
+            weight = weights[j]
+        k = j
+        while k > 0 and values[k - 1] > value:
+            values[k] = values[k - 1]
+            if weights != NULL:
+                weights[k] = weights[k - 1]
+            k -= 1
+        values[k] = value
+        if weights != NULL:
+            weights[k] = weight
+
+
+cdef double pivot_of(const double *values, Py_ssize_t count, double part) noexcept nogil:
+    """Return one of the values near the place `part`, from 0 to 1.
+
+    Near an end it is rather too far inside: so the next pivots close in from both sides.
+    The sample is ranked by counting: sorting it would cost a wrong guess for each value.
+    """
+    cdef double sample[SAMPLE]
+    cdef Py_ssize_t size = SAMPLE if count >= MANY else SMALL_SAMPLE
+    cdef Py_ssize_t j, k, rank, chosen = 0, place
+    cdef double inwards = 0.0
+    if part < 0.3:
+        inwards = 1.5
+    elif part > 0.7:
+        inwards = -1.5
+    place = <Py_ssize_t> (part * <double> size + inwards)
+    place = min(max(place, <Py_ssize_t> 0), size - 1)
+    for j in range(size):
+        sample[j] = values[(2 * j + 1) * count // (2 * size)]
+    for j in range(size):
+        rank = 0
+        for k in range(j):
+            rank += sample[k] <= sample[j]
+        for k in range(j + 1, size):
+            rank += sample[k] < sample[j]
+        chosen = j if rank == place else chosen
+    return sample[chosen]
+
+
+cdef double sum_of(const double *values, Py_ssize_t count) noexcept nogil:
+    """Sum by four independent sums."""
+    cdef Py_ssize_t j = 0
+    cdef double s0 = 0.0, s1 = 0.0, s2 = 0.0, s3 = 0.0
+    while j + 4 <= count:
+        s0 += values[j]
+        s1 += values[j + 1]
+        s2 += values[j + 2]
+        s3 += values[j + 3]
+        j += 4
+    for j in range(j, count):
+        s0 += values[j]
+    return (s0 + s1) + (s2 + s3)
+
+
+cdef double least_of(const double *values, Py_ssize_t count) noexcept nogil:
+    cdef Py_ssize_t j
+    cdef double least = values[0]
+    for j in range(1, count):
+        least = min(least, values[j])
+    return least
+
+
+cdef inline Py_ssize_t partition(
+    double *values, double *weights, Py_ssize_t count, double pivot, double *high,
+    double *high_weights, Py_ssize_t *n_high, bint weighted,
+) noexcept nogil:
+    """Move values below the pivot to the front, those above it to `high`; return how many.
+
+    Without branches: on which side a value is cannot be foreseen.
+    """
+    cdef Py_ssize_t j, low = 0, above = 0
+    cdef double value
+    for j in range(count):
+        value = values[j]
+        if weighted:
+            high_weights[above] = weights[j]
+            weights[low] = weights[j]
+        values[low] = value
+        high[above] = value
+        low += value < pivot
+        above += value > pivot
+    n_high[0] = above
+    return low
+
+
+cdef struct Found:
+    double value       # the first value that reaches the target,
+    double reached     # the weight up to it,
+    double following   # and the next larger value
+
+
+cdef inline Found first_reaching(
+    double *values, double *weights, Py_ssize_t count, double total, double target,
+    double *spare, double *spare_weights, bint weighted,
+) noexcept nogil:
+    """Find the first of some values up to which the weight reaches a target.
+
+    All weights, whose sum is `total`, are above 0. The arrays, which are spoilt, have room
+    for `count` numbers; those of weights are used if `weighted` only.
+    """
+    cdef Found found
+    cdef Py_ssize_t n_low, n_high, j = 0
+    cdef double pivot, low, high, below = 0.0
+    cdef bint any_following = False
+    while count > FEW:
+        pivot = pivot_of(values, count, (target - below) / total)
+        n_low = partition(values, weights, count, pivot, spare, spare_weights, &n_high, weighted)
+        low = sum_of(weights, n_low) if weighted else <double> n_low
+        high = sum_of(spare_weights, n_high) if weighted else <double> n_high
+        if n_low > 0 and below + low >= target:
+            count = n_low
+            total = low
+            found.following = pivot
+            any_following = True
+        elif n_high == 0 or below + (total - high) >= target:
+            found.value = pivot
+            found.reached = below + (total - high)
+            if n_high > 0:
+                found.following = least_of(spare, n_high)
+            elif not any_following:
+                found.following = pivot
+            return found
+        else:
+            below += total - high
+            total = high
+            count = n_high
+            values, spare = spare, values
+            weights, spare_weights = spare_weights, weights
+    sort_few(values, weights if weighted else NULL, count)
+    found.reached = below + (weights[0] if weighted else 1.0)
+    while j < count - 1 and found.reached < target:
+        j += 1
+        found.reached += weights[j] if weighted else 1.0
+    found.value = values[j]
+    if j < count - 1:
+        found.following = values[j + 1]
+    elif not any_following:
+        found.following = values[j]
+    return found
+
+
+cdef double quantile(
+    const double *values, const double *weights, Py_ssize_t count, double level, double *scratch,
+) noexcept nogil:
+    """Quantile of some values; weights may be NULL. Scratch has room for 4 `count` numbers."""
+    cdef Found found
+    cdef Py_ssize_t j, some = 0
+    cdef double total = 0.0
+    if weights != NULL:
+        for j in range(count):
+            scratch[some] = values[j]
+            scratch[count + some] = weights[j]
+            total += weights[j]
+            some += weights[j] > 0.0
+    if some > 0:
+        found = first_reaching(scratch, scratch + count, some, total,
+                               level * total * (1.0 - SLACK), scratch + 2 * count,
+                               scratch + 3 * count, True)
+    else:
+        memcpy(scratch, values, count * sizeof(double))
+        total = <double> count
+        found = first_reaching(scratch, NULL, count, total, level * total * (1.0 - SLACK),
+                               scratch + count, NULL, False)
+    if found.reached > level * total * (1.0 + SLACK):
+        return found.value
+    return 0.5 * (found.value + found.following)
+
+
+cdef void read_columns(
+    const floating[:, :] X, Py_ssize_t first, Py_ssize_t width, double *columns,
+) noexcept nogil:
+    """Copy some columns, each to numbers that lie side by side."""
+    cdef Py_ssize_t j, k, rows = X.shape[0]
+    for j in range(rows):
+        for k in range(width):
+            columns[k * rows + j] = X[j, first + k]
+
+
+cdef double *room_for(Py_ssize_t rows) except NULL:
+    """Return scratch for some columns and for the quantile of one."""
+    cdef double *room = <double *> malloc((LANES + 4) * max(rows, <Py_ssize_t> 1) * sizeof(double))
+    if room == NULL:
+        raise MemoryError("no memory for a few columns of a sample")
+    return room
+
+
+def column_quantiles(
+    const floating[:, :] X,       # IN (N, n), N > 0
+    const double[::1] weights,    # IN (N,), or None: all ones
+    const double[::1] levels,     # IN (l,)
+    double[:, :] quantiles,       # OUT (l, n)
+):
+    """Quantiles of the columns of an array."""
+    cdef Py_ssize_t first = 0, width, k, level, rows = X.shape[0]
+    cdef const double *w = NULL if weights is None else &weights[0]
+    cdef double *columns = room_for(rows)
+    with nogil:
+        while first < X.shape[1]:
+            width = min(<Py_ssize_t> LANES, X.shape[1] - first)
+            read_columns(X, first, width, columns)
+            for k in range(width):
+                for level in range(levels.shape[0]):
+                    quantiles[level, first + k] = quantile(
+                        columns + k * rows, w, rows, levels[level], columns + LANES * rows)
+            first += width
+        free(columns)
+
+
+def medians_and_deviations(
+    const floating[:, :] X,       # IN (N, n), class by class
+    const Py_ssize_t[::1] ends,   # IN (c,) where the rows of each class end; each has some
+    const double[::1] weights,    # IN (N,), or None: all ones
+    const double[::1] levels,     # IN (l,)
+    double[:, :] medians,         # OUT (c, n) of each class
+    double[:, :] quantiles,       # OUT (l, n) of the absolute deviations from them, all rows
+):
+    """Class medians, and how far the rows are from them."""
+    cdef Py_ssize_t first = 0, width, k, i, j, begin, level, rows = X.shape[0]
+    cdef const double *w = NULL if weights is None else &weights[0]
+    cdef double *columns = room_for(rows)
+    cdef double *scratch = columns + LANES * rows
+    cdef double *column
+    with nogil:
+        while first < X.shape[1]:
+            width = min(<Py_ssize_t> LANES, X.shape[1] - first)
+            read_columns(X, first, width, columns)
+            for k in range(width):
+                column = columns + k * rows
+                begin = 0
+                for i in range(ends.shape[0]):
+                    medians[i, first + k] = quantile(
+                        column + begin, NULL if w == NULL else w + begin, ends[i] - begin, 0.5,
+                        scratch)
+                    for j in range(begin, ends[i]):
+                        column[j] = fabs(column[j] - medians[i, first + k])
+                    begin = ends[i]
+                for level in range(levels.shape[0]):
+                    quantiles[level, first + k] = quantile(
+                        column, w, rows, levels[level], scratch)
+            first += width
+        free(columns)

@@ -1,0 +1,368 @@
+"""The loops of the first look at a sample: rows in units, halves, gaps, moments, distances.
+
+Rows are in memory, those of a class one after the other where it matters. Weights
+that are None are ones. Nothing is checked here.
+"""
+
+from cython cimport floating
+from libc.math cimport sqrt
+from libc.stdint cimport int32_t, uint8_t
+from libc.stdlib cimport free, malloc
+
+from cappedlda._core._blas cimport add_gram, multiply_by_triangle
+from cappedlda._core._selection cimport quantile
+
+cdef enum:
+    PANEL_BYTES = 1 << 18  # of rows that go to BLAS at a time, and stay in L2
+
+
+cdef inline double weight_of(const double *weights, Py_ssize_t j) noexcept nogil:
+    return 1.0 if weights == NULL else weights[j]
+
+
+cdef inline double dot(const double *a, const double *b, Py_ssize_t n) noexcept nogil:
+    """Product of two vectors, by four independent sums."""
+    cdef Py_ssize_t k = 0
+    cdef double s0 = 0.0, s1 = 0.0, s2 = 0.0, s3 = 0.0
+    while k + 4 <= n:
+        s0 += a[k] * b[k]
+        s1 += a[k + 1] * b[k + 1]
+        s2 += a[k + 2] * b[k + 2]
+        s3 += a[k + 3] * b[k + 3]
+        k += 4
+    for k in range(k, n):
+        s0 += a[k] * b[k]
+    return (s0 + s1) + (s2 + s3)
+
+
+cdef double *room_for(Py_ssize_t count) except NULL:
+    cdef double *room = <double *> malloc(max(count, <Py_ssize_t> 1) * sizeof(double))
+    if room == NULL:
+        raise MemoryError("no memory for a part of a sample")
+    return room
+
+
+def scaled_rows(
+    const floating[:, ::1] X,        # IN (N, n)
+    const int32_t[::1] codes,        # IN (N,)
+    const double[:, ::1] centres,    # IN (c, n)
+    const double[::1] scale,         # IN (n,)
+    double farthest,                 # deviations are cut off here,
+    const double[:, ::1] moves,      # IN (c, n) and then taken from the moved centre
+    double[:, ::1] scaled,           # OUT (N, n)
+    double[::1] squares,             # OUT (N,) squared lengths
+):
+    """Deviations of rows from the centres of their classes, over the scale."""
+    cdef Py_ssize_t j, k, n = X.shape[1]
+    cdef double *row
+    cdef const double *centre
+    cdef const double *move
+    with nogil:
+        for j in range(X.shape[0]):
+            row = &scaled[j, 0]
+            centre = &centres[codes[j], 0]
+            move = &moves[codes[j], 0]
+            for k in range(n):
+                row[k] = min(max((X[j, k] - centre[k]) / scale[k], -farthest), farthest) - move[k]
+            squares[j] = dot(row, row, n)
+
+
+# ------------------------------------------------------------------ the far part of a class
+
+def direction_shares(
+    const double[::1] squares,    # IN (N,) squared lengths of points
+    const double[::1] weights,    # IN (N,) or None
+    const double[::1] products,   # IN (N,) with a direction, or None: all ones, not centred
+    double[::1] shares,           # OUT (N,)
+):
+    """Shares of points of length 1 in the next step of a power iteration for their covariance."""
+    cdef Py_ssize_t j, N = squares.shape[0]
+    cdef const double *w = NULL if weights is None else &weights[0]
+    cdef double mean = 0.0, total = 0.0, inverse, product
+    cdef bint first = products is None
+    with nogil:
+        if not first:
+            for j in range(N):
+                total += weight_of(w, j)
+                if squares[j] > 0.0:
+                    mean += weight_of(w, j) * products[j] / sqrt(squares[j])
+            mean /= total
+        for j in range(N):
+            inverse = 1.0 / sqrt(squares[j]) if squares[j] > 0.0 else 0.0
+            product = 1.0 if first else products[j] * inverse - mean
+            shares[j] = weight_of(w, j) * inverse * product
+
+
+cdef struct Gap:
+    double width   # in standard deviations of the part inside
+    double place   # the last one inside
+
+
+cdef Gap gap_above(
+    const double *places, const double *w, Py_ssize_t N, Py_ssize_t first, Py_ssize_t step,
+    double least, double most, double least_deviation,
+) noexcept nogil:
+    """Find the widest gap that has from `least` to `most` weight on its inner side.
+
+    Places are looked at from the first one on, in steps of 1 or -1.
+    """
+    cdef Gap widest
+    cdef Py_ssize_t j = first, stop = first + step * N
+    cdef double inside = 0.0, sum = 0.0, squares = 0.0, last = 0.0, variance, weight, width
+    widest.width = widest.place = 0.0
+    while j != stop:
+        weight = weight_of(w, j)
+        if weight > 0.0:
+            if inside * (1.0 + 2e-9) >= least and inside * (1.0 - 2e-9) <= most:
+                variance = squares / inside - (sum / inside) * (sum / inside)
+                width = (places[j] - last) * <double> step / sqrt(
+                    max(variance, least_deviation * least_deviation))
+                if width > widest.width:
+                    widest.width = width
+                    widest.place = last
+            last = places[j]
+            inside += weight
+            sum += weight * last
+            squares += weight * last * last
+        j += step
+    return widest
+
+
+def widest_gap(
+    const double[::1] places,    # IN (N,) ascending
+    const double[::1] weights,   # IN (N,) or None
+    double least,                # weight that must stay inside,
+    double least_share,          # also as a share of all, at least
+    double most_share,           # and at most
+    double least_deviation,      # of the places inside
+):
+    """The widest gap among places, in standard deviations of the larger part.
+
+    Returns its width, the last place inside, and 1.0 if the larger part is below it, else -1.0.
+    """
+    cdef Py_ssize_t j, N = places.shape[0]
+    cdef const double *w = NULL if weights is None else &weights[0]
+    cdef double total = 0.0
+    cdef Gap above, below
+    with nogil:
+        for j in range(N):
+            total += weight_of(w, j)
+        total *= 1.0 + 1e-9
+        least = max(least, least_share * total)
+        above = gap_above(&places[0], w, N, 0, 1, least, most_share * total, least_deviation)
+        below = gap_above(&places[0], w, N, N - 1, -1, least, most_share * total, least_deviation)
+    if above.width > below.width:
+        return above.width, above.place, 1.0
+    return below.width, below.place, -1.0
+
+
+# ------------------------------------------------------------------ the centre of a class
+
+def spread_ranks(
+    const Py_ssize_t[::1] order,   # IN (N,)
+    const double[::1] weights,     # IN (N,) or None
+    Py_ssize_t[::1] chosen,        # OUT (k,)
+):
+    """Choose elements of an order so that as much weight lies between them; return how many."""
+    cdef Py_ssize_t j, level, place = 0, count = 0, N = order.shape[0], k = chosen.shape[0]
+    cdef const double *w = NULL if weights is None else &weights[0]
+    cdef double total = 0.0, below
+    for j in range(N):
+        total += weight_of(w, order[j])
+    below = weight_of(w, order[0])
+    for level in range(k):
+        while place < N - 1 and below < (level + 0.5) / k * total:
+            place += 1
+            below += weight_of(w, order[place])
+        if count == 0 or chosen[count - 1] != order[place]:
+            chosen[count] = order[place]
+            count += 1
+    return count
+
+
+def nearest_halves(
+    double[:, ::1] products,        # IN (k, N) of centres and points; OUT their shares
+    const double[::1] squares,      # IN (N,) squared lengths of the points
+    const double[::1] weights,      # IN (N,) or None
+    const double[:, ::1] centres,   # IN (k, n)
+    double[::1] radii,              # OUT (k,) squared
+    double[::1] totals,             # OUT (k,) sums of the shares
+):
+    """Shares of points in the half that is nearest to each centre: their weight, or 0."""
+    cdef Py_ssize_t i, j, N = products.shape[1], n = centres.shape[1]
+    cdef const double *w = NULL if weights is None else &weights[0]
+    cdef double *row
+    cdef double *scratch = room_for(4 * N)
+    cdef double length, share, total
+    with nogil:
+        for i in range(products.shape[0]):
+            row = &products[i, 0]
+            length = dot(&centres[i, 0], &centres[i, 0], n)
+            for j in range(N):
+                row[j] = squares[j] - 2.0 * row[j] + length
+            radii[i] = quantile(row, w, N, 0.5, scratch)
+            total = 0.0
+            for j in range(N):
+                share = 1.0 if row[j] <= radii[i] else 0.0
+                if w != NULL:
+                    share *= w[j]
+                row[j] = share
+                total += share
+            totals[i] = total
+        free(scratch)
+
+
+# ------------------------------------------------------------------ moments and distances
+
+def add_moments(
+    const double[:, ::1] X,      # IN (N, n)
+    const int32_t[::1] codes,    # IN (N,)
+    const double[::1] weights,   # IN (N,) or None
+    const uint8_t[::1] kept,     # IN (N,)
+    double[::1] totals,          # IN OUT (c,) weight of the kept rows,
+    double[:, ::1] sums,         # IN OUT (c, n) their sums
+    double[:, ::1] scatter,      # IN OUT (n, n) and that of their squares, upper triangle
+):
+    """Add the moments of the kept rows."""
+    cdef Py_ssize_t j, k, n = X.shape[1], filled = 0
+    cdef Py_ssize_t room = max(<Py_ssize_t> 16, PANEL_BYTES // (<Py_ssize_t> sizeof(double) * n))
+    cdef const double *w = NULL if weights is None else &weights[0]
+    cdef double *panel = room_for(min(room, X.shape[0]) * n)
+    cdef double *packed
+    cdef double *total
+    cdef double weight, root
+    with nogil:
+        for j in range(X.shape[0]):
+            weight = weight_of(w, j)
+            if not kept[j] or not weight > 0.0:
+                continue
+            totals[codes[j]] += weight
+            total = &sums[codes[j], 0]
+            packed = panel + filled * n
+            root = sqrt(weight)
+            for k in range(n):
+                total[k] += weight * X[j, k]
+                packed[k] = root * X[j, k]
+            filled += 1
+            if filled == room:
+                add_gram(panel, &scatter[0, 0], filled, n, n, 1.0)
+                filled = 0
+        if filled > 0:
+            add_gram(panel, &scatter[0, 0], filled, n, n, 1.0)
+        free(panel)
+
+
+def centre_moments(
+    const double[::1] totals,   # IN (c,)
+    double[:, ::1] sums,        # IN OUT (c, n) sums, then means
+    double[:, ::1] scatter,     # IN OUT (n, n) sum of squares, upper triangle, then covariance
+):
+    """Turn the sums of rows into means, and those of their squares into the covariance."""
+    cdef Py_ssize_t i, j, k, c = sums.shape[0], n = sums.shape[1]
+    cdef double total = 0.0, factor
+    with nogil:
+        for i in range(c):
+            total += totals[i]
+            for k in range(n):
+                sums[i, k] = sums[i, k] / totals[i] if totals[i] > 0.0 else 0.0
+        for j in range(n):
+            for i in range(c):
+                factor = totals[i] * sums[i, j]
+                for k in range(j, n):
+                    scatter[j, k] -= factor * sums[i, k]
+            for k in range(j, n):
+                scatter[j, k] /= total
+
+
+def fourth_moment(
+    const double[:, ::1] X,         # IN (N, n)
+    const int32_t[::1] codes,       # IN (N,)
+    const double[::1] weights,      # IN (N,) or None
+    const uint8_t[::1] kept,        # IN (N,)
+    const double[:, ::1] centres,   # IN (c, n)
+):
+    """Sum of the fourth powers of the distances of the kept rows from their centres."""
+    cdef Py_ssize_t j, k, n = X.shape[1]
+    cdef const double *w = NULL if weights is None else &weights[0]
+    cdef double *row = room_for(n)
+    cdef const double *centre
+    cdef double square, total = 0.0
+    with nogil:
+        for j in range(X.shape[0]):
+            if kept[j]:
+                centre = &centres[codes[j], 0]
+                for k in range(n):
+                    row[k] = X[j, k] - centre[k]
+                square = dot(row, row, n)
+                total += weight_of(w, j) * square * square
+        free(row)
+    return total
+
+
+def shrink(
+    double[:, ::1] covariance,   # IN OUT (n, n), upper triangle
+    double fourth,               # sum of the fourth powers of the lengths of centred rows
+    double total,                # weight of these rows
+    const double[::1] floor,     # IN (n,) least variances
+    double least,                # least shrinkage, and least mean variance
+):
+    """Shrink a covariance towards a multiple of the identity, as far as Ledoit and Wolf advise.
+
+    Variances below their floor are raised first. Returns the shrinkage.
+    """
+    cdef Py_ssize_t j, k, n = covariance.shape[0]
+    cdef double size = 0.0, trace = 0.0, spread, error, shrinkage = 1.0
+    with nogil:
+        for j in range(n):
+            trace += covariance[j, j]
+            size += covariance[j, j] * covariance[j, j]
+            for k in range(j + 1, n):
+                size += 2.0 * covariance[j, k] * covariance[j, k]
+        spread = size - trace * trace / n
+        error = fourth / (total * total) - size / total
+        if spread > 0.0:
+            shrinkage = min(max(error / spread, least), 1.0)
+        for j in range(n):
+            covariance[j, j] = max(covariance[j, j], floor[j])
+            for k in range(j, n):
+                covariance[j, k] *= 1.0 - shrinkage
+            covariance[j, j] += shrinkage * max(trace / n, least)
+    return shrinkage
+
+
+def left_out_distances(
+    const double[:, ::1] X,         # IN (N, n)
+    const int32_t[::1] codes,       # IN (N,)
+    const uint8_t[::1] kept,        # IN (N,)
+    const double[:, ::1] centres,   # IN (c, n)
+    const double[:, ::1] W,         # IN (n, n), upper triangle
+    double leverage,                # of a kept row, over its squared distance
+    const double[::1] factors,      # IN (c,) of the distances of kept rows
+    double[::1] distances,          # OUT (N,)
+):
+    """Distances in the coordinates X W; those of kept rows as if these had not been kept."""
+    cdef Py_ssize_t first = 0, rows, j, k, n = X.shape[1], N = X.shape[0]
+    cdef Py_ssize_t room = max(<Py_ssize_t> 16, PANEL_BYTES // (<Py_ssize_t> sizeof(double) * n))
+    cdef double *panel = room_for(min(room, N) * n)
+    cdef double *row
+    cdef const double *centre
+    cdef double square
+    with nogil:
+        while first < N:
+            rows = min(room, N - first)
+            for j in range(rows):
+                row = panel + j * n
+                centre = &centres[codes[first + j], 0]
+                for k in range(n):
+                    row[k] = X[first + j, k] - centre[k]
+            multiply_by_triangle(panel, &W[0, 0], rows, n)
+            for j in range(rows):
+                row = panel + j * n
+                square = dot(row, row, n)
+                distances[first + j] = sqrt(square)
+                if kept[first + j]:
+                    distances[first + j] = (
+                        sqrt(square / (1.0 - min(leverage * square, 0.99)))
+                        * factors[codes[first + j]])
+            first += rows
+        free(panel)

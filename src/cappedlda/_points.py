@@ -1,0 +1,111 @@
+"""The points of one class, centred and scaled: a part that lies apart, and the densest half."""
+
+import numpy as np
+
+from cappedlda._core import start_kernels
+from cappedlda._epsilon import MIN_CLASS_WEIGHT, beyond_gap
+from cappedlda._quantiles import column_medians
+
+# Steps towards the direction in which a class is widest.
+DIRECTION_STEPS = 4
+# Where to look for the smallest ball with half of a class.
+BALLS = 30
+BALL_STEPS = 2
+
+
+class ArrayPoints:
+    """The centred and scaled rows of a class, as `far_part` and `densest_centre` ask for them.
+
+    Parameters
+    ----------
+    points : ndarray of shape (N, n)
+    squares : ndarray of shape (N,)
+        Their squared norms.
+    weight : ndarray of shape (N,) or None
+    """
+
+    def __init__(self, points, squares, weight):
+        self._points = points
+        self.squares = squares
+        self.weight = weight
+
+    def chosen(self, rows):
+        """Return some points, shape (k, n)."""
+        return self._points[rows]
+
+    def products(self, centres):
+        """Return the products with centres of shape (k, n), shape (k, N)."""
+        return centres @ self._points.T
+
+    def sums(self, shares):
+        """Return the sums weighted by shares of shape (k, N), shape (k, n)."""
+        return shares @ self._points
+
+    def median(self, rows):
+        """Return the median of some points, shape (n,)."""
+        weight = None if self.weight is None else self.weight[rows]
+        return column_medians(self._points[rows], weight)
+
+
+def too_few(points):
+    """Return whether points are too few to have a part that is clearly the larger one."""
+    total = len(points.squares) if points.weight is None else points.weight.sum()
+    return total < MIN_CLASS_WEIGHT
+
+
+def far_part(points, least):
+    """Return which points lie beyond a wide gap in the direction in which they spread most.
+
+    At least the weight `least` stays. The norms of rows of many features hide a cloud that a
+    single direction shows. That direction comes from the points seen as directions
+    themselves, so that a few that are far off have no more influence than others.
+    """
+    squares, weight = points.squares, points.weight
+    none = np.zeros(len(squares), dtype=bool)
+    if too_few(points):
+        return none
+    shares = np.empty((1, len(squares)))
+    start_kernels.direction_shares(squares, weight, None, shares[0])
+    direction = points.sums(shares)
+    for _ in range(DIRECTION_STEPS):
+        start_kernels.direction_shares(squares, weight, points.products(direction)[0], shares[0])
+        direction = points.sums(shares)
+    length = np.sqrt(np.vdot(direction, direction))
+    if length == 0.0:
+        return none
+    return beyond_gap(points.products(direction / length)[0], weight, least)
+
+
+def densest_centre(points):
+    """Return the median of the half of the points that lies in the smallest ball.
+
+    Several points serve as first centres of balls that hold half of the points; the
+    centres then move to the means of their halves. Unlike the medians of the features,
+    which a cloud of outliers draws to itself, this stays with the larger part. Few points
+    have no part that is clearly the larger one: there it is the origin, their median.
+    """
+    if too_few(points):
+        return np.zeros_like(points.chosen([0])[0])
+    chosen = np.empty(BALLS, np.intp)
+    order = np.argsort(points.squares, kind="stable")
+    balls = points.chosen(chosen[: start_kernels.spread_ranks(order, points.weight, chosen)])
+    for _ in range(BALL_STEPS):
+        shares, totals, _ = nearest_halves(points, balls)
+        balls = points.sums(shares)
+        balls /= totals[:, None]
+    shares, _, radii = nearest_halves(points, balls)
+    return points.median(shares[np.argmin(radii)] > 0.0)
+
+
+def nearest_halves(points, centres):
+    """Return the shares of points in the nearer half from each centre, and the squared radii.
+
+    Returns
+    -------
+    shares : ndarray of shape (k, N)
+        Their weights, and 0 outside.
+    totals, radii : ndarray of shape (k,)
+    """
+    shares, totals, radii = points.products(centres), np.empty(len(centres)), np.empty(len(centres))
+    start_kernels.nearest_halves(shares, points.squares, points.weight, centres, radii, totals)
+    return shares, totals, radii

@@ -1,0 +1,186 @@
+"""The loops of the first look against obvious versions; weights count as repeated rows."""
+
+import numpy as np
+import pytest
+import reference
+from common import make_classes, rows_of
+
+from cappedlda import _concentration, _points, _start
+from cappedlda._core import selection, start_kernels
+from cappedlda._points import ArrayPoints
+
+WEIGHTED = pytest.mark.parametrize("weighted", [False, True])
+
+
+def some_weights(rng, n_rows, weighted):
+    """Return integer weights, some of them 0, or None; and the rows that they repeat."""
+    weight = rng.integers(0, 4, n_rows) if weighted else np.ones(n_rows, int)
+    return weight * 1.0 if weighted else None, np.repeat(np.arange(n_rows), weight)
+
+
+def points_of(X, weight=None):
+    return ArrayPoints(X, np.sum(X**2, axis=1), weight)
+
+
+@pytest.mark.parametrize("n_rows", [1, 2, 12, 13, 50, 149, 150, 151, 1000])
+@pytest.mark.parametrize("levels", [0, 3, None], ids=["equal", "few", "all different"])
+@WEIGHTED
+def test_selection_finds_what_sorting_finds(rng, n_rows, levels, weighted):
+    values = rng.normal(size=(n_rows, 19))
+    values = values if levels is None else np.round(values * levels)
+    weight, repeated = some_weights(rng, n_rows, weighted)
+    if weighted:
+        weight[0] += 1.0
+        repeated = np.r_[0, repeated]
+    for level in (0.01, 0.25, 0.5, 0.7, 0.99):
+        found = np.empty((1, 19))
+        selection.column_quantiles(values, weight, np.array([level]), found)
+        expected = np.quantile(values[repeated], level, axis=0, method="averaged_inverted_cdf")
+        np.testing.assert_allclose(found[0], expected, rtol=1e-15, atol=1e-16)
+
+
+def test_selection_takes_any_strides_and_infinite_values(rng):
+    values = rng.normal(size=(40, 60))
+    values[::5] = np.inf
+    found = np.empty((1, 20))
+    selection.column_quantiles(values.T[::2, ::2], None, np.array([0.5]), found)
+    np.testing.assert_array_equal(found[0], np.median(values.T[::2, ::2], axis=0))
+
+
+@WEIGHTED
+def test_medians_and_deviations_are_those_of_each_class_and_of_all(rng, dtype, weighted):
+    X, y = make_classes(rng, (30, 1, 17), 11, dtype=dtype)
+    weight, _ = some_weights(rng, len(y), weighted)
+    if weighted:
+        weight[y == 1] = 2.0
+    rows, _ = rows_of(X, y, weight).by_class()
+    medians, quantiles = _start.medians_and_deviations(rows, (0.5, 0.7))
+    repeated = np.repeat(np.arange(len(y)), 1 if weight is None else weight.astype(int))
+    X, y = X[repeated].astype(float), y[repeated]
+    expected = np.array([np.median(X[y == i], axis=0) for i in range(3)])
+    np.testing.assert_array_equal(medians, expected)
+    deviations = np.abs(X - expected[y])
+    np.testing.assert_array_equal(quantiles[0], np.median(deviations, axis=0))
+    np.testing.assert_allclose(
+        quantiles[1], np.quantile(deviations, 0.7, axis=0, method="averaged_inverted_cdf")
+    )
+
+
+def test_rows_in_units_are_cut_off_before_the_centres_move(rng, dtype):
+    X, y = make_classes(rng, (20, 30), 5, dtype=dtype)
+    X[3, 2] = 1e30
+    X[4, 2] = -1e30
+    centres, scale, moves = rng.normal(size=(2, 5)), rng.uniform(1, 2, 5), rng.normal(size=(2, 5))
+    scaled, squares = _start.in_units(rows_of(X, y), centres, scale, moves)
+    expected = np.clip((X - centres[y]) / scale, -_start.FARTHEST, _start.FARTHEST) - moves[y]
+    np.testing.assert_array_equal(scaled, expected)
+    np.testing.assert_allclose(squares, np.sum(expected**2, axis=1), rtol=1e-14)
+
+
+@WEIGHTED
+def test_shares_are_those_of_a_power_iteration_for_points_of_length_one(rng, weighted):
+    X = rng.normal(size=(40, 3))
+    X[7] = 0.0
+    weight, repeated = some_weights(rng, 40, weighted)
+    w = np.ones(40) if weight is None else weight
+    direction, shares = rng.normal(size=3), np.empty(40)
+    start_kernels.direction_shares(np.sum(X**2, axis=1), weight, X @ direction, shares)
+    lengths = np.linalg.norm(X, axis=1)
+    lengths[7] = 1.0
+    units = X / lengths[:, None]
+    centred = units - units[repeated].mean(axis=0)
+    np.testing.assert_allclose(shares @ X, (w[:, None] * units).T @ (centred @ direction))
+
+
+@WEIGHTED
+def test_far_points_are_found_as_among_repeated_ones(rng, weighted):
+    X = rng.normal(size=(300, 5))
+    X[:100, 2] += 12.0
+    weight, repeated = some_weights(rng, 300, weighted)
+    found = _points.far_part(points_of(X, weight), 0.5 * len(repeated))
+    expected = _points.far_part(points_of(X[repeated]), 0.5 * len(repeated))
+    assert expected.any()
+    np.testing.assert_array_equal(found[repeated], expected)
+
+
+@WEIGHTED
+def test_the_widest_gap_is_the_widest_of_all_gaps(rng, weighted):
+    for _ in range(50):
+        places = np.sort(np.round(rng.standard_t(2, size=60), 1))
+        weight, repeated = some_weights(rng, 60, weighted)
+        bounds = (rng.uniform(0.3, 0.7) * len(repeated), 0.55, 0.9, 0.3)
+        found = start_kernels.widest_gap(places, weight, *bounds)
+        expected = reference.widest_gap(places[repeated], *bounds)
+        np.testing.assert_allclose(found, expected)
+
+
+@WEIGHTED
+def test_as_much_weight_lies_between_spread_ranks(rng, weighted):
+    order = rng.permutation(200)
+    weight, _ = some_weights(rng, 200, weighted)
+    ranks = np.cumsum(np.ones(200) if weight is None else weight[order])
+    for count in (1, 7, 30, 500):
+        chosen = np.empty(count, np.intp)
+        n_chosen = start_kernels.spread_ranks(order, weight, chosen)
+        levels = (np.arange(count) + 0.5) / count * ranks[-1]
+        expected = order[np.unique(np.searchsorted(ranks, levels))]
+        np.testing.assert_array_equal(chosen[:n_chosen], expected)
+
+
+@WEIGHTED
+def test_halves_are_those_of_the_distances(rng, weighted):
+    X, centres = rng.normal(size=(51, 4)), rng.normal(size=(6, 4))
+    weight, repeated = some_weights(rng, 51, weighted)
+    shares, totals, radii = _points.nearest_halves(points_of(X, weight), centres)
+    squares = np.sum((X - centres[:, None]) ** 2, axis=2)
+    expected = np.median(squares[:, repeated], axis=1)
+    np.testing.assert_allclose(radii, expected)
+    np.testing.assert_array_equal(
+        shares, (squares <= expected[:, None] * (1 + 1e-12)) * (1.0 if weight is None else weight)
+    )
+    np.testing.assert_array_equal(totals, shares.sum(axis=1))
+
+
+@pytest.mark.parametrize("n", [1, 3, 40])
+@WEIGHTED
+def test_shrunk_distances_are_those_of_the_covariance(rng, n, weighted):
+    X, y = make_classes(rng, (900, 700, 50), n, offset=0.0)
+    weight = rng.uniform(0.0, 2.0, len(y)) if weighted else None
+    kept, floor = rng.uniform(size=len(y)) < 0.7, rng.uniform(0.5, 1.2, n)
+    found = _concentration.shrunk_distances(rows_of(X, y, weight), kept, floor)
+    expected = reference.shrunk_distances(X, y, weight, kept, floor, _concentration.MIN_SHRINKAGE)
+    np.testing.assert_allclose(found, expected, rtol=1e-10)
+
+
+def test_a_class_of_no_kept_row_is_measured_from_the_origin(rng):
+    X, y = make_classes(rng, (100, 100), 3)
+    X[np.argmax(y)] = 0.0
+    found = _concentration.shrunk_distances(rows_of(X, y), y == 0, np.full(3, 0.1))
+    assert np.isfinite(found).all()
+    np.testing.assert_array_equal(np.flatnonzero(found == 0.0), [np.argmax(y)])
+
+
+def test_rows_class_by_class_and_back(rng, dtype):
+    X, y = make_classes(rng, (30, 0, 20), 4, dtype=dtype)
+    rows, order = rows_of(X, y, rng.uniform(size=len(y)), n_classes=3).by_class()
+    np.testing.assert_array_equal(rows.codes, np.sort(y))
+    np.testing.assert_array_equal(rows.X, X[order])
+    assert rows.class_slices() == [slice(0, 30), slice(30, 30), slice(30, 50)]
+    again, order = rows.with_features(np.asfortranarray(rows.X)).by_class()
+    np.testing.assert_array_equal(again.X, again.X[order])
+    assert again.X.flags.c_contiguous
+
+
+@WEIGHTED
+def test_the_first_look_does_not_depend_on_the_order_of_the_rows(rng, weighted):
+    X, y = make_classes(rng, (200, 150, 100), 6)
+    X[rng.uniform(size=len(y)) < 0.2] += 8.0
+    weight, _ = some_weights(rng, len(y), weighted)
+    shuffled = rng.permutation(len(y))
+    look = _start.robust_look(rows_of(X, y, weight))
+    other = _start.robust_look(
+        rows_of(X[shuffled], y[shuffled], None if weight is None else weight[shuffled])
+    )
+    assert 0 < look.kept.sum() < len(y)
+    np.testing.assert_array_equal(other.kept, look.kept[shuffled])
+    np.testing.assert_allclose(other.centres, look.centres, rtol=1e-13)
