@@ -184,3 +184,26 @@ def test_the_first_look_does_not_depend_on_the_order_of_the_rows(rng, weighted):
     assert 0 < look.kept.sum() < len(y)
     np.testing.assert_array_equal(other.kept, look.kept[shuffled])
     np.testing.assert_allclose(other.centres, look.centres, rtol=1e-13)
+
+
+def test_the_first_look_is_the_same_on_any_number_of_threads(rng, monkeypatch):
+    monkeypatch.setattr(_start, "THREADED_ELEMENTS", 0)
+    monkeypatch.setattr(_concentration, "PIECE_ELEMENTS", 1000)
+    X, y = make_classes(rng, (400, 300, 200), 20)
+    X[y == 1] += 15.0 * (rng.uniform(size=(300, 1)) < 0.3)
+    assert len(_concentration.row_pieces(*X.shape)) == _concentration.MOST_PIECES
+    alone = _start.robust_look(rows_of(X, y))
+    assert 0 < alone.kept.sum() < len(y)
+    for n_jobs in (2, 3):
+        for found, expected in zip(
+            _start.robust_look(rows_of(X, y, n_jobs=n_jobs)), alone, strict=True
+        ):
+            np.testing.assert_array_equal(found, expected)
+
+
+@pytest.mark.parametrize("shape", [(1, 1), (150, 4), (5000, 50), (5000, 784), (100, 3000)])
+def test_pieces_are_all_rows_in_their_order(shape):
+    pieces = _concentration.row_pieces(*shape)
+    assert np.array_equal(
+        np.concatenate([np.arange(shape[0])[part] for part in pieces]), np.arange(shape[0])
+    )

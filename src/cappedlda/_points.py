@@ -26,6 +26,7 @@ class ArrayPoints:
 
     def __init__(self, points, squares, weight):
         self._points = points
+        self._columns = points.T
         self.squares = squares
         self.weight = weight
 
@@ -35,11 +36,11 @@ class ArrayPoints:
 
     def products(self, centres):
         """Return the products with centres of shape (k, n), shape (k, N)."""
-        return centres @ self._points.T
+        return centres.dot(self._columns)
 
     def sums(self, shares):
         """Return the sums weighted by shares of shape (k, N), shape (k, n)."""
-        return shares @ self._points
+        return shares.dot(self._points)
 
     def median(self, rows):
         """Return the median of some points, shape (n,)."""

@@ -124,3 +124,24 @@ def ordered_map(function, items, n_jobs):
     finally:
         # Also on an interrupt: nothing new starts, and no thread outlives the fit.
         pool.shutdown(wait=True, cancel_futures=True)
+
+
+def in_turn(function, *items):
+    """Return a list of what a function gives for the items of some lists."""
+    return list(map(function, *items))
+
+
+@contextmanager
+def shared_threads(n_jobs):
+    """Give a function that is `in_turn` on threads, which all calls share.
+
+    They do not outlive the block.
+    """
+    if n_jobs == 1:
+        yield in_turn
+        return
+    pool = ThreadPoolExecutor(n_jobs)
+    try:
+        yield lambda function, *items: list(pool.map(function, *items))
+    finally:
+        pool.shutdown(wait=True, cancel_futures=True)
