@@ -35,13 +35,12 @@ HISTOGRAM_MANTISSA_BITS = MANTISSA_BITS
 HISTOGRAM_LOWEST_EXPONENT = LOWEST_EXPONENT
 
 # Sizes, by measurement with 48 KiB of L1 and 1.25 MiB of L2 (Ice Lake). A block stays in
-# L2 until its rows are packed. A column of a panel has so many bytes that the columns of
-# two tiles stay in L1; syrk, which packs its panel once more, wants it taller.
+# L2 until its rows are packed. Syrk, which packs its panel once more, wants it taller than
+# the tiles do, whose sizes are in _tiles.h.
 cdef enum:
     BLOCK_BYTES = 1 << 18
     MAX_BLOCK_ROWS = 128
     MIN_BLOCK_ROWS = 32
-    SLIVER_BYTES = 1 << 10
     SYRK_BYTES = 1 << 12
     MIRROR_TILE = 32
     CACHE_LINE = 64
@@ -208,12 +207,12 @@ cdef struct Panel:
 
 cdef inline void pack_row(
     const floating *x, const floating *centre, const floating *inv_scale, floating root,
-    const Panel *panel, Py_ssize_t position,
+    const Panel *panel,
 ) noexcept nogil:
-    """Write one row to its place in the panel."""
+    """Write one row behind those that are in the panel."""
     cdef floating *packed = <floating *> panel.rows
     cdef floating *sliver
-    cdef Py_ssize_t size = lanes(packed), k = 0, width, n = panel.n
+    cdef Py_ssize_t size = lanes(packed), k = 0, width, n = panel.n, position = panel.filled
     if not panel.tiled:
         pack_stretch(x, centre, inv_scale, root, n, packed + position * n)
         return
@@ -251,13 +250,13 @@ cdef void add_to_panel(
 ) noexcept nogil:
     """Pack the chosen rows of a block, times their roots."""
     cdef Py_ssize_t p, j
-    if panel.filled + count > panel.room:
-        flush(X, panel)
     for p in range(count):
+        if panel.filled == panel.room:
+            flush(X, panel)
         j = chosen[p]
         pack_row(X + j * panel.n, centres + codes[j] * panel.n, inv_scale,
-                 <floating> roots[j], panel, panel.filled + p)
-    panel.filled += count
+                 <floating> roots[j], panel)
+        panel.filled += 1
 
 
 # ------------------------------------------------------------------------ sums
@@ -369,8 +368,10 @@ cdef bint open_panel(
     panel.ld = padded_size(n, DLANES if itemsize == 8 else FLANES)
     panel.filled = 0
     panel.scatter = scatter
-    panel.tiled = HAVE_TILES and n <= TILED_GRAM_COLUMNS
-    panel.room = (SLIVER_BYTES if panel.tiled else SYRK_BYTES) // itemsize
+    panel.tiled = HAVE_TILES and n <= (TILED_DOUBLES if itemsize == 8 else TILED_FLOATS)
+    panel.room = SYRK_BYTES // itemsize
+    if panel.tiled:
+        panel.room = PANEL_DOUBLES if itemsize == 8 else PANEL_FLOATS
     panel.memory = NULL
     if scatter == NULL:
         return True

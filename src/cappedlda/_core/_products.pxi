@@ -21,20 +21,25 @@ cdef extern from "_tiles.h":
         HAVE_TILES
         GROUP_BYTES
         VECTOR_BYTES
-    void tile_d(const double *, Py_ssize_t, Py_ssize_t, const double *, Py_ssize_t,
-                Py_ssize_t, double *, Py_ssize_t, Py_ssize_t) noexcept nogil
-    void tile_f(const float *, Py_ssize_t, Py_ssize_t, const float *, Py_ssize_t,
-                Py_ssize_t, float *, Py_ssize_t, Py_ssize_t) noexcept nogil
-    void wide_tile_f(const float *, Py_ssize_t, Py_ssize_t, const float *, Py_ssize_t,
+        PANEL_DOUBLES
+        PANEL_FLOATS
+        TILED_DOUBLES
+        TILED_FLOATS
+    void image_tile_d(const double *, Py_ssize_t, Py_ssize_t, const double *, Py_ssize_t,
+                      Py_ssize_t, double *, Py_ssize_t, Py_ssize_t) noexcept nogil
+    void image_tile_f(const float *, Py_ssize_t, Py_ssize_t, const float *, Py_ssize_t,
+                      Py_ssize_t, float *, Py_ssize_t, Py_ssize_t) noexcept nogil
+    void lone_image_d(const double *, Py_ssize_t, Py_ssize_t, const double *, Py_ssize_t,
+                      Py_ssize_t, double *, Py_ssize_t, Py_ssize_t) noexcept nogil
+    void lone_image_f(const float *, Py_ssize_t, Py_ssize_t, const float *, Py_ssize_t,
+                      Py_ssize_t, float *, Py_ssize_t, Py_ssize_t) noexcept nogil
+    void gram_tile_d(const double *, Py_ssize_t, Py_ssize_t, const double *, Py_ssize_t,
                      Py_ssize_t, double *, Py_ssize_t, Py_ssize_t) noexcept nogil
-    void lone_row_d(const double *, Py_ssize_t, Py_ssize_t, const double *, Py_ssize_t,
-                    Py_ssize_t, double *, Py_ssize_t, Py_ssize_t) noexcept nogil
-    void lone_row_f(const float *, Py_ssize_t, Py_ssize_t, const float *, Py_ssize_t,
-                    Py_ssize_t, float *, Py_ssize_t, Py_ssize_t) noexcept nogil
+    void gram_tile_f(const float *, Py_ssize_t, Py_ssize_t, const float *, Py_ssize_t,
+                     Py_ssize_t, double *, Py_ssize_t, Py_ssize_t) noexcept nogil
 
 cdef enum:
-    TILED_GRAM_COLUMNS = 1024  # with more, syrk is as fast
-    STRETCH = 192              # rows of W that stay in L1
+    STRETCH = 192  # rows of W that stay in L1
 
 
 cdef inline Py_ssize_t lanes(const floating *tag) noexcept nogil:
@@ -63,9 +68,9 @@ cdef inline void add_tile_in_double(
 ) noexcept nogil:
     """Add a tile of the products of two slivers to sums that are float64 for any input."""
     if floating is double:
-        tile_d(a, 1, lda, b, ldb, length, c, ldc, width)
+        gram_tile_d(a, 1, lda, b, ldb, length, c, ldc, width)
     else:
-        wide_tile_f(a, 1, lda, b, ldb, length, c, ldc, width)
+        gram_tile_f(a, 1, lda, b, ldb, length, c, ldc, width)
 
 
 # ---------------------------------------------------------------- projection
@@ -77,14 +82,14 @@ cdef inline void project_tile(
     """Z += X W for a tile of rows, or for one."""
     if floating is double:
         if rows == TILE_ROWS:
-            tile_d(X, n, 1, W, ldz, length, Z, ldz, width)
+            image_tile_d(X, n, 1, W, ldz, length, Z, ldz, width)
         else:
-            lone_row_d(X, n, 1, W, ldz, length, Z, ldz, width)
+            lone_image_d(X, n, 1, W, ldz, length, Z, ldz, width)
     else:
         if rows == TILE_ROWS:
-            tile_f(X, n, 1, W, ldz, length, Z, ldz, width)
+            image_tile_f(X, n, 1, W, ldz, length, Z, ldz, width)
         else:
-            lone_row_f(X, n, 1, W, ldz, length, Z, ldz, width)
+            lone_image_f(X, n, 1, W, ldz, length, Z, ldz, width)
 
 
 cdef void project_tiles(
