@@ -287,7 +287,7 @@ class ChunkRows(Rows):
 
     def _slabs(self, tally):
         """Yield slabs as `ArrayRows` would cut them, and tally their rows."""
-        step, number, slab, filled = slab_rows(self.shape[1]), 0, None, 0
+        step, number, slab, filled = self.slab_rows, 0, None, 0
         for chunk in self._chunks():
             start, end = 0, len(chunk.X)
             while start < end:

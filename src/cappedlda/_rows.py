@@ -21,10 +21,12 @@ from cappedlda._threads import ordered_map
 
 # A slab is the unit of threads and of the reduction. Its size depends on the shape
 # only, so the order of summation, and with it every bit of the result, does not
-# depend on the number of threads. Below MIN_SLAB_ROWS adding the n x n partial sums
-# would cost as much as making them.
+# depend on the number of threads. With fewer than MIN_SLAB_ROWS the n x n partial sums
+# would cost too much: each as much as some hundred rows. Fewer than FEW_SLABS are of one
+# size and even in number, not to leave one of two threads waiting.
 SLAB_ELEMENTS = 1 << 20
-MIN_SLAB_ROWS = 2048
+MIN_SLAB_ROWS = 3072
+FEW_SLABS = 8
 
 
 @dataclass(frozen=True)
@@ -125,7 +127,16 @@ class Rows:
         """Return a generator of the results of slabs, whose progress is shown if it should be."""
         if self.progress is None:
             return results
-        return self.progress.watch(results, slab_rows(self.shape[1]))
+        return self.progress.watch(results, self.slab_rows)
+
+    @property
+    def slab_rows(self):
+        """Rows of a slab; all slabs have as many, but for the last one."""
+        n_rows, n = self.shape
+        slabs = -(-n_rows // slab_rows(n))
+        if slabs >= FEW_SLABS or slabs < 2:
+            return slab_rows(n)
+        return -(-n_rows // (slabs + slabs % 2))
 
     @property
     def class_shares(self):
@@ -172,7 +183,7 @@ class Rows:
 
 
 def slab_rows(n):
-    """Return the number of rows of n features that are worked on at a time."""
+    """Return the largest number of rows of n features that are worked on at a time."""
     return max(MIN_SLAB_ROWS, SLAB_ELEMENTS // n)
 
 
@@ -237,8 +248,7 @@ class ArrayRows(Rows):
 
     def slabs(self):
         """Return the slices of rows that are worked on one at a time."""
-        n_rows, n = self.shape
-        step = slab_rows(n)
+        n_rows, step = self.shape[0], self.slab_rows
         return [slice(start, min(start + step, n_rows)) for start in range(0, n_rows, step)]
 
     def slab(self, rows):

@@ -471,19 +471,22 @@ cdef double scaled_square(
 
 
 def mirror(
-    const double[:, :] upper,  # IN (n, n), upper triangle
-    double[:, ::1] full,       # OUT (n, n)
+    const double[:, :] upper,  # IN (n, n), upper triangle; rows are contiguous
+    double[:, ::1] full,       # OUT (n, n), may be the same memory
 ):
     """Copy the upper triangle of a matrix to both triangles of another, tile by tile."""
     cdef Py_ssize_t n = full.shape[0], i, k, first, second
+    cdef bint elsewhere = n > 0 and &upper[0, 0] != &full[0, 0]
     with nogil:
         first = 0
         while first < n:
+            if elsewhere:
+                for i in range(first, min(first + MIRROR_TILE, n)):
+                    memcpy(&full[i, i], &upper[i, i], (n - i) * sizeof(double))
             second = first
             while second < n:
-                for i in range(first, min(first + MIRROR_TILE, n)):
-                    for k in range(max(i, second), min(second + MIRROR_TILE, n)):
-                        full[i, k] = upper[i, k]
+                for k in range(second, min(second + MIRROR_TILE, n)):
+                    for i in range(first, min(first + MIRROR_TILE, k)):
                         full[k, i] = upper[i, k]
                 second += MIRROR_TILE
             first += MIRROR_TILE
