@@ -1,6 +1,7 @@
 """What every discriminant of this library does once it is fitted: project and predict."""
 
 import numpy as np
+from scipy.sparse import issparse
 from scipy.special import expit, log_softmax, softmax
 from sklearn.base import (
     BaseEstimator,
@@ -19,7 +20,8 @@ from cappedlda._validation import FLOATS
 # Methods that begin with a product of all rows and a small matrix.
 _LINEAR = {"_transform", "_decide", "_predict", "_probabilities", "_log_probabilities"}
 
-_SHIFTED_ROWS = 2048
+# Of a product, which are worked on at a time.
+_BLOCK_BYTES = 1 << 17
 
 
 class LinearDiscriminant(
@@ -87,9 +89,10 @@ class LinearDiscriminant(
         zero: so it is found in the product, which is smaller.
         """
         with np.errstate(all="ignore"):
-            result = X @ W.astype(X.dtype, copy=False)
-            suspect = not np.isfinite(shift_rows(result, offset.astype(X.dtype, copy=False)))
-        if suspect:
+            result, total = shifted_product(
+                X, W.astype(X.dtype, copy=False), offset.astype(X.dtype, copy=False)
+            )
+        if not np.isfinite(total):
             # Says what is wrong with X; large numbers may also overflow.
             assert_all_finite(X, estimator_name=type(self).__name__, input_name="X")
         return result
@@ -183,18 +186,24 @@ class LinearDiscriminant(
         return log_softmax(scores, axis=1)
 
 
-def shift_rows(rows, offset):
-    """Add an offset to each row in place; return the sum of all numbers.
+def shifted_product(X, W, offset):
+    """Return X W + offset, and the sum of all its numbers.
 
-    By blocks that stay in cache, and to many rows at a time: one is too short for NumPy.
+    By blocks that stay in cache until all is done with them. The offset is added to many rows
+    at a time, and the numbers are summed as a product: each is what NumPy does fast.
     """
-    offsets = np.tile(offset, (min(len(rows), _SHIFTED_ROWS), 1))
-    total = 0.0
-    for start in range(0, len(rows), _SHIFTED_ROWS):
-        block = rows[start : start + _SHIFTED_ROWS]
+    n_rows, d = X.shape[0], W.shape[1]
+    result = X @ W if issparse(X) else np.empty((n_rows, d), X.dtype)
+    step = max(1, _BLOCK_BYTES // (d * X.dtype.itemsize))
+    offsets = np.tile(offset, (min(n_rows, step), 1))
+    ones, total = np.ones(offsets.size, X.dtype), 0.0
+    for start in range(0, n_rows, step):
+        block = result[start : start + step]
+        if not issparse(X):
+            np.matmul(X[start : start + step], W, out=block)
         block += offsets[: len(block)]
-        total += block.sum()
-    return total
+        total += block.ravel() @ ones[: block.size]
+    return result, total
 
 
 def class_codes(scores):
