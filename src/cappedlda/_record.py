@@ -9,7 +9,7 @@ import numpy as np
 from cappedlda._core import kernels
 
 
-@dataclass(frozen=True)
+@dataclass
 class Query:
     """What a pass evaluates: the projection, the centres and the cap.
 
@@ -151,6 +151,8 @@ class Record:
 
 
 def _mirrored(upper):
+    if upper.size < 2:
+        return upper
     full = upper if upper.flags.c_contiguous else np.empty(upper.shape)
     kernels.mirror(upper, full)
     return full

@@ -12,20 +12,30 @@ cdef double[2] QUARTILES
 QUARTILES[:] = [0.25, 0.5]
 
 
+cdef inline double four(const double *weights) noexcept nogil:
+    return (weights[0] + weights[1]) + (weights[2] + weights[3])
+
+
 cdef void filled_bins(
     const double[:, ::1] histograms, Py_ssize_t *first, Py_ssize_t *stop,
 ) noexcept nogil:
     """Find the range of bins outside which all histograms are empty."""
     cdef Py_ssize_t i, k
+    cdef const double *weights
     first[0] = histograms.shape[1]
     stop[0] = 0
     for i in range(histograms.shape[0]):
+        weights = &histograms[i, 0]
         k = 0
-        while k < first[0] and histograms[i, k] == 0.0:
+        while k + 4 <= first[0] and four(weights + k) == 0.0:
+            k += 4
+        while k < first[0] and weights[k] == 0.0:
             k += 1
         first[0] = k
         k = histograms.shape[1]
-        while k > stop[0] and histograms[i, k - 1] == 0.0:
+        while k - 4 >= stop[0] and four(weights + k - 4) == 0.0:
+            k -= 4
+        while k > stop[0] and weights[k - 1] == 0.0:
             k -= 1
         stop[0] = k
 
@@ -34,8 +44,13 @@ cdef Py_ssize_t stop_at(
     const double *positions, Py_ssize_t first, Py_ssize_t stop, double cap,
 ) noexcept nogil:
     """Return where the bins from `first` to `stop` end that are within a cap."""
-    while stop > first and not positions[stop - 1] <= cap:
-        stop -= 1
+    cdef Py_ssize_t middle
+    while first < stop:
+        middle = (first + stop) // 2
+        if positions[middle] <= cap:
+            first = middle + 1
+        else:
+            stop = middle
     return stop
 
 
