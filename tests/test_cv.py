@@ -171,9 +171,9 @@ def visits(monkeypatch):
         count[0] += self.shape[0]
         return run(self, *args)
 
-    def counting_distances(rows, *args):
-        count[0] += 2 * rows.shape[0]
-        return shrunk_distances(rows, *args)
+    def counting_distances(pieces, *args):
+        count[0] += 2 * pieces.shape[0]
+        return shrunk_distances(pieces, *args)
 
     monkeypatch.setattr(ArrayRows, "run", counting_run)
     monkeypatch.setattr(_concentration, "shrunk_distances", counting_distances)

@@ -141,13 +141,17 @@ def test_halves_are_those_of_the_distances(rng, weighted):
     np.testing.assert_array_equal(totals, shares.sum(axis=1))
 
 
+def shrunk_distances(rows, kept, floor):
+    return _concentration.shrunk_distances(_concentration.Pieces(rows), kept, floor)
+
+
 @pytest.mark.parametrize("n", [1, 3, 40])
 @WEIGHTED
 def test_shrunk_distances_are_those_of_the_covariance(rng, n, weighted):
     X, y = make_classes(rng, (900, 700, 50), n, offset=0.0)
     weight = rng.uniform(0.0, 2.0, len(y)) if weighted else None
     kept, floor = rng.uniform(size=len(y)) < 0.7, rng.uniform(0.5, 1.2, n)
-    found = _concentration.shrunk_distances(rows_of(X, y, weight), kept, floor)
+    found = shrunk_distances(rows_of(X, y, weight), kept, floor)
     expected = reference.shrunk_distances(X, y, weight, kept, floor, _concentration.MIN_SHRINKAGE)
     np.testing.assert_allclose(found, expected, rtol=1e-10)
 
@@ -155,7 +159,7 @@ def test_shrunk_distances_are_those_of_the_covariance(rng, n, weighted):
 def test_a_class_of_no_kept_row_is_measured_from_the_origin(rng):
     X, y = make_classes(rng, (100, 100), 3)
     X[np.argmax(y)] = 0.0
-    found = _concentration.shrunk_distances(rows_of(X, y), y == 0, np.full(3, 0.1))
+    found = shrunk_distances(rows_of(X, y), y == 0, np.full(3, 0.1))
     assert np.isfinite(found).all()
     np.testing.assert_array_equal(np.flatnonzero(found == 0.0), [np.argmax(y)])
 

@@ -11,10 +11,9 @@ from libc.stdlib cimport free, malloc
 from libc.string cimport memcpy
 
 cdef enum:
-    FEW = 12       # values that are sorted
-    MANY = 150     # values from which on a pivot comes from a larger sample
+    FEW = 8        # values that are sorted
+    MANY = 150     # values from which on a pivot comes from more than three:
     SAMPLE = 9
-    SMALL_SAMPLE = 5
     LANES = 8      # columns that are read at a time: a cache line of doubles
 
 BLOCK_COLUMNS = LANES
@@ -42,6 +41,16 @@ cdef void sort_few(double *values, double *weights, Py_ssize_t count) noexcept n
             weights[k] = weight
 
 
+cdef inline double pivot_of_few(const double *values, Py_ssize_t count, double part) noexcept nogil:
+    """Return one of three values, by its rank."""
+    cdef double a = values[count // 6], b = values[count // 2], c = values[count - 1 - count // 6]
+    if part < 0.2:
+        return min(min(a, b), c)
+    if part > 0.8:
+        return max(max(a, b), c)
+    return max(min(a, b), min(max(a, b), c))
+
+
 cdef double pivot_of(const double *values, Py_ssize_t count, double part) noexcept nogil:
     """Return one of the values near the place `part`, from 0 to 1.
 
@@ -49,22 +58,23 @@ cdef double pivot_of(const double *values, Py_ssize_t count, double part) noexce
     The sample is ranked by counting: sorting it would cost a wrong guess for each value.
     """
     cdef double sample[SAMPLE]
-    cdef Py_ssize_t size = SAMPLE if count >= MANY else SMALL_SAMPLE
     cdef Py_ssize_t j, k, rank, chosen = 0, place
     cdef double inwards = 0.0
+    if count < MANY:
+        return pivot_of_few(values, count, part)
     if part < 0.3:
         inwards = 1.5
     elif part > 0.7:
         inwards = -1.5
-    place = <Py_ssize_t> (part * <double> size + inwards)
-    place = min(max(place, <Py_ssize_t> 0), size - 1)
-    for j in range(size):
-        sample[j] = values[(2 * j + 1) * count // (2 * size)]
-    for j in range(size):
+    place = <Py_ssize_t> (part * SAMPLE + inwards)
+    place = min(max(place, <Py_ssize_t> 0), <Py_ssize_t> SAMPLE - 1)
+    for j in range(SAMPLE):
+        sample[j] = values[(2 * j + 1) * count // (2 * SAMPLE)]
+    for j in range(SAMPLE):
         rank = 0
         for k in range(j):
             rank += sample[k] <= sample[j]
-        for k in range(j + 1, size):
+        for k in range(j + 1, SAMPLE):
             rank += sample[k] < sample[j]
         chosen = j if rank == place else chosen
     return sample[chosen]
