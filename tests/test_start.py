@@ -71,7 +71,9 @@ def test_rows_in_units_are_cut_off_before_the_centres_move(rng, dtype):
     X[3, 2] = 1e30
     X[4, 2] = -1e30
     centres, scale, moves = rng.normal(size=(2, 5)), rng.uniform(1, 2, 5), rng.normal(size=(2, 5))
-    scaled, squares = _start.in_units(rows_of(X, y), centres, scale, moves)
+    rows, order = rows_of(X, y).by_class()
+    X, y = X[order], y[order]
+    scaled, squares = _start.in_units(rows, centres, scale, moves)
     expected = np.clip((X - centres[y]) / scale, -_start.FARTHEST, _start.FARTHEST) - moves[y]
     np.testing.assert_array_equal(scaled, expected)
     np.testing.assert_allclose(squares, np.sum(expected**2, axis=1), rtol=1e-14)
@@ -173,6 +175,7 @@ def test_rows_class_by_class_and_back(rng, dtype):
     again, order = rows.with_features(np.asfortranarray(rows.X)).by_class()
     np.testing.assert_array_equal(again.X, again.X[order])
     assert again.X.flags.c_contiguous
+    assert again.X.dtype == np.float64
 
 
 @WEIGHTED

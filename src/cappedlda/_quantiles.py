@@ -30,5 +30,6 @@ def column_quantiles(values, levels, weights=None):
     quantiles : ndarray of shape (len(levels), n)
     """
     found = np.empty((len(levels), values.shape[1]))
+    values = values.astype(np.float64, copy=False)
     selection.column_quantiles(values, weights, np.array(levels), found)
     return found

@@ -321,15 +321,16 @@ class ArrayRows(Rows):
         return ArrayRows(X, self.codes[rows], self.n_classes, weight, self.n_jobs)
 
     def by_class(self):
-        """Return the rows class by class, C-ordered, and in which order they were taken."""
+        """Return the rows class by class, C-ordered and in float64, and the order taken."""
         if np.all(self.codes[1:] >= self.codes[:-1]):
-            in_order = self.X.flags.c_contiguous
-            rows = self if in_order else self.with_features(np.ascontiguousarray(self.X))
-            return rows, slice(None)
-        # Small integers are sorted in linear time.
-        codes = self.codes.astype(np.min_scalar_type(self.n_classes))
-        order = np.argsort(codes, kind="stable")
-        return self.take(order), order
+            rows, order = self, slice(None)
+        else:
+            # Small integers are sorted in linear time.
+            codes = self.codes.astype(np.min_scalar_type(self.n_classes))
+            order = np.argsort(codes, kind="stable")
+            rows = self.take(order)
+        X = np.ascontiguousarray(rows.X, np.float64)
+        return (rows if X is rows.X else rows.with_features(X)), order
 
     def class_ends(self):
         """Return where the rows of each class end, if they are class by class, shape (c,)."""

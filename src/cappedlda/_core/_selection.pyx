@@ -5,7 +5,6 @@ it, as the median of an even number of values is; a value of weight k counts k t
 Nothing is checked here.
 """
 
-from cython cimport floating
 from libc.math cimport fabs
 from libc.stdlib cimport free, malloc
 from libc.string cimport memcpy
@@ -210,7 +209,7 @@ cdef double quantile(
 
 
 cdef void read_columns(
-    const floating[:, :] X, Py_ssize_t first, Py_ssize_t width, double *columns,
+    const double[:, :] X, Py_ssize_t first, Py_ssize_t width, double *columns,
 ) noexcept nogil:
     """Copy some columns, each to numbers that lie side by side."""
     cdef Py_ssize_t j, k, rows = X.shape[0]
@@ -228,7 +227,7 @@ cdef double *room_for(Py_ssize_t rows) except NULL:
 
 
 def column_quantiles(
-    const floating[:, :] X,       # IN (N, n), N > 0
+    const double[:, :] X,       # IN (N, n), N > 0
     const double[::1] weights,    # IN (N,), or None: all ones
     const double[::1] levels,     # IN (l,)
     double[:, :] quantiles,       # OUT (l, n)
@@ -250,7 +249,7 @@ def column_quantiles(
 
 
 def medians_and_deviations(
-    const floating[:, :] X,       # IN (N, n), class by class
+    const double[:, :] X,       # IN (N, n), class by class
     const Py_ssize_t[::1] ends,   # IN (c,) where the rows of each class end; each has some
     const double[::1] weights,    # IN (N,), or None: all ones
     const double[::1] levels,     # IN (l,)

@@ -4,7 +4,6 @@ Rows are in memory, those of a class one after the other where it matters. Weigh
 that are None are ones. Nothing is checked here.
 """
 
-from cython cimport floating
 from libc.math cimport sqrt
 from libc.stdint cimport int32_t, uint8_t
 from libc.stdlib cimport free, malloc
@@ -43,7 +42,7 @@ cdef double *room_for(Py_ssize_t count) except NULL:
 
 
 def scaled_rows(
-    const floating[:, ::1] X,        # IN (N, n)
+    const double[:, ::1] X,          # IN (N, n)
     const int32_t[::1] codes,        # IN (N,)
     const double[:, ::1] centres,    # IN (c, n)
     const double[::1] scale,         # IN (n,)
@@ -191,23 +190,22 @@ def nearest_halves(
     """Shares of points in the half that is nearest to each centre: their weight, or 0."""
     cdef Py_ssize_t i, j, N = products.shape[1], n = centres.shape[1]
     cdef const double *w = NULL if weights is None else &weights[0]
+    cdef const double *lengths = &squares[0]
     cdef double *row
     cdef double *scratch = room_for(4 * N)
-    cdef double length, share, total
+    cdef double length, radius, total
     with nogil:
         for i in range(products.shape[0]):
             row = &products[i, 0]
             length = dot(&centres[i, 0], &centres[i, 0], n)
             for j in range(N):
-                row[j] = squares[j] - 2.0 * row[j] + length
-            radii[i] = quantile(row, w, N, 0.5, scratch)
+                row[j] = lengths[j] - 2.0 * row[j] + length
+            radius = quantile(row, w, N, 0.5, scratch)
             total = 0.0
             for j in range(N):
-                share = 1.0 if row[j] <= radii[i] else 0.0
-                if w != NULL:
-                    share *= w[j]
-                row[j] = share
-                total += share
+                row[j] = weight_of(w, j) if row[j] <= radius else 0.0
+                total += row[j]
+            radii[i] = radius
             totals[i] = total
         free(scratch)
 
