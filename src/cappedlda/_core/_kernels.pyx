@@ -36,12 +36,14 @@ HISTOGRAM_LOWEST_EXPONENT = LOWEST_EXPONENT
 
 # Sizes, by measurement with 48 KiB of L1 and 1.25 MiB of L2 (Ice Lake). A block stays in
 # L2 until its rows are packed. Syrk, which packs its panel once more, wants it taller than
-# the tiles do, whose sizes are in _tiles.h.
+# the tiles do, whose sizes are in _tiles.h. The processor foresees which memory comes next
+# in rows longer than SHORT_ROW_BYTES; shorter ones are asked for a block ahead.
 cdef enum:
     BLOCK_BYTES = 1 << 18
     MAX_BLOCK_ROWS = 128
     MIN_BLOCK_ROWS = 32
     SYRK_BYTES = 1 << 12
+    SHORT_ROW_BYTES = 1 << 10
     MIRROR_TILE = 32
     CACHE_LINE = 64
 
@@ -51,20 +53,13 @@ cdef enum:
 cdef void square_norms(
     const floating *Z, Py_ssize_t rows, Py_ssize_t ldz, double *squares,
 ) noexcept nogil:
-    """Squared row norms by four independent sums, which share a vector."""
-    cdef Py_ssize_t j, v
-    cdef double s0, s1, s2, s3
+    """Squared row norms."""
+    cdef Py_ssize_t j
     for j in range(rows):
-        s0 = s1 = s2 = s3 = 0
-        v = 0
-        while v < ldz:
-            s0 += <double> Z[v] * Z[v]
-            s1 += <double> Z[v + 1] * Z[v + 1]
-            s2 += <double> Z[v + 2] * Z[v + 2]
-            s3 += <double> Z[v + 3] * Z[v + 3]
-            v += 4
-        squares[j] = (s0 + s1) + (s2 + s3)
-        Z += ldz
+        if floating is double:
+            squares[j] = square_norm_d(Z + j * ldz, ldz)
+        else:
+            squares[j] = square_norm_f(Z + j * ldz, ldz)
 
 
 cdef void powers(
@@ -246,15 +241,18 @@ cdef void flush(const floating *tag, Panel *panel) noexcept nogil:
 
 cdef void add_to_panel(
     const floating *X, const int32_t *codes, const double *roots, const int32_t *chosen,
-    Py_ssize_t count, const floating *centres, const floating *inv_scale, Panel *panel,
+    Py_ssize_t count, const floating *centres, Py_ssize_t ldc, const floating *inv_scale,
+    Panel *panel, Py_ssize_t ahead,
 ) noexcept nogil:
-    """Pack the chosen rows of a block, times their roots."""
+    """Pack the chosen rows of a block, times their roots, and ask for those `ahead` of them."""
     cdef Py_ssize_t p, j
     for p in range(count):
         if panel.filled == panel.room:
             flush(X, panel)
         j = chosen[p]
-        pack_row(X + j * panel.n, centres + codes[j] * panel.n, inv_scale,
+        if ahead > 0:
+            fetch_ahead(X + (j + ahead) * panel.n, panel.n * sizeof(floating))
+        pack_row(X + j * panel.n, centres + codes[j] * ldc, inv_scale,
                  <floating> roots[j], panel)
         panel.filled += 1
 
@@ -277,29 +275,31 @@ cdef inline void add_row(
 
 cdef void add_sums(
     const floating *X, const int32_t *codes, const double *sample_weight, const int32_t *chosen,
-    Py_ssize_t count, const floating *centres, Py_ssize_t n, double *sums,
+    Py_ssize_t count, const floating *centres, Py_ssize_t ldc, Py_ssize_t n, double *sums,
 ) noexcept nogil:
     """sums[i] += w (x - m_i) over the chosen rows."""
     cdef Py_ssize_t p, j
     for p in range(count):
         j = chosen[p]
-        add_row(X + j * n, centres + codes[j] * n,
+        add_row(X + j * n, centres + codes[j] * ldc,
                 1.0 if sample_weight == NULL else sample_weight[j], n, sums + codes[j] * n)
 
 
 cdef void add_image_sums(
     const floating *Z, const int32_t *codes, const double *sample_weight, const int32_t *chosen,
-    Py_ssize_t count, Py_ssize_t d, Py_ssize_t ldz, double *image_sums,
+    Py_ssize_t count, Py_ssize_t ldz, double *image_sums,
 ) noexcept nogil:
-    """image_sums[i] += w z over the chosen rows."""
-    cdef Py_ssize_t p, j, v
+    """image_sums[i] += w z over the chosen rows, with padded rows."""
+    cdef Py_ssize_t p, j
     cdef double weight = 1.0
     for p in range(count):
         j = chosen[p]
         if sample_weight != NULL:
             weight = sample_weight[j]
-        for v in range(d):
-            image_sums[codes[j] * d + v] += weight * Z[j * ldz + v]
+        if floating is double:
+            add_times_d(image_sums + codes[j] * ldz, Z + j * ldz, weight, ldz)
+        else:
+            add_times_f(image_sums + codes[j] * ldz, Z + j * ldz, weight, ldz)
 
 
 cdef void gather_images(
@@ -328,10 +328,15 @@ cdef struct Work:
     double *weights       # and weights, then roots of them
     double *caps          # of the classes: the largest squared distance of a kept row
     double *cap_losses    # and the loss of all others
+    double *image_sums    # with padded rows
     int32_t *chosen       # rows kept of a block
     void *Z               # images of a block
-    void *W               # projection and images of centres, with padded rows
+    void *W               # projection, images of centres and centres, with padded rows
     void *images
+    void *centres
+    void *inv_scale       # aligned
+    Py_ssize_t ldz        # padded size of an image
+    Py_ssize_t ldc        # and of a centre
     void *part            # (ldz, ldz), where float32 goes through syrk
 
 
@@ -391,10 +396,13 @@ cdef size_t lay_out_work(
     work.weights = <double *> carve(&address, block, sizeof(double))
     work.caps = <double *> carve(&address, c, sizeof(double))
     work.cap_losses = <double *> carve(&address, c, sizeof(double))
+    work.image_sums = <double *> carve(&address, c * ldz, sizeof(double))
     work.chosen = <int32_t *> carve(&address, block, sizeof(int32_t))
     work.Z = carve(&address, block * ldz, itemsize)
     work.W = carve(&address, n * ldz, itemsize)
     work.images = carve(&address, c * ldz, itemsize)
+    work.centres = carve(&address, c * work.ldc, itemsize)
+    work.inv_scale = carve(&address, n, itemsize)
     work.part = carve(&address, ldz * ldz, itemsize)
     return address
 
@@ -403,6 +411,8 @@ cdef bint open_work(
     Work *work, Py_ssize_t block, Py_ssize_t n, Py_ssize_t c, Py_ssize_t ldz, Py_ssize_t itemsize,
 ) noexcept nogil:
     """Allocate what one call needs beside the panel; false when memory is short."""
+    work.ldz = ldz
+    work.ldc = aligned(n * itemsize) // itemsize
     work.memory = calloc(lay_out_work(work, CACHE_LINE, block, n, c, ldz, itemsize), 1)
     lay_out_work(work, aligned(<size_t> work.memory), block, n, c, ldz, itemsize)
     return work.memory != NULL
@@ -417,13 +427,26 @@ cdef void pad(
         memcpy(out + i * ld, source + i * columns, columns * sizeof(floating))
 
 
+cdef void add_unpadded(
+    const double *source, Py_ssize_t rows, Py_ssize_t columns, Py_ssize_t ld, double *out,
+) noexcept nogil:
+    """Add rows of `ld` numbers to shorter ones."""
+    cdef Py_ssize_t i, k
+    for i in range(rows):
+        for k in range(columns):
+            out[i * columns + k] += source[i * ld + k]
+
+
 cdef void prepare(
-    Work *work, const floating *W, const floating *images, const double *caps,
-    Py_ssize_t n, Py_ssize_t c, Py_ssize_t d, Py_ssize_t ldz, double q, double floor,
+    Work *work, const floating *W, const floating *images, const floating *centres,
+    const floating *inv_scale, const double *caps, Py_ssize_t n, Py_ssize_t c, Py_ssize_t d,
+    double q, double floor,
 ) noexcept nogil:
     cdef Py_ssize_t i
-    pad(W, n, d, ldz, <floating *> work.W)
-    pad(images, c, d, ldz, <floating *> work.images)
+    pad(W, n, d, work.ldz, <floating *> work.W)
+    pad(images, c, d, work.ldz, <floating *> work.images)
+    pad(centres, c, n, work.ldc, <floating *> work.centres)
+    pad(inv_scale, 1, n, n, <floating *> work.inv_scale)
     for i in range(c):
         work.caps[i] = min(caps[i] * caps[i], DBL_MAX)  # an infinite row is never kept
         work.cap_losses[i] = pow(caps[i] * caps[i] + floor * floor, 0.5 * q)
@@ -549,6 +572,7 @@ def fused_pass(
         Py_ssize_t first = 0, rows, count, not_finite = 0, j
         bint want_scatter = scatter.shape[0] > 0, want_sums = sums.shape[0] > 0
         bint want_distances = distances.shape[0] > 0, ready
+        bint short_rows = n * sizeof(floating) <= SHORT_ROW_BYTES
         const floating *x
         const int32_t *y
         const double *w = NULL
@@ -565,7 +589,8 @@ def fused_pass(
         free(work.memory)
         raise MemoryError("no memory for the work space of a pass")
     with nogil:
-        prepare(&work, &W[0, 0], &images[0, 0], &caps[0], n, c, d, ldz, q, floor)
+        prepare(&work, &W[0, 0], &images[0, 0], &centres[0, 0], &inv_scale[0], &caps[0],
+                n, c, d, q, floor)
         while first < N:
             rows = min(block, N - first)
             x = &X[first, 0]
@@ -583,14 +608,16 @@ def fused_pass(
             count = keep(work.squares, y, w, work.loss, work.caps, work.cap_losses, rows,
                          &kept[0, 0], &objective, &not_finite, work.chosen)
             if want_sums:
-                add_sums(x, y, w, work.chosen, count, &centres[0, 0], n, &sums[0, 0])
+                add_sums(x, y, w, work.chosen, count, <floating *> work.centres, work.ldc, n,
+                         &sums[0, 0])
             else:
-                add_image_sums(<floating *> work.Z, y, w, work.chosen, count, d, ldz,
-                               &image_sums[0, 0])
+                add_image_sums(<floating *> work.Z, y, w, work.chosen, count, ldz,
+                               work.image_sums)
             if want_scatter:
                 roots(work.weights, w, rows)
-                add_to_panel(x, y, work.weights, work.chosen, count, &centres[0, 0],
-                             &inv_scale[0], &panel)
+                add_to_panel(x, y, work.weights, work.chosen, count, <floating *> work.centres,
+                             work.ldc, <floating *> work.inv_scale, &panel,
+                             block if short_rows and first + 2 * block <= N else 0)
             gather_images(<floating *> work.Z, w, work.chosen, count, ldz)
             if HAVE_TILES:
                 add_gram_of_images(<floating *> work.Z, count, ldz, &image_scatter[0, 0])
@@ -598,6 +625,7 @@ def fused_pass(
                 add_gram_by_blas(<floating *> work.Z, count, ldz, &image_scatter[0, 0], ldz,
                                  <floating *> work.part)
             first += rows
+        add_unpadded(work.image_sums, c, d, ldz, &image_sums[0, 0])
         if want_scatter:
             flush(&X[0, 0], &panel)
         free(panel.memory)

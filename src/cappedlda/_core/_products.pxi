@@ -25,6 +25,11 @@ cdef extern from "_tiles.h":
         PANEL_FLOATS
         TILED_DOUBLES
         TILED_FLOATS
+    double square_norm_d(const double *, Py_ssize_t) noexcept nogil
+    double square_norm_f(const float *, Py_ssize_t) noexcept nogil
+    void add_times_d(double *, const double *, double, Py_ssize_t) noexcept nogil
+    void add_times_f(double *, const float *, double, Py_ssize_t) noexcept nogil
+    void fetch_ahead(const void *, Py_ssize_t) noexcept nogil
     void image_tile_d(const double *, Py_ssize_t, Py_ssize_t, const double *, Py_ssize_t,
                       Py_ssize_t, double *, Py_ssize_t, Py_ssize_t) noexcept nogil
     void image_tile_f(const float *, Py_ssize_t, Py_ssize_t, const float *, Py_ssize_t,

@@ -19,7 +19,6 @@
 #include <stddef.h>
 
 #if defined(__GNUC__) && defined(__AVX512F__)
-#include <immintrin.h>
 #define VECTOR_BYTES 64
 #define EACH_ROW(DO, T) DO(T, 0) DO(T, 1) DO(T, 2) DO(T, 3) DO(T, 4) DO(T, 5) DO(T, 6) DO(T, 7)
 enum { TILE_ROWS = 8, NARROWEST = 1, HAVE_TILES = 1, GROUP_BYTES = 1 << 19 };
@@ -41,22 +40,28 @@ enum { FETCHES = 1 };
 enum { WIDEST = 3 };
 
 #ifdef VECTOR_BYTES
+#include <immintrin.h>
 typedef double dvec __attribute__((vector_size(VECTOR_BYTES), aligned(8), may_alias));
 typedef float fvec __attribute__((vector_size(VECTOR_BYTES), aligned(4), may_alias));
-typedef float half_fvec __attribute__((vector_size(VECTOR_BYTES / 2), aligned(4), may_alias));
 #define VECTOR_ZERO {0}
 enum { DLANES = VECTOR_BYTES / 8, FLANES = VECTOR_BYTES / 4 };
 
-static inline dvec widened(const float *half) {
+/* __builtin_convertvector takes four steps for this, by gcc 12. */
+static inline dvec widened_f(const float *x) {
 #ifdef __AVX512F__
-    return (dvec) _mm512_cvtps_pd(_mm256_loadu_ps(half)); /* gcc 12 takes four steps for it */
+    return (dvec) _mm512_cvtps_pd(_mm256_loadu_ps(x));
 #else
-    return __builtin_convertvector(*(const half_fvec *) half, dvec);
+    return (dvec) _mm256_cvtps_pd(_mm_loadu_ps(x));
 #endif
 }
 static inline void add_widened(double *c, const fvec *sum) {
-    ((dvec *) c)[0] += widened((const float *) sum);
-    ((dvec *) c)[1] += widened((const float *) sum + DLANES);
+    ((dvec *) c)[0] += widened_f((const float *) sum);
+    ((dvec *) c)[1] += widened_f((const float *) sum + DLANES);
+}
+static inline double total_of(dvec sums) {
+    for (int half = DLANES / 2; half >= 1; half /= 2)
+        for (int i = 0; i < half; i++) sums[i] += sums[i + half];
+    return sums[0];
 }
 #else
 typedef double dvec;
@@ -65,11 +70,39 @@ typedef float fvec;
 #define VECTOR_BYTES 8
 enum { DLANES = 1, FLANES = 1 };
 
+static inline dvec widened_f(const float *x) { return *x; }
 static inline void add_widened(double *c, const fvec *sum) { *c += *sum; }
+static inline double total_of(dvec sums) { return sums; }
 #endif
 
+static inline dvec widened_d(const double *x) { return *(const dvec *) x; }
 static inline void add_d(double *c, const dvec *sum) { *(dvec *) c += *sum; }
 static inline void add_f(float *c, const fvec *sum) { *(fvec *) c += *sum; }
+
+/* Sums over one row of whole vectors, in double. */
+#define DEFINE_ROW(S, NUMBER)                                                               \
+static inline double square_norm_##S(const NUMBER *x, ptrdiff_t n) {                        \
+    dvec sums = VECTOR_ZERO;                                                                \
+    for (ptrdiff_t k = 0; k < n; k += DLANES) {                                             \
+        const dvec wide = widened_##S(x + k);                                               \
+        sums += wide * wide;                                                                \
+    }                                                                                       \
+    return total_of(sums);                                                                  \
+}                                                                                           \
+static inline void add_times_##S(double *total, const NUMBER *x, double weight, ptrdiff_t n) {\
+    for (ptrdiff_t k = 0; k < n; k += DLANES)                                               \
+        *(dvec *) (total + k) += weight * widened_##S(x + k);                               \
+}
+DEFINE_ROW(d, double)
+DEFINE_ROW(f, float)
+
+/* Asks for memory that is read soon, but not next; never faults. */
+static inline void fetch_ahead(const void *row, ptrdiff_t bytes) {
+#ifdef __GNUC__
+    for (ptrdiff_t k = 0; k < bytes; k += 64) __builtin_prefetch((const char *) row + k, 0, 2);
+#endif
+    (void) row, (void) bytes;
+}
 
 /* What a tile does for row i; x, y and z are its vectors of sums. T is their type, or how
  * they are added to the result. */
