@@ -35,6 +35,32 @@ def test_scikit_learn_checks(estimator, check, monkeypatch):
 
 
 @pytest.mark.parametrize(
+    "convert",
+    [
+        lambda X, y: (X.tolist(), y.tolist()),
+        lambda X, y: (X.astype(">f8"), y),
+        lambda X, y: (X.view(np.memmap), y.astype(">i2")),
+        lambda X, y: (pd.DataFrame(X), y.astype(float)),
+    ],
+    ids=["lists", "other byte order", "subclass", "frame"],
+)
+def test_plain_arrays_and_what_must_be_converted_give_the_same_fit(dirty, convert):
+    X, y, _ = dirty
+    converted, plain = CappedLDA().fit(*convert(X, y)), CappedLDA().fit(X, y)
+    np.testing.assert_array_equal(converted.scalings_, plain.scalings_)
+    np.testing.assert_array_equal(converted.classes_, plain.classes_)
+    assert converted.n_features_in_ == plain.n_features_in_ == X.shape[1]
+
+
+def test_a_fit_on_a_plain_array_forgets_the_names_of_an_earlier_one(clean):
+    X, y = clean
+    model = CappedLDA().fit(pd.DataFrame(X, columns=list("abcdef")), y)
+    assert model.feature_names_in_.tolist() == list("abcdef")
+    assert not hasattr(model.fit(X[:, :4], y), "feature_names_in_")
+    assert model.n_features_in_ == 4
+
+
+@pytest.mark.parametrize(
     "labels",
     [
         np.array([2**60, 2**60 + 1, 2**60 + 2], np.uint64),

@@ -44,6 +44,21 @@ def test_solve_spd_solves_and_names_the_remedy(spd, between):
         _linalg.solve_spd(-spd, between)
 
 
+def test_solve_matches_numpy_and_refuses_a_singular_matrix(rng):
+    A, B = rng.normal(size=(4, 4)), rng.normal(size=(4, 2))
+    np.testing.assert_allclose(_linalg.solve(A, B), np.linalg.solve(A, B), rtol=1e-12)
+    with pytest.raises(linalg.LinAlgError, match="singular"):
+        _linalg.solve(np.ones((2, 2)), np.ones((2, 1)))
+
+
+def test_eigh_gives_ascending_values_and_refuses_what_is_not_a_number(spd):
+    values, vectors = _linalg.eigh(spd)
+    assert np.all(np.diff(values) > 0.0)
+    np.testing.assert_allclose((vectors * values) @ vectors.T, spd, atol=1e-12 * values[-1])
+    with pytest.raises(linalg.LinAlgError, match="not found"):
+        _linalg.eigh(np.full((3, 3), np.nan))
+
+
 def test_pinv_psd_matches_numpy(rng):
     root = rng.normal(size=(6, 3))
     C = root @ root.T

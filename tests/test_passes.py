@@ -97,6 +97,14 @@ def test_run_matches_reference_with_many_slabs(small_slabs, problem):
     assert record.weight == pytest.approx(weight.sum())
 
 
+def test_the_weight_of_a_record_grows_with_it(problem):
+    X, codes, weight, query = problem
+    record, other = (rows_of(X, codes, weight).run(query) for _ in range(2))
+    assert record.weight == pytest.approx(weight.sum())
+    record += other
+    assert record.weight == pytest.approx(2.0 * weight.sum())
+
+
 def test_any_strides_give_the_record_of_a_c_ordered_copy(small_slabs, problem):
     X, codes, weight, query = problem
     expected = rows_of(X, codes, weight).run(query)
