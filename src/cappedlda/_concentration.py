@@ -61,12 +61,11 @@ def shrunk_distances(pieces, kept, variance_floor):
     distance is what it would be had it been left out.
     """
     per_class, centres, covariance = pieces.moments(kept)
-    start_kernels.centre_moments(per_class, centres, covariance)
-    fourth, total = pieces.fourth_moment(kept, centres), per_class.sum()
+    total = start_kernels.centre_moments(per_class, centres, covariance)
+    fourth = pieces.fourth_moment(kept, centres)
     shrinkage = start_kernels.shrink(covariance, fourth, total, variance_floor, MIN_SHRINKAGE)
     W, leverage = _linalg.whitening(covariance), (1.0 - shrinkage) / total
-    own = per_class / np.maximum(per_class - 1.0, 0.5 * per_class + 1e-300)
-    return pieces.left_out_distances(kept, centres, W, leverage, own)
+    return pieces.left_out_distances(kept, centres, W, leverage, per_class)
 
 
 class Pieces:
@@ -81,14 +80,12 @@ class Pieces:
     """
 
     def __init__(self, rows, each=in_turn):
-        X, codes, weight = rows.X, rows.codes, rows.sample_weight
-        self.shape = X.shape
+        self.shape = rows.shape
         self._n_classes = rows.n_classes
         self._each = each
-        self._pieces = [
-            (part, X[part], codes[part], None if weight is None else weight[part])
-            for part in row_pieces(*X.shape)
-        ]
+        self._sample = start_kernels.Sample(rows.X, rows.codes, rows.sample_weight)
+        parts = row_pieces(*rows.shape)
+        self._ends = [part.start for part in parts], [part.stop for part in parts]
 
     def moments(self, kept):
         """Return weight and sums of the kept rows of each class, and the sum of their squares.
@@ -97,13 +94,12 @@ class Pieces:
         """
         c, n = self._n_classes, self.shape[1]
 
-        def moments(piece):
-            part, X, codes, weight = piece
+        def moments(first, stop):
             sums = np.zeros(c), np.zeros((c, n)), np.zeros((n, n))
-            start_kernels.add_moments(X, codes, weight, kept[part], *sums)
+            self._sample.add_moments(first, stop, kept, *sums)
             return sums
 
-        total, *others = self._each(moments, self._pieces)
+        total, *others = self._each(moments, *self._ends)
         for other in others:
             for array, more in zip(total, other, strict=True):
                 array += more
@@ -112,26 +108,22 @@ class Pieces:
     def fourth_moment(self, kept, centres):
         """Return the sum of the fourth powers of the distances of kept rows from the centres."""
 
-        def fourth_moment(piece):
-            part, X, codes, weight = piece
-            return start_kernels.fourth_moment(X, codes, weight, kept[part], centres)
+        def fourth_moment(first, stop):
+            return self._sample.fourth_moment(first, stop, kept, centres)
 
-        return sum(self._each(fourth_moment, self._pieces))
+        return sum(self._each(fourth_moment, *self._ends))
 
-    def left_out_distances(self, kept, centres, W, leverage, factors):
-        """Return the distances of all rows in the coordinates X W.
+    def left_out_distances(self, kept, centres, *measure):
+        """Return the distances of all rows, those of kept ones as if they had not been kept.
 
-        Those of kept rows are as if they had not been kept: see the kernel.
+        The `measure` is what the kernel takes: W, the leverage and the weights of kept rows.
         """
         distances = np.empty(self.shape[0])
 
-        def fill(piece):
-            part, X, codes, _ = piece
-            start_kernels.left_out_distances(
-                X, codes, kept[part], centres, W, leverage, factors, distances[part]
-            )
+        def fill(first, stop):
+            self._sample.fill_distances(first, stop, kept, centres, *measure, distances)
 
-        self._each(fill, self._pieces)
+        self._each(fill, *self._ends)
         return distances
 
 

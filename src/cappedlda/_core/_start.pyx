@@ -34,6 +34,14 @@ cdef inline double dot(const double *a, const double *b, Py_ssize_t n) noexcept 
     return (s0 + s1) + (s2 + s3)
 
 
+cdef inline void subtract(
+    const double *a, const double *b, Py_ssize_t n, double *difference,
+) noexcept nogil:
+    cdef Py_ssize_t k
+    for k in range(n):
+        difference[k] = a[k] - b[k]
+
+
 cdef double *room_for(Py_ssize_t count) except NULL:
     cdef double *room = <double *> malloc(max(count, <Py_ssize_t> 1) * sizeof(double))
     if room == NULL:
@@ -193,7 +201,7 @@ def nearest_halves(
     cdef const double *lengths = &squares[0]
     cdef double *row
     cdef double *scratch = room_for(4 * N)
-    cdef double length, radius, total
+    cdef double length, radius, share, total
     with nogil:
         for i in range(products.shape[0]):
             row = &products[i, 0]
@@ -202,9 +210,15 @@ def nearest_halves(
                 row[j] = lengths[j] - 2.0 * row[j] + length
             radius = quantile(row, w, N, 0.5, scratch)
             total = 0.0
-            for j in range(N):
-                row[j] = weight_of(w, j) if row[j] <= radius else 0.0
-                total += row[j]
+            for j in range(N):  # without branches: which points are near cannot be foreseen
+                share = 1.0 if row[j] <= radius else 0.0
+                row[j] = share
+                total += share
+            if w != NULL:
+                total = 0.0
+                for j in range(N):
+                    row[j] *= w[j]
+                    total += row[j]
             radii[i] = radius
             totals[i] = total
         free(scratch)
@@ -212,42 +226,122 @@ def nearest_halves(
 
 # ------------------------------------------------------------------ moments and distances
 
-def add_moments(
-    const double[:, ::1] X,      # IN (N, n)
-    const int32_t[::1] codes,    # IN (N,)
-    const double[::1] weights,   # IN (N,) or None
-    const uint8_t[::1] kept,     # IN (N,)
-    double[::1] totals,          # IN OUT (c,) weight of the kept rows,
-    double[:, ::1] sums,         # IN OUT (c, n) their sums
-    double[:, ::1] scatter,      # IN OUT (n, n) and that of their squares, upper triangle
-):
-    """Add the moments of the kept rows."""
-    cdef Py_ssize_t j, k, n = X.shape[1], filled = 0
-    cdef Py_ssize_t room = max(<Py_ssize_t> 16, PANEL_BYTES // (<Py_ssize_t> sizeof(double) * n))
-    cdef const double *w = NULL if weights is None else &weights[0]
-    cdef double *panel = room_for(min(room, X.shape[0]) * n)
-    cdef double *packed
-    cdef double *total
-    cdef double weight, root
-    with nogil:
-        for j in range(X.shape[0]):
-            weight = weight_of(w, j)
-            if not kept[j] or not weight > 0.0:
-                continue
-            totals[codes[j]] += weight
-            total = &sums[codes[j], 0]
-            packed = panel + filled * n
-            root = sqrt(weight)
-            for k in range(n):
-                total[k] += weight * X[j, k]
-                packed[k] = root * X[j, k]
-            filled += 1
-            if filled == room:
+cdef Py_ssize_t panel_rows(Py_ssize_t n) noexcept nogil:
+    return max(<Py_ssize_t> 16, PANEL_BYTES // (<Py_ssize_t> sizeof(double) * n))
+
+
+cdef class Sample:
+    """Rows whose moments and distances are asked for again and again, from one to another."""
+
+    cdef const double[:, ::1] X
+    cdef const int32_t[::1] codes
+    cdef const double[::1] weights
+
+    def __init__(
+        self,
+        const double[:, ::1] X,      # IN (N, n)
+        const int32_t[::1] codes,    # IN (N,)
+        const double[::1] weights,   # IN (N,) or None
+    ):
+        self.X = X
+        self.codes = codes
+        self.weights = weights
+
+    def add_moments(
+        self,
+        Py_ssize_t first, Py_ssize_t stop,
+        const uint8_t[::1] kept,     # IN (N,)
+        double[::1] totals,          # IN OUT (c,) weight of the kept rows,
+        double[:, ::1] sums,         # IN OUT (c, n) their sums
+        double[:, ::1] scatter,      # IN OUT (n, n) and that of their squares, upper triangle
+    ):
+        """Add the moments of the kept rows."""
+        cdef const int32_t *codes = &self.codes[0]
+        cdef const double *w = NULL if self.weights is None else &self.weights[0]
+        cdef Py_ssize_t j, k, n = self.X.shape[1], room = panel_rows(n), filled = 0
+        cdef double *panel = room_for(min(room, stop - first) * n)
+        cdef const double *row
+        cdef double *packed
+        cdef double *total
+        cdef double weight, root
+        with nogil:
+            for j in range(first, stop):
+                weight = weight_of(w, j)
+                if not kept[j] or not weight > 0.0:
+                    continue
+                totals[codes[j]] += weight
+                total = &sums[codes[j], 0]
+                row = &self.X[j, 0]
+                packed = panel + filled * n
+                root = sqrt(weight)
+                for k in range(n):
+                    total[k] += weight * row[k]
+                    packed[k] = root * row[k]
+                filled += 1
+                if filled == room:
+                    add_gram(panel, &scatter[0, 0], filled, n, n, 1.0)
+                    filled = 0
+            if filled > 0:
                 add_gram(panel, &scatter[0, 0], filled, n, n, 1.0)
-                filled = 0
-        if filled > 0:
-            add_gram(panel, &scatter[0, 0], filled, n, n, 1.0)
-        free(panel)
+            free(panel)
+
+    def fourth_moment(
+        self,
+        Py_ssize_t first, Py_ssize_t stop,
+        const uint8_t[::1] kept,        # IN (N,)
+        const double[:, ::1] centres,   # IN (c, n)
+    ):
+        """Sum of the fourth powers of the distances of the kept rows from their centres."""
+        cdef const int32_t *codes = &self.codes[0]
+        cdef const double *w = NULL if self.weights is None else &self.weights[0]
+        cdef Py_ssize_t j, n = self.X.shape[1]
+        cdef double *row = room_for(n)
+        cdef double square, total = 0.0
+        with nogil:
+            for j in range(first, stop):
+                if kept[j]:
+                    subtract(&self.X[j, 0], &centres[codes[j], 0], n, row)
+                    square = dot(row, row, n)
+                    total += weight_of(w, j) * square * square
+            free(row)
+        return total
+
+    def fill_distances(
+        self,
+        Py_ssize_t first, Py_ssize_t stop,
+        const uint8_t[::1] kept,        # IN (N,)
+        const double[:, ::1] centres,   # IN (c, n)
+        const double[:, ::1] W,         # IN (n, n), upper triangle
+        double leverage,                # of a kept row, over its squared distance
+        const double[::1] totals,       # IN (c,) weight of the kept rows
+        double[::1] distances,          # OUT (N,)
+    ):
+        """Distances in the coordinates X W; those of kept rows as if these had not been kept.
+
+        A row has its leverage on the covariance, and its share in the mean of its class.
+        """
+        cdef const int32_t *codes = &self.codes[0]
+        cdef Py_ssize_t j, n = self.X.shape[1], room = panel_rows(n), rows
+        cdef double *panel = room_for(min(room, stop - first) * n)
+        cdef double *row
+        cdef double square, total
+        with nogil:
+            while first < stop:
+                rows = min(room, stop - first)
+                for j in range(rows):
+                    subtract(&self.X[first + j, 0], &centres[codes[first + j], 0], n, panel + j * n)
+                multiply_by_triangle(panel, &W[0, 0], rows, n)
+                for j in range(rows):
+                    row = panel + j * n
+                    square = dot(row, row, n)
+                    distances[first + j] = sqrt(square)
+                    if kept[first + j]:
+                        total = totals[codes[first + j]]
+                        distances[first + j] = (
+                            sqrt(square / (1.0 - min(leverage * square, 0.99)))
+                            * total / max(total - 1.0, 0.5 * total + 1e-300))
+                first += rows
+            free(panel)
 
 
 def centre_moments(
@@ -255,7 +349,10 @@ def centre_moments(
     double[:, ::1] sums,        # IN OUT (c, n) sums, then means
     double[:, ::1] scatter,     # IN OUT (n, n) sum of squares, upper triangle, then covariance
 ):
-    """Turn the sums of rows into means, and those of their squares into the covariance."""
+    """Turn the sums of rows into means, and those of their squares into the covariance.
+
+    Returns the weight of all.
+    """
     cdef Py_ssize_t i, j, k, c = sums.shape[0], n = sums.shape[1]
     cdef double total = 0.0, factor
     with nogil:
@@ -270,30 +367,6 @@ def centre_moments(
                     scatter[j, k] -= factor * sums[i, k]
             for k in range(j, n):
                 scatter[j, k] /= total
-
-
-def fourth_moment(
-    const double[:, ::1] X,         # IN (N, n)
-    const int32_t[::1] codes,       # IN (N,)
-    const double[::1] weights,      # IN (N,) or None
-    const uint8_t[::1] kept,        # IN (N,)
-    const double[:, ::1] centres,   # IN (c, n)
-):
-    """Sum of the fourth powers of the distances of the kept rows from their centres."""
-    cdef Py_ssize_t j, k, n = X.shape[1]
-    cdef const double *w = NULL if weights is None else &weights[0]
-    cdef double *row = room_for(n)
-    cdef const double *centre
-    cdef double square, total = 0.0
-    with nogil:
-        for j in range(X.shape[0]):
-            if kept[j]:
-                centre = &centres[codes[j], 0]
-                for k in range(n):
-                    row[k] = X[j, k] - centre[k]
-                square = dot(row, row, n)
-                total += weight_of(w, j) * square * square
-        free(row)
     return total
 
 
@@ -326,41 +399,3 @@ def shrink(
                 covariance[j, k] *= 1.0 - shrinkage
             covariance[j, j] += shrinkage * max(trace / n, least)
     return shrinkage
-
-
-def left_out_distances(
-    const double[:, ::1] X,         # IN (N, n)
-    const int32_t[::1] codes,       # IN (N,)
-    const uint8_t[::1] kept,        # IN (N,)
-    const double[:, ::1] centres,   # IN (c, n)
-    const double[:, ::1] W,         # IN (n, n), upper triangle
-    double leverage,                # of a kept row, over its squared distance
-    const double[::1] factors,      # IN (c,) of the distances of kept rows
-    double[::1] distances,          # OUT (N,)
-):
-    """Distances in the coordinates X W; those of kept rows as if these had not been kept."""
-    cdef Py_ssize_t first = 0, rows, j, k, n = X.shape[1], N = X.shape[0]
-    cdef Py_ssize_t room = max(<Py_ssize_t> 16, PANEL_BYTES // (<Py_ssize_t> sizeof(double) * n))
-    cdef double *panel = room_for(min(room, N) * n)
-    cdef double *row
-    cdef const double *centre
-    cdef double square
-    with nogil:
-        while first < N:
-            rows = min(room, N - first)
-            for j in range(rows):
-                row = panel + j * n
-                centre = &centres[codes[first + j], 0]
-                for k in range(n):
-                    row[k] = X[first + j, k] - centre[k]
-            multiply_by_triangle(panel, &W[0, 0], rows, n)
-            for j in range(rows):
-                row = panel + j * n
-                square = dot(row, row, n)
-                distances[first + j] = sqrt(square)
-                if kept[first + j]:
-                    distances[first + j] = (
-                        sqrt(square / (1.0 - min(leverage * square, 0.99)))
-                        * factors[codes[first + j]])
-            first += rows
-        free(panel)
