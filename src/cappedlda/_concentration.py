@@ -84,8 +84,7 @@ class Pieces:
         self._n_classes = rows.n_classes
         self._each = each
         self._sample = start_kernels.Sample(rows.X, rows.codes, rows.sample_weight)
-        parts = row_pieces(*rows.shape)
-        self._ends = [part.start for part in parts], [part.stop for part in parts]
+        self._ends = row_pieces(*rows.shape)
 
     def moments(self, kept):
         """Return weight and sums of the kept rows of each class, and the sum of their squares.
@@ -128,7 +127,9 @@ class Pieces:
 
 
 def row_pieces(n_rows, n):
-    """Return slices of rows, the same for any number of threads."""
+    """Return where pieces of the rows begin, and where they end: the same for any threads."""
     count = min(n_rows * n // PIECE_ELEMENTS, n_rows // (PIECE_ROWS_PER_FEATURE * n), MOST_PIECES)
-    ends = [n_rows * k // max(count, 1) for k in range(max(count, 1) + 1)]
-    return [slice(*ends) for ends in zip(ends, ends[1:], strict=False)]
+    if count < 2:
+        return [0], [n_rows]
+    ends = [n_rows * k // count for k in range(count + 1)]
+    return ends[:-1], ends[1:]

@@ -157,15 +157,13 @@ def in_units(rows, centres, scale, moves=None, each=in_turn):
     squares : ndarray of shape (N,)
         Their squared norms.
     """
-    moves = np.zeros_like(centres) if moves is None else moves
     scaled, squares = np.empty(rows.shape), np.empty(rows.shape[0])
 
-    def fill(part):
-        into = (scaled[part], squares[part])
-        X, codes = rows.X[part], rows.codes[part]
-        start_kernels.scaled_rows(X, codes, centres, scale, FARTHEST, moves, *into)
+    def fill(first, stop):
+        units = centres, scale, FARTHEST, moves
+        start_kernels.scaled_rows(first, stop, rows.X, rows.codes, *units, scaled, squares)
 
-    each(fill, row_pieces(*rows.shape))
+    each(fill, *row_pieces(*rows.shape))
     return scaled, squares
 
 
@@ -231,7 +229,8 @@ def medians_and_scale(rows, each=in_turn):
     if sparse.any():
         deviations = np.abs(rows.X[:, sparse] - centres[:, sparse][rows.codes])
         scale[sparse] = root_mean_square(deviations, rows.sample_weight)
-    return centres, np.where(scale > 0.0, scale, 1.0), sparse
+        scale[scale <= 0.0] = 1.0
+    return centres, scale, sparse
 
 
 def class_medians(rows):
@@ -260,13 +259,13 @@ def medians_and_deviations(rows, levels, each=in_turn):
     medians, quantiles = np.empty((rows.n_classes, n)), np.empty((len(levels), n))
     levels, ends = np.array(levels, float), rows.class_ends()
 
-    def fill(columns):
-        into = (medians[:, columns], quantiles[:, columns])
-        X = rows.X[:, columns]
-        selection.medians_and_deviations(X, ends, rows.sample_weight, levels, *into)
+    def fill(first):
+        columns = first, min(first + step, n)
+        given = rows.X, ends, rows.sample_weight, levels
+        selection.medians_and_deviations(*columns, *given, medians, quantiles)
 
     step = -(-n // (MOST_COLUMN_BLOCKS * BLOCK_COLUMNS)) * BLOCK_COLUMNS
-    each(fill, [slice(start, start + step) for start in range(0, n, step)])
+    each(fill, range(0, n, step))
     return medians, quantiles
 
 

@@ -21,6 +21,14 @@ BLOCK_COLUMNS = LANES
 cdef double SLACK = 1e-12
 
 
+cdef inline const double *begin_of(const double[::1] weights) noexcept nogil:
+    """Return where the weights are, or NULL if there are none."""
+    cdef const double *begin = NULL
+    if weights is not None:
+        begin = &weights[0]
+    return begin
+
+
 cdef void sort_few(double *values, double *weights, Py_ssize_t count) noexcept nogil:
     """Sort by insertion; weights move along if there are any."""
     cdef Py_ssize_t j, k
@@ -227,14 +235,14 @@ cdef double *room_for(Py_ssize_t rows) except NULL:
 
 
 def column_quantiles(
-    const double[:, :] X,       # IN (N, n), N > 0
+    const double[:, :] X,         # IN (N, n), N > 0
     const double[::1] weights,    # IN (N,), or None: all ones
     const double[::1] levels,     # IN (l,)
     double[:, :] quantiles,       # OUT (l, n)
 ):
     """Quantiles of the columns of an array."""
     cdef Py_ssize_t first = 0, width, k, level, rows = X.shape[0]
-    cdef const double *w = NULL if weights is None else &weights[0]
+    cdef const double *w = begin_of(weights)
     cdef double *columns = room_for(rows)
     with nogil:
         while first < X.shape[1]:
@@ -249,32 +257,36 @@ def column_quantiles(
 
 
 def medians_and_deviations(
-    const double[:, :] X,       # IN (N, n), class by class
+    Py_ssize_t first, Py_ssize_t stop,
+    const double[:, :] X,         # IN (N, n), class by class
     const Py_ssize_t[::1] ends,   # IN (c,) where the rows of each class end; each has some
     const double[::1] weights,    # IN (N,), or None: all ones
     const double[::1] levels,     # IN (l,)
-    double[:, :] medians,         # OUT (c, n) of each class
-    double[:, :] quantiles,       # OUT (l, n) of the absolute deviations from them, all rows
+    double[:, ::1] medians,       # OUT (c, n) of each class
+    double[:, ::1] quantiles,     # OUT (l, n) of the absolute deviations from them, all rows
 ):
-    """Class medians, and how far the rows are from them."""
-    cdef Py_ssize_t first = 0, width, k, i, j, begin, level, rows = X.shape[0]
-    cdef const double *w = NULL if weights is None else &weights[0]
+    """Class medians, and how far the rows are from them, of the columns from one to another."""
+    cdef Py_ssize_t width, k, i, j, begin, level, rows = X.shape[0]
+    cdef const double *w = begin_of(weights)
     cdef double *columns = room_for(rows)
     cdef double *scratch = columns + LANES * rows
     cdef double *column
+    cdef const double *here
     with nogil:
-        while first < X.shape[1]:
-            width = min(<Py_ssize_t> LANES, X.shape[1] - first)
+        while first < stop:
+            width = min(<Py_ssize_t> LANES, stop - first)
             read_columns(X, first, width, columns)
             for k in range(width):
                 column = columns + k * rows
                 begin = 0
+                here = w
                 for i in range(ends.shape[0]):
                     medians[i, first + k] = quantile(
-                        column + begin, NULL if w == NULL else w + begin, ends[i] - begin, 0.5,
-                        scratch)
+                        column + begin, here, ends[i] - begin, 0.5, scratch)
                     for j in range(begin, ends[i]):
                         column[j] = fabs(column[j] - medians[i, first + k])
+                    if w != NULL:
+                        here = w + ends[i]
                     begin = ends[i]
                 for level in range(levels.shape[0]):
                     quantiles[level, first + k] = quantile(

@@ -15,6 +15,14 @@ cdef enum:
     PANEL_BYTES = 1 << 18  # of rows that go to BLAS at a time, and stay in L2
 
 
+cdef inline const double *begin_of(const double[::1] weights) noexcept nogil:
+    """Return where the weights are, or NULL if there are none."""
+    cdef const double *begin = NULL
+    if weights is not None:
+        begin = &weights[0]
+    return begin
+
+
 cdef inline double weight_of(const double *weights, Py_ssize_t j) noexcept nogil:
     return 1.0 if weights == NULL else weights[j]
 
@@ -50,27 +58,29 @@ cdef double *room_for(Py_ssize_t count) except NULL:
 
 
 def scaled_rows(
+    Py_ssize_t first, Py_ssize_t stop,
     const double[:, ::1] X,          # IN (N, n)
     const int32_t[::1] codes,        # IN (N,)
     const double[:, ::1] centres,    # IN (c, n)
     const double[::1] scale,         # IN (n,)
     double farthest,                 # deviations are cut off here,
-    const double[:, ::1] moves,      # IN (c, n) and then taken from the moved centre
+    const double[:, ::1] moves,      # IN (c, n), or None, and then taken from moved centres
     double[:, ::1] scaled,           # OUT (N, n)
     double[::1] squares,             # OUT (N,) squared lengths
 ):
     """Deviations of rows from the centres of their classes, over the scale."""
     cdef Py_ssize_t j, k, n = X.shape[1]
+    cdef bint moved = moves is not None
     cdef double *row
     cdef const double *centre
-    cdef const double *move
     with nogil:
-        for j in range(X.shape[0]):
+        for j in range(first, stop):
             row = &scaled[j, 0]
             centre = &centres[codes[j], 0]
-            move = &moves[codes[j], 0]
             for k in range(n):
-                row[k] = min(max((X[j, k] - centre[k]) / scale[k], -farthest), farthest) - move[k]
+                row[k] = min(max((X[j, k] - centre[k]) / scale[k], -farthest), farthest)
+            if moved:
+                subtract(row, &moves[codes[j], 0], n, row)
             squares[j] = dot(row, row, n)
 
 
@@ -84,7 +94,7 @@ def direction_shares(
 ):
     """Shares of points of length 1 in the next step of a power iteration for their covariance."""
     cdef Py_ssize_t j, N = squares.shape[0]
-    cdef const double *w = NULL if weights is None else &weights[0]
+    cdef const double *w = begin_of(weights)
     cdef double mean = 0.0, total = 0.0, inverse, product
     cdef bint first = products is None
     with nogil:
@@ -148,7 +158,7 @@ def widest_gap(
     Returns its width, the last place inside, and 1.0 if the larger part is below it, else -1.0.
     """
     cdef Py_ssize_t j, N = places.shape[0]
-    cdef const double *w = NULL if weights is None else &weights[0]
+    cdef const double *w = begin_of(weights)
     cdef double total = 0.0
     cdef Gap above, below
     with nogil:
@@ -172,7 +182,7 @@ def spread_ranks(
 ):
     """Choose elements of an order so that as much weight lies between them; return how many."""
     cdef Py_ssize_t j, level, place = 0, count = 0, N = order.shape[0], k = chosen.shape[0]
-    cdef const double *w = NULL if weights is None else &weights[0]
+    cdef const double *w = begin_of(weights)
     cdef double total = 0.0, below
     for j in range(N):
         total += weight_of(w, order[j])
@@ -197,7 +207,7 @@ def nearest_halves(
 ):
     """Shares of points in the half that is nearest to each centre: their weight, or 0."""
     cdef Py_ssize_t i, j, N = products.shape[1], n = centres.shape[1]
-    cdef const double *w = NULL if weights is None else &weights[0]
+    cdef const double *w = begin_of(weights)
     cdef const double *lengths = &squares[0]
     cdef double *row
     cdef double *scratch = room_for(4 * N)
@@ -257,7 +267,7 @@ cdef class Sample:
     ):
         """Add the moments of the kept rows."""
         cdef const int32_t *codes = &self.codes[0]
-        cdef const double *w = NULL if self.weights is None else &self.weights[0]
+        cdef const double *w = begin_of(self.weights)
         cdef Py_ssize_t j, k, n = self.X.shape[1], room = panel_rows(n), filled = 0
         cdef double *panel = room_for(min(room, stop - first) * n)
         cdef const double *row
@@ -293,7 +303,7 @@ cdef class Sample:
     ):
         """Sum of the fourth powers of the distances of the kept rows from their centres."""
         cdef const int32_t *codes = &self.codes[0]
-        cdef const double *w = NULL if self.weights is None else &self.weights[0]
+        cdef const double *w = begin_of(self.weights)
         cdef Py_ssize_t j, n = self.X.shape[1]
         cdef double *row = room_for(n)
         cdef double square, total = 0.0
