@@ -39,14 +39,14 @@ def concentrated(rows, distances, variance_floor, each=in_turn):
     for _ in range(CONCENTRATION_STEPS):
         caps = nearer_half(histograms(distances))
         nearer = distances <= caps[rows.codes]
-        if kept is not None and np.array_equal(nearer, kept):
+        if kept is not None and (nearer == kept).all():
             break
         kept = nearer
         distances = shrunk_distances(pieces, kept, variance_floor)
     for _ in range(MAX_GROWTH):
         caps = grown_caps(histograms(distances), caps, GATE_REACH).caps
         grown = distances <= caps[rows.codes]
-        if np.array_equal(grown, kept):
+        if (grown == kept).all():
             break
         kept = grown
         distances = shrunk_distances(pieces, kept, variance_floor)

@@ -95,7 +95,7 @@ def densest_centre(points):
         balls = points.sums(shares)
         balls /= totals[:, None]
     shares, _, radii = nearest_halves(points, balls)
-    return points.median(shares[np.argmin(radii)] > 0.0)
+    return points.median(shares[radii.argmin()] > 0.0)
 
 
 def nearest_halves(points, centres):

@@ -322,7 +322,7 @@ class ArrayRows(Rows):
 
     def by_class(self):
         """Return the rows class by class, C-ordered and in float64, and the order taken."""
-        if np.all(self.codes[1:] >= self.codes[:-1]):
+        if (self.codes[1:] >= self.codes[:-1]).all():
             rows, order = self, slice(None)
         else:
             # Small integers are sorted in linear time.
