@@ -158,6 +158,27 @@ def test_shrunk_distances_are_those_of_the_covariance(rng, n, weighted):
     np.testing.assert_allclose(found, expected, rtol=1e-10)
 
 
+@pytest.mark.parametrize("size", [1.0, 1e6], ids=["like the others", "far off"])
+def test_moments_that_change_are_those_made_anew(rng, monkeypatch, size):
+    monkeypatch.setattr(_concentration, "CHANGE_WORTHWHILE", 0)
+    X, y = make_classes(rng, (300, 200), 5)
+    X[:10] *= size  # their squares leave nothing but rounding when they go
+    pieces = _concentration.Pieces(rows_of(X, y, rng.uniform(size=500)))
+    made = []
+    add_up = pieces._sums
+    monkeypatch.setattr(pieces, "_sums", lambda kept: made.append(kept.sum()) or add_up(kept))
+    first = rng.uniform(size=500) < 0.5
+    first[:10] = True
+    for step in range(3):
+        kept = first if step == 0 else first ^ (rng.uniform(size=500) < 0.05)
+        kept[:10] = step == 0
+        for found, expected in zip(pieces.moments(kept), add_up(kept), strict=True):
+            np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-9)
+            found += 1.0  # which is not kept for the next step
+    # The rows that go and those that come, twice; all of them at first, and where too much goes.
+    assert len(made) == (5 if size == 1.0 else 6)
+
+
 def test_a_class_of_no_kept_row_is_measured_from_the_origin(rng):
     X, y = make_classes(rng, (100, 100), 3)
     X[np.argmax(y)] = 0.0

@@ -16,6 +16,8 @@ MIN_SHRINKAGE = 1e-4
 PIECE_ELEMENTS = 1 << 15
 PIECE_ROWS_PER_FEATURE = 2
 MOST_PIECES = 4
+# Moments of so many products or more are changed rather than made anew.
+CHANGE_WORTHWHILE = 1 << 21
 
 
 def concentrated(rows, distances, variance_floor, each=in_turn):
@@ -85,20 +87,36 @@ class Pieces:
         self._each = each
         self._sample = start_kernels.Sample(rows.X, rows.codes, rows.sample_weight)
         self._ends = row_pieces(*rows.shape)
+        self._last = None  # rows that were kept, and their moments
 
     def moments(self, kept):
         """Return weight and sums of the kept rows of each class, and the sum of their squares.
 
-        The latter is an upper triangle.
+        The latter is an upper triangle. Large moments are not made anew, if they have been
+        made before, but changed by the rows that come and go.
         """
+        if self.shape[0] * self.shape[1] ** 2 < CHANGE_WORTHWHILE:
+            return self._sums(kept)
+        sums = None if self._last is None else self._changed(*self._last, kept)
+        self._last = kept, self._sums(kept) if sums is None else sums
+        return tuple(array.copy() for array in self._last[1])
+
+    def _changed(self, last, sums, kept):
+        """Return the sums for other rows, or None if little but rounding would be left."""
+        gone, new = self._sums(last & ~kept), self._sums(kept & ~last)
+        if 2.0 * gone[2].trace() > sums[2].trace():
+            return None
+        return tuple(a - b + c for a, b, c in zip(sums, gone, new, strict=True))
+
+    def _sums(self, kept):
         c, n = self._n_classes, self.shape[1]
 
-        def moments(first, stop):
+        def sums_of(first, stop):
             sums = np.zeros(c), np.zeros((c, n)), np.zeros((n, n))
             self._sample.add_moments(first, stop, kept, *sums)
             return sums
 
-        total, *others = self._each(moments, *self._ends)
+        total, *others = self._each(sums_of, *self._ends)
         for other in others:
             for array, more in zip(total, other, strict=True):
                 array += more
