@@ -264,21 +264,26 @@ class ArrayRows(Rows):
         out : ndarray of shape (N,), optional
             Each job may write to its part.
         """
+        slabs = self.slabs()
+        if len(slabs) == 1:  # few rows are done faster than a generator is made
+            return self._run(job, slabs[0], out)
         return added_up(self.map(job, out))
 
     def map(self, job, out=None):
         """Yield what a job returns for each slab, in their order."""
+        return self.watched(
+            ordered_map(lambda rows: self._run(job, rows, out), self.slabs(), self.n_jobs)
+        )
+
+    def _run(self, job, rows, out):
+        """Return what a job returns for a slice of rows."""
         weight = self.sample_weight
-
-        def run_slab(rows):
-            return job(
-                self.slab(rows),
-                self.codes[rows],
-                None if weight is None else weight[rows],
-                None if out is None else out[rows],
-            )
-
-        return self.watched(ordered_map(run_slab, self.slabs(), self.n_jobs))
+        return job(
+            self.slab(rows),
+            self.codes[rows],
+            None if weight is None else weight[rows],
+            None if out is None else out[rows],
+        )
 
     def run(self, query, distances=None):
         """Return the record of one pass over all rows; `distances` are filled if given."""
