@@ -75,6 +75,14 @@ def test_slabs_cover_each_row_once(small_slabs, n_rows):
     assert all(slab.stop - slab.start <= 16 for slab in rows.slabs())
 
 
+@pytest.mark.parametrize(
+    ("n_rows", "sizes"), [(16, [16]), (17, [9, 8]), (40, [10] * 4), (80, [14] * 5 + [10])]
+)
+def test_few_slabs_leave_neither_of_two_threads_waiting(small_slabs, n_rows, sizes):
+    slabs = rows_of(np.zeros((n_rows, 3)), np.zeros(n_rows)).slabs()
+    assert [slab.stop - slab.start for slab in slabs] == sizes
+
+
 def test_slabs_of_real_size_bound_the_elements():
     rows = rows_of(np.zeros((1, 1)), np.zeros(1))
     rows.X = np.broadcast_to(np.zeros(1), (10**7, 100))  # no memory behind it

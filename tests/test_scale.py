@@ -158,6 +158,17 @@ def test_chunks_give_what_arrays_give(data, settings):
         assert not hasattr(model, "outliers_")
 
 
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_chunks_of_few_slabs_give_what_arrays_give(rows, n_jobs):
+    X, y, _ = rows
+    X, y = X[::2], y[::2]
+    assert _rows.ArrayRows(X, y, 3).slab_rows == 250
+    expected = CappedLDA(n_jobs=n_jobs).fit(X, y)
+    for cuts in ([], [256, 300, 777]):
+        model = CappedLDA(n_jobs=n_jobs).fit_chunks(chunks_of(cuts, X, y))
+        assert_same_model(model, expected)
+
+
 def test_results_per_sample_are_streamed_on_request(rows):
     X, y, _ = rows
     make_chunks = chunks_of([100, 100, 1500], X, y)
