@@ -30,8 +30,10 @@ def run_block(X, codes, sample_weight, query, distances=None):
     record = Record.empty(query, scatter=False)
     W = np.ascontiguousarray(query.W, dtype)
     centres = np.ascontiguousarray(query.centres, dtype)
-    # Images of the very values that the kernel multiplies, so that they cancel.
-    images = centres.astype(np.float64, copy=False) @ W.astype(np.float64, copy=False)
+    # Images of the very values that the kernel multiplies, so that they cancel. For few numbers
+    # `dot` takes half as long as `@`.
+    wide_W = W.astype(np.float64, copy=False)
+    images = centres.astype(np.float64, copy=False).dot(wide_W)
     padded_scatter = np.zeros((build.padded(n, dtype.itemsize),) * 2 if query.scatter else (0, 0))
     padded_images = np.zeros((build.padded(d, dtype.itemsize),) * 2)
     record.objective, record.not_finite = build.fused_pass(
@@ -56,7 +58,7 @@ def run_block(X, codes, sample_weight, query, distances=None):
     if query.scatter:
         record.scatter = padded_scatter[:n, :n]
     if query.sums:
-        record.image_sums = record.sums @ W.astype(np.float64, copy=False)
+        record.image_sums = record.sums.dot(wide_W)
     record.image_scatter = padded_images[:d, :d]
     return record
 
