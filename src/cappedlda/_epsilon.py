@@ -221,7 +221,7 @@ def beyond_gap(heights, weight, least):
     if weight is None:
         places, weights = np.sort(heights), None
     else:
-        order = np.argsort(heights)
+        order = heights.argsort()
         places, weights = heights[order], weight[order]
     width, last, side = start_kernels.widest_gap(
         places, weights, least, 1.0 - MOST_BEYOND, 1.0 - GAP_SHARE, LEAST_DEVIATION

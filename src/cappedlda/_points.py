@@ -32,7 +32,7 @@ class ArrayPoints:
 
     def chosen(self, rows):
         """Return some points, shape (k, n)."""
-        return self._points[rows]
+        return self._points.take(rows, axis=0)
 
     def products(self, centres):
         """Return the products with centres of shape (k, n), shape (k, N)."""
@@ -42,10 +42,10 @@ class ArrayPoints:
         """Return the sums weighted by shares of shape (k, N), shape (k, n)."""
         return shares.dot(self._points)
 
-    def median(self, rows):
-        """Return the median of some points, shape (n,)."""
-        weight = None if self.weight is None else self.weight[rows]
-        return column_medians(self._points[rows], weight)
+    def median(self, inside):
+        """Return the median of the points of a mask, shape (n,)."""
+        weight = None if self.weight is None else self.weight[inside]
+        return column_medians(self._points.compress(inside, axis=0), weight)
 
 
 def too_few(points):
@@ -88,7 +88,7 @@ def densest_centre(points):
     if too_few(points):
         return np.zeros_like(points.chosen([0])[0])
     chosen = np.empty(BALLS, np.intp)
-    order = np.argsort(points.squares, kind="stable")
+    order = points.squares.argsort(kind="stable")
     balls = points.chosen(chosen[: start_kernels.spread_ranks(order, points.weight, chosen)])
     for _ in range(BALL_STEPS):
         shares, totals, _ = nearest_halves(points, balls)
