@@ -117,6 +117,7 @@ def robust_look(rows):
         apart, units, classes = without_far_parts(rows, units_of, classes_of, each)
         medians, scale, sparse = units
         moves = np.array(each(densest_centre, classes))
+        del classes  # as many numbers as the rows have
         scaled, squares = in_units(rows, medians, scale, moves, each)
         norms = np.sqrt(squares / rows.shape[1])
         kept = None
