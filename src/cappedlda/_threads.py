@@ -137,6 +137,7 @@ def shared_threads(n_jobs):
 
     They do not outlive the block.
     """
+    n_jobs = fair_share(n_jobs)
     if n_jobs == 1:
         yield in_turn
         return

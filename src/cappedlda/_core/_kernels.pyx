@@ -14,247 +14,22 @@ of length zero is not wanted and not computed. Nothing is checked here.
 
 from libc.float cimport DBL_MAX
 from libc.math cimport pow, sqrt
-from libc.stdint cimport int64_t
 from libc.stdlib cimport calloc, free
 from libc.string cimport memcpy
 
 include "cappedlda/_core/_products.pxi"
-
-# Bins of the distance histogram are spaced like floating-point numbers: each power
-# of two is cut in 2^MANTISSA_BITS equal bins, so a bin is at most 1/32 of its value.
-cdef enum:
-    MANTISSA_BITS = 5
-    LOWEST_EXPONENT = -20
-    OCTAVES = 40
-    N_BINS = OCTAVES * (1 << MANTISSA_BITS) + 2
-    FRACTION_BITS = 52 - MANTISSA_BITS
-    FIRST_BIN = (1023 + LOWEST_EXPONENT) * (1 << MANTISSA_BITS)
-
-HISTOGRAM_BINS = N_BINS
-HISTOGRAM_MANTISSA_BITS = MANTISSA_BITS
-HISTOGRAM_LOWEST_EXPONENT = LOWEST_EXPONENT
+include "cappedlda/_core/_panel.pxi"
+include "cappedlda/_core/_weights.pxi"
 
 # Sizes, by measurement with 48 KiB of L1 and 1.25 MiB of L2 (Ice Lake). A block stays in
-# L2 until its rows are packed. Syrk, which packs its panel once more, wants it taller than
-# the tiles do, whose sizes are in _tiles.h. The processor foresees which memory comes next
-# in rows longer than SHORT_ROW_BYTES; shorter ones are asked for a block ahead.
+# L2 until its rows are packed. The processor foresees which memory comes next in rows longer
+# than SHORT_ROW_BYTES; shorter ones are asked for a block ahead.
 cdef enum:
     BLOCK_BYTES = 1 << 18
     MAX_BLOCK_ROWS = 128
     MIN_BLOCK_ROWS = 16
-    SYRK_BYTES = 1 << 12
     SHORT_ROW_BYTES = 1 << 10
     MIRROR_TILE = 32
-    CACHE_LINE = 64
-
-
-# ------------------------------------------------------- distances and weights
-
-cdef void square_norms(
-    const floating *Z, Py_ssize_t rows, Py_ssize_t ldz, double *squares,
-) noexcept nogil:
-    """Squared row norms."""
-    cdef Py_ssize_t j
-    for j in range(rows):
-        if floating is double:
-            squares[j] = square_norm_d(Z + j * ldz, ldz)
-        else:
-            squares[j] = square_norm_f(Z + j * ldz, ldz)
-
-
-cdef void powers(
-    const double *squares, Py_ssize_t rows, double q, double floor, double *loss, double *weights,
-) noexcept nogil:
-    """loss = r^(q/2) and weight q r^(q/2-1) of uncapped rows; loops without a branch."""
-    cdef Py_ssize_t j
-    cdef double r, mu2 = floor * floor
-    if q == 1.0:
-        for j in range(rows):
-            r = sqrt(squares[j] + mu2)
-            loss[j] = r
-            weights[j] = 1.0 / r
-    elif q == 2.0:
-        for j in range(rows):
-            loss[j] = squares[j] + mu2
-            weights[j] = 2.0
-    else:
-        for j in range(rows):
-            r = pow(squares[j] + mu2, 0.5 * q - 1.0)
-            loss[j] = r * (squares[j] + mu2)
-            weights[j] = q * r
-
-
-cdef void roots(double *weights, const double *sample_weight, Py_ssize_t rows) noexcept nogil:
-    """Turn weights into what a packed row is multiplied by, the root of w F."""
-    cdef Py_ssize_t j
-    if sample_weight == NULL:
-        for j in range(rows):
-            weights[j] = sqrt(weights[j])
-    else:
-        for j in range(rows):
-            weights[j] = sqrt(sample_weight[j] * weights[j])
-
-
-cdef Py_ssize_t keep(
-    const double *squares, const int32_t *codes, const double *sample_weight,
-    const double *loss, const double *caps, const double *cap_losses, Py_ssize_t rows,
-    double *kept, double *objective, Py_ssize_t *not_finite, int32_t *chosen,
-) noexcept nogil:
-    """List the kept rows of a block; add to their tallies and to the objective.
-
-    Without branches: whether a row is kept cannot be foreseen.
-    """
-    cdef Py_ssize_t j, i, count = 0
-    cdef double weight = 1.0, total = 0.0
-    cdef double losses[2]
-    cdef bint inside
-    for j in range(rows):
-        i = codes[j]
-        if sample_weight != NULL:
-            weight = sample_weight[j]
-            if not weight > 0.0:  # nothing counts, and the loss of a cap may be infinite
-                continue
-        inside = squares[j] <= caps[i]
-        chosen[count] = <int32_t> j
-        count += inside
-        not_finite[0] += not (squares[j] <= DBL_MAX)
-        losses[0] = cap_losses[i]
-        losses[1] = loss[j]
-        total += weight * losses[inside]
-        kept[2 * i] += inside
-        kept[2 * i + 1] += inside * weight
-    objective[0] += total
-    return count
-
-
-cdef void deposit(
-    const double *distances, const int32_t *codes, const double *sample_weight, Py_ssize_t rows,
-    double *histograms,
-) noexcept nogil:
-    """Share the weight of each row between the two bins of its class around its distance.
-
-    So the histogram, and every quantile of it, moves continuously with the data.
-    """
-    cdef Py_ssize_t j
-    cdef int64_t bits, k
-    cdef double weight = 1.0, fraction
-    cdef double unit = 1.0 / <double> (<int64_t> 1 << FRACTION_BITS)
-    for j in range(rows):
-        memcpy(&bits, distances + j, sizeof(bits))
-        k = (bits >> FRACTION_BITS) - FIRST_BIN
-        fraction = <double> (bits & ((<int64_t> 1 << FRACTION_BITS) - 1)) * unit
-        if k < 0:
-            k = 0
-            fraction = 0.0
-        if k > N_BINS - 2 or not distances[j] <= DBL_MAX:  # NaN may have any bits
-            k = N_BINS - 2
-            fraction = 1.0
-        if sample_weight != NULL:
-            weight = sample_weight[j]
-        k += <int64_t> codes[j] * N_BINS
-        histograms[k] += weight - weight * fraction
-        histograms[k + 1] += weight * fraction
-
-
-# --------------------------------------------------------------------- packing
-
-cdef inline void pack_vector(
-    const floating *x, const floating *centre, const floating *inv_scale, floating root,
-    floating *packed,
-) noexcept nogil:
-    """packed = (x - centre) * inv_scale * root, one vector of it."""
-    if floating is double:
-        (<dvec *> packed)[0] = (((<const dvec *> x)[0] - (<const dvec *> centre)[0])
-                                * (<const dvec *> inv_scale)[0] * root)
-    else:
-        (<fvec *> packed)[0] = (((<const fvec *> x)[0] - (<const fvec *> centre)[0])
-                                * (<const fvec *> inv_scale)[0] * root)
-
-
-cdef inline void pack_stretch(
-    const floating *x, const floating *centre, const floating *inv_scale, floating root,
-    Py_ssize_t n, floating *packed,
-) noexcept nogil:
-    """Pack n numbers; the last vector overlaps the one before, not to end on single ones."""
-    cdef Py_ssize_t size = lanes(packed), k = 0
-    while k + size <= n:
-        pack_vector(x + k, centre + k, inv_scale + k, root, packed + k)
-        k += size
-    if k < n and size <= n:
-        k = n - size
-        pack_vector(x + k, centre + k, inv_scale + k, root, packed + k)
-    elif k < n:
-        for k in range(n):
-            packed[k] = (x[k] - centre[k]) * inv_scale[k] * root
-
-
-cdef struct Panel:
-    void *memory
-    void *rows            # packed rows, as slivers or row-major
-    void *part            # (n, n), where float32 goes through syrk
-    Py_ssize_t room       # rows that fit
-    Py_ssize_t filled     # rows packed so far
-    Py_ssize_t n          # columns,
-    Py_ssize_t ld         # padded
-    bint tiled            # tiles, or syrk
-    double *scatter       # (ld, ld), where a full panel is added
-
-
-cdef inline void pack_row(
-    const floating *x, const floating *centre, const floating *inv_scale, floating root,
-    const Panel *panel,
-) noexcept nogil:
-    """Write one row behind those that are in the panel."""
-    cdef floating *packed = <floating *> panel.rows
-    cdef floating *sliver
-    cdef Py_ssize_t size = lanes(packed), k = 0, width, n = panel.n, position = panel.filled
-    if not panel.tiled:
-        pack_stretch(x, centre, inv_scale, root, n, packed + position * n)
-        return
-    while n - k > 4 * size:  # slivers of three whole vectors, without a test for the end
-        sliver = packed + k * panel.room + 3 * size * position
-        pack_vector(x + k, centre + k, inv_scale + k, root, sliver)
-        k += size
-        pack_vector(x + k, centre + k, inv_scale + k, root, sliver + size)
-        k += size
-        pack_vector(x + k, centre + k, inv_scale + k, root, sliver + 2 * size)
-        k += size
-    while k < n:
-        width = size * next_width((n - k + size - 1) // size)
-        pack_stretch(x + k, centre + k, inv_scale + k, root, min(width, n - k),
-                     packed + k * panel.room + width * position)
-        k += width
-
-
-cdef void flush(const floating *tag, Panel *panel) noexcept nogil:
-    """Add the panel to the scatter and empty it."""
-    if panel.filled == 0:
-        return
-    if panel.tiled:
-        add_gram_of_slivers(<const floating *> panel.rows, panel.room, panel.filled, panel.n,
-                            panel.scatter, panel.ld)
-    else:
-        add_gram_by_blas(<const floating *> panel.rows, panel.filled, panel.n,
-                         panel.scatter, panel.ld, <floating *> panel.part)
-    panel.filled = 0
-
-
-cdef void add_to_panel(
-    const floating *X, const int32_t *codes, const double *roots, const int32_t *chosen,
-    Py_ssize_t count, const floating *centres, Py_ssize_t ldc, const floating *inv_scale,
-    Panel *panel, Py_ssize_t ahead,
-) noexcept nogil:
-    """Pack the chosen rows of a block, times their roots, and ask for those `ahead` of them."""
-    cdef Py_ssize_t p, j
-    for p in range(count):
-        if panel.filled == panel.room:
-            flush(X, panel)
-        j = chosen[p]
-        if ahead > 0:
-            fetch_ahead(X + (j + ahead) * panel.n, panel.n * sizeof(floating))
-        pack_row(X + j * panel.n, centres + codes[j] * ldc, inv_scale,
-                 <floating> roots[j], panel)
-        panel.filled += 1
 
 
 # ------------------------------------------------------------------------ sums
@@ -343,46 +118,6 @@ cdef struct Work:
 cdef Py_ssize_t block_rows(Py_ssize_t n, Py_ssize_t itemsize) noexcept nogil:
     cdef Py_ssize_t rows = BLOCK_BYTES // (n * itemsize) // TILE_ROWS * TILE_ROWS
     return min(<Py_ssize_t> MAX_BLOCK_ROWS, max(<Py_ssize_t> MIN_BLOCK_ROWS, rows))
-
-
-cdef inline size_t aligned(size_t address) noexcept nogil:
-    """The next begin of a cache line: a vector that lies across two is read at half the speed."""
-    return (address + CACHE_LINE - 1) // CACHE_LINE * CACHE_LINE
-
-
-cdef inline void *carve(size_t *address, Py_ssize_t count, Py_ssize_t itemsize) noexcept nogil:
-    """Take some cache lines from the memory at `address`."""
-    cdef void *piece = <void *> address[0]
-    address[0] = aligned(address[0] + count * itemsize)
-    return piece
-
-
-cdef size_t lay_out_panel(Panel *panel, size_t address, Py_ssize_t itemsize) noexcept nogil:
-    """Place the arrays of a panel one after the other; returns the end."""
-    cdef bint through_part = itemsize == 4 and not panel.tiled
-    panel.rows = carve(&address, panel.room * panel.ld, itemsize)
-    panel.part = carve(&address, panel.n * panel.n if through_part else 0, itemsize)
-    return address
-
-
-cdef bint open_panel(
-    Panel *panel, Py_ssize_t n, Py_ssize_t itemsize, double *scatter,
-) noexcept nogil:
-    """Allocate a panel; false when memory is short."""
-    panel.n = n
-    panel.ld = padded_size(n, DLANES if itemsize == 8 else FLANES)
-    panel.filled = 0
-    panel.scatter = scatter
-    panel.tiled = HAVE_TILES and n <= (TILED_DOUBLES if itemsize == 8 else TILED_FLOATS)
-    panel.room = SYRK_BYTES // itemsize
-    if panel.tiled:
-        panel.room = PANEL_DOUBLES if itemsize == 8 else PANEL_FLOATS
-    panel.memory = NULL
-    if scatter == NULL:
-        return True
-    panel.memory = calloc(lay_out_panel(panel, CACHE_LINE, itemsize), 1)
-    lay_out_panel(panel, aligned(<size_t> panel.memory), itemsize)
-    return panel.memory != NULL
 
 
 cdef size_t lay_out_work(
