@@ -220,6 +220,27 @@ def test_capped_weights_of_no_rows(kernels):
     assert weights.size == 0
 
 
+@pytest.mark.parametrize(("n_rows", "n", "d"), [(0, 3, 2), (1, 1, 1), (300, 5, 9), (131, 400, 21)])
+def test_affine_images_match_reference(rng, kernels, dtype, n_rows, n, d):
+    X, W, offset = (rng.normal(size=shape).astype(dtype) for shape in ((n_rows, n), (n, d), (d,)))
+    images = np.full((n_rows, d), np.nan, dtype)
+    total = kernels.affine_images(X, W, offset, images)
+    expected = X.astype(float) @ W.astype(float) + offset
+    # Sums of up to 400 products, about 20 in size.
+    rounding = 400 * np.finfo(dtype).eps
+    np.testing.assert_allclose(images, expected, rtol=0.0, atol=20 * rounding)
+    assert total == pytest.approx(images.sum(dtype=float), abs=1e-9)
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
+def test_affine_images_of_bad_numbers_have_no_finite_sum(rng, kernels, dtype, bad):
+    X = rng.normal(size=(140, 6)).astype(dtype)
+    X[137, 4] = bad
+    W = rng.normal(size=(6, 9)).astype(dtype)
+    W[4] = 0.0
+    assert not np.isfinite(kernels.affine_images(X, W, W[0], np.empty((140, 9), dtype)))
+
+
 def test_histogram_matches_reference(rng, kernels):
     distances = np.concatenate(
         [

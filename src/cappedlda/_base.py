@@ -13,7 +13,10 @@ from sklearn.utils import assert_all_finite
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from cappedlda import _linalg
+from cappedlda._core import kernels_for
 from cappedlda._inputs import blocks_of, is_dask, is_read_by_slices
+from cappedlda._rows import cut, slab_rows
+from cappedlda._threads import blas_threads, ordered_map, single_threaded_blas
 from cappedlda._typing import Floats, Labels, MatrixLike
 from cappedlda._validation import FLOATS
 
@@ -88,10 +91,10 @@ class LinearDiscriminant(
         A value of X that is not finite makes its row of the product not finite, even times
         zero: so it is found in the product, which is smaller.
         """
-        with np.errstate(all="ignore"):
-            result, total = shifted_product(
-                X, W.astype(X.dtype, copy=False), offset.astype(X.dtype, copy=False)
-            )
+        n_jobs = blas_threads()
+        W, offset = W.astype(X.dtype, copy=False), offset.astype(X.dtype, copy=False)
+        with single_threaded_blas():
+            result, total = shifted_product(X, W, offset, n_jobs)
         if not np.isfinite(total):
             # Says what is wrong with X; large numbers may also overflow.
             assert_all_finite(X, estimator_name=type(self).__name__, input_name="X")
@@ -186,24 +189,54 @@ class LinearDiscriminant(
         return log_softmax(scores, axis=1)
 
 
-def shifted_product(X, W, offset):
+def shifted_product(X, W, offset, n_jobs=1):
     """Return X W + offset, and the sum of all its numbers.
 
-    By blocks that stay in cache until all is done with them. The offset is added to many rows
-    at a time, and the numbers are summed as a product: each is what NumPy does fast.
+    As many threads as BLAS would have, but on slabs: those of BLAS would have to meet after
+    every block.
     """
-    n_rows, d = X.shape[0], W.shape[1]
-    result = X @ W if issparse(X) else np.empty((n_rows, d), X.dtype)
-    step = max(1, _BLOCK_BYTES // (d * X.dtype.itemsize))
-    offsets = np.tile(offset, (min(n_rows, step), 1))
-    ones, total = np.ones(offsets.size, X.dtype), 0.0
-    for start in range(0, n_rows, step):
-        block = result[start : start + step]
-        if not issparse(X):
-            np.matmul(X[start : start + step], W, out=block)
-        block += offsets[: len(block)]
-        total += block.ravel() @ ones[: block.size]
-    return result, total
+    result = X @ W if issparse(X) else np.empty((X.shape[0], W.shape[1]), X.dtype)
+    fill = compiled_fill(X, W, offset, result) or blockwise_fill(X, W, offset, result)
+    slabs = cut(X.shape[0], slab_rows(X.shape[1]))
+    return result, sum(ordered_map(fill, slabs, n_jobs))
+
+
+def compiled_fill(X, W, offset, result):
+    """Return a function that fills some rows of X W + offset and sums them, or None.
+
+    The compiled projection takes C-ordered rows, and pads images to whole vectors: of too few
+    numbers BLAS makes less.
+    """
+    build, d = kernels_for(X.shape[1]), W.shape[1]
+    if issparse(X) or not X.flags.c_contiguous or 2 * d <= build.padded(d, X.dtype.itemsize):
+        return None
+    W = np.ascontiguousarray(W)
+    return lambda rows: build.affine_images(X[rows], W, offset, result[rows])
+
+
+def blockwise_fill(X, W, offset, result):
+    """Return a function that fills some rows of X W + offset and sums them, by NumPy.
+
+    By blocks that stay in cache until all is done with them. The offset is added to many rows
+    at a time, and the numbers are summed as a product: each is what NumPy does fast. The
+    product itself is there already if X is sparse.
+    """
+    step = max(1, _BLOCK_BYTES // (W.shape[1] * X.dtype.itemsize))
+    offsets = np.tile(offset, (min(X.shape[0], step), 1))
+    ones = np.ones(offsets.size, X.dtype)
+
+    def fill(slab):
+        total = 0.0
+        with np.errstate(all="ignore"):  # each thread has its own
+            for rows in cut(slab.stop - slab.start, step):
+                block = result[slab][rows]
+                if not issparse(X):
+                    np.matmul(X[slab][rows], W, out=block)
+                block += offsets[: len(block)]
+                total += block.ravel() @ ones[: block.size]
+        return total
+
+    return fill
 
 
 def class_codes(scores):

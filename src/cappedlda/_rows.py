@@ -187,6 +187,11 @@ def slab_rows(n):
     return max(MIN_SLAB_ROWS, SLAB_ELEMENTS // n)
 
 
+def cut(n_rows, step):
+    """Return slices of so many rows, the last one of what is left."""
+    return [slice(start, min(start + step, n_rows)) for start in range(0, n_rows, step)]
+
+
 def added_up(parts):
     """Return the sum of what a generator gives, added in its order to the first."""
     with closing(parts):  # also on an interrupt, of which a traceback may live long
@@ -248,8 +253,7 @@ class ArrayRows(Rows):
 
     def slabs(self):
         """Return the slices of rows that are worked on one at a time."""
-        n_rows, step = self.shape[0], self.slab_rows
-        return [slice(start, min(start + step, n_rows)) for start in range(0, n_rows, step)]
+        return cut(self.shape[0], self.slab_rows)
 
     def slab(self, rows):
         """Return a slice of rows as a C-ordered array."""

@@ -37,6 +37,12 @@ def _blas_libraries():
     return ThreadpoolController().select(user_api="blas").lib_controllers
 
 
+def blas_threads():
+    """Return the number of threads that BLAS may use."""
+    counts = (library.get_num_threads() for library in _blas_libraries())
+    return max((count for count in counts if count is not None), default=1)
+
+
 def _release_control(library):
     # Since threadpoolctl 3.8 only the thread that set a limit may change it, until it
     # is told to let go. The last user of the guard need not be the first.

@@ -153,6 +153,37 @@ cdef bint open_work(
     return work.memory != NULL
 
 
+cdef struct Projection:
+    void *memory
+    void *Z               # images of a block
+    void *W               # with padded rows
+    void *origin          # what is taken from every image
+    double *sums          # of the images
+    int32_t *codes        # of a block: zeros
+
+
+cdef size_t lay_out_projection(
+    Projection *work, size_t address, Py_ssize_t block, Py_ssize_t n, Py_ssize_t ldz,
+    Py_ssize_t itemsize,
+) noexcept nogil:
+    """Place the arrays of a projection one after the other; returns the end."""
+    work.Z = carve(&address, block * ldz, itemsize)
+    work.W = carve(&address, n * ldz, itemsize)
+    work.origin = carve(&address, ldz, itemsize)
+    work.sums = <double *> carve(&address, ldz, sizeof(double))
+    work.codes = <int32_t *> carve(&address, block, sizeof(int32_t))
+    return address
+
+
+cdef bint open_projection(
+    Projection *work, Py_ssize_t block, Py_ssize_t n, Py_ssize_t ldz, Py_ssize_t itemsize,
+) noexcept nogil:
+    """Allocate what a projection needs; false when memory is short."""
+    work.memory = calloc(lay_out_projection(work, CACHE_LINE, block, n, ldz, itemsize), 1)
+    lay_out_projection(work, aligned(<size_t> work.memory), block, n, ldz, itemsize)
+    return work.memory != NULL
+
+
 cdef void pad(
     const floating *source, Py_ssize_t rows, Py_ssize_t columns, Py_ssize_t ld, floating *out,
 ) noexcept nogil:
@@ -279,6 +310,72 @@ def capped_weights(
             powers(&square, 1, q, floor, &loss, &weights[j])
             if not distances[j] <= caps[j]:
                 weights[j] = 0.0
+
+
+cdef inline void copy_vectors(
+    const floating *source, Py_ssize_t count, floating *out,
+) noexcept nogil:
+    """Copy whole vectors: faster than a call for some bytes."""
+    cdef Py_ssize_t k = 0
+    while k < count:
+        if floating is double:
+            (<dvec *> (out + k))[0] = (<const dvec *> (source + k))[0]
+        else:
+            (<fvec *> (out + k))[0] = (<const fvec *> (source + k))[0]
+        k += lanes(source)
+
+
+cdef void write_images(
+    const floating *Z, Py_ssize_t rows, Py_ssize_t d, Py_ssize_t ldz, Py_ssize_t left,
+    floating *images, double *sums,
+) noexcept nogil:
+    """Write images without their padding, and add them to the sums.
+
+    There is room for `left` numbers. A row that may be written with its padding is: the next
+    row comes over it.
+    """
+    cdef Py_ssize_t j
+    for j in range(rows):
+        if j * d + ldz <= left:
+            copy_vectors(Z + j * ldz, ldz, images + j * d)
+        else:
+            memcpy(images + j * d, Z + j * ldz, d * sizeof(floating))
+        if floating is double:
+            add_times_d(sums, Z + j * ldz, 1.0, ldz)
+        else:
+            add_times_f(sums, Z + j * ldz, 1.0, ldz)
+
+
+def affine_images(
+    const floating[:, ::1] X,    # IN (N, n)
+    const floating[:, ::1] W,    # IN (n, d)
+    const floating[::1] offset,  # IN (d,)
+    floating[:, ::1] images,     # OUT (N, d)
+):
+    """images = X W + offset; returns their sum, which is not finite if one of them is not."""
+    cdef:
+        Py_ssize_t N = X.shape[0], n = X.shape[1], d = W.shape[1], first = 0, rows, j
+        Py_ssize_t ldz = padded_size(d, DLANES if floating is double else FLANES)
+        Py_ssize_t block = block_rows(n, sizeof(floating))
+        double total = 0.0
+        Projection work
+    if not open_projection(&work, block, n, ldz, sizeof(floating)):
+        raise MemoryError("no memory for the work space of a projection")
+    with nogil:
+        pad(&W[0, 0], n, d, ldz, <floating *> work.W)
+        for j in range(d):
+            (<floating *> work.origin)[j] = -offset[j]
+        while first < N:
+            rows = min(block, N - first)
+            project(&X[first, 0], rows, n, <floating *> work.W, ldz, <floating *> work.origin,
+                    work.codes, <floating *> work.Z)
+            write_images(<floating *> work.Z, rows, d, ldz, (N - first) * d, &images[first, 0],
+                         work.sums)
+            first += rows
+        for j in range(ldz):  # the padding is zero, or not finite as the rest
+            total += work.sums[j]
+        free(work.memory)
+    return total
 
 
 def fused_pass(
