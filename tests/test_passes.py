@@ -14,7 +14,7 @@ from threadpoolctl import OpenBLASController, ThreadpoolController, threadpool_i
 
 from cappedlda import _looks, _passes, _record, _rows, _threads
 from cappedlda._record import Query
-from cappedlda._threads import effective_n_jobs, ordered_map, single_threaded_blas
+from cappedlda._threads import effective_n_jobs, ordered_map, shared_threads, single_threaded_blas
 from cappedlda._validation import known_codes
 
 
@@ -154,17 +154,22 @@ def test_rows_are_taken_and_grouped_with_their_weights(problem):
     np.testing.assert_array_equal(rows_of(X, codes).class_weights, [100, 60, 45])
 
 
-def test_fits_at_once_share_the_cores(monkeypatch):
-    monkeypatch.setattr(_threads, "cpu_count", lambda: 4)
+@pytest.mark.parametrize("shared", [False, True])
+def test_fits_at_once_share_the_cores(monkeypatch, shared):
+    monkeypatch.setattr(_threads, "_usable_cores", lambda: 4)
 
-    def threads_of(n_jobs):
-        caller, barrier = threading.get_ident(), threading.Barrier(max(1, shares[n_jobs]))
+    def threads_of(n_jobs, share):
+        caller, barrier = threading.get_ident(), threading.Barrier(share)
 
         def who(_):
             barrier.wait(30)  # as many threads as are due are at work at once
             return threading.get_ident()
 
-        idents = set(ordered_map(who, range(4), n_jobs))
+        if shared:
+            with shared_threads(n_jobs) as each:
+                idents = set(each(who, range(4)))
+        else:
+            idents = set(ordered_map(who, range(4), n_jobs))
         return 1 if idents == {caller} else len(idents)
 
     for users, shares in ((1, {1: 1, 4: 4}), (2, {1: 1, 4: 2}), (4, {4: 1}), (9, {4: 1})):
@@ -172,7 +177,7 @@ def test_fits_at_once_share_the_cores(monkeypatch):
             for _ in range(users):
                 stack.enter_context(single_threaded_blas())
             for n_jobs, share in shares.items():
-                assert threads_of(n_jobs) == share
+                assert threads_of(n_jobs, share) == share
 
 
 @pytest.mark.parametrize("n_jobs", [1, 2, 4])

@@ -37,6 +37,24 @@ def test_weighted_quantiles_are_quantiles_of_repeated_rows(rng):
     np.testing.assert_allclose(column_quantiles(values, LEVELS, weights.astype(float)), repeated)
 
 
+@pytest.mark.parametrize("tiny", [0.0, 1e-15])
+def test_a_value_of_hardly_any_weight_does_not_end_the_lower_half(tiny):
+    values, weights = np.array([[0.0], [1.0], [2.0]]), np.array([1.0, tiny, 1.0])
+    assert column_medians(values, weights)[0] == 1.0
+
+
+@pytest.mark.parametrize("n_cycles", [1, 9, 18, 36])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_quantiles_of_values_that_rise_again_and_again(rng, n_cycles, weighted):
+    values = np.tile(np.arange(1800.0 // n_cycles), n_cycles)[:, None]
+    weights = rng.integers(0, 4, size=len(values)).astype(float) if weighted else None
+    repeats = np.ones(len(values), int) if weights is None else weights.astype(int)
+    expected = np.quantile(
+        np.repeat(values, repeats, axis=0), LEVELS, axis=0, method="averaged_inverted_cdf"
+    )
+    np.testing.assert_array_equal(column_quantiles(values, LEVELS, weights), expected)
+
+
 def test_equal_weights_of_any_size_are_no_weights(rng):
     values = rng.normal(size=(40, 7))
     for weight in (0.1, 1.0 / 3.0, 1e6):

@@ -10,7 +10,8 @@ The layers, from the top; each uses only those below it:
 - solver: `_solver` (the loop), `_majorizer` and `_paper` (what it runs), `_epsilon`, `_linalg`;
   small matrices only
 - data: `_rows` (who holds the rows), `_passes` (jobs on a block of them), `_record` (what a pass is
-  asked and answers), `_looks` (what it saw of each row), `_progress`, `_threads`
+  asked and answers), `_looks` (what it saw of each row), `_recall` (what need not be asked
+  again), `_progress`, `_threads`
 - kernels: `_core` (compiled)
 """
 

@@ -9,7 +9,7 @@ from cappedlda._passes import histograms_of
 from cappedlda._threads import in_turn
 
 CONCENTRATION_STEPS = 3
-MAX_GROWTH = 20
+GROWTH_STEPS = 20
 MIN_SHRINKAGE = 1e-4
 # Threads work on pieces of so many numbers at least, with several rows per feature: each
 # makes a scatter of its own.
@@ -45,7 +45,7 @@ def concentrated(rows, distances, variance_floor, each=in_turn):
             break
         kept = nearer
         distances = shrunk_distances(pieces, kept, variance_floor)
-    for _ in range(MAX_GROWTH):
+    for _ in range(GROWTH_STEPS):
         caps = grown_caps(histograms(distances), caps, GATE_REACH).caps
         grown = distances <= caps[rows.codes]
         if (grown == kept).all():
@@ -86,7 +86,7 @@ class Pieces:
         self._n_classes = rows.n_classes
         self._each = each
         self._sample = start_kernels.Sample(rows.X, rows.codes, rows.sample_weight)
-        self._ends = row_pieces(*rows.shape)
+        self._bounds = row_pieces(*rows.shape)
         self._last = None  # rows that were kept, and their moments
 
     def moments(self, kept):
@@ -116,7 +116,7 @@ class Pieces:
             self._sample.add_moments(first, stop, kept, *sums)
             return sums
 
-        total, *others = self._each(sums_of, *self._ends)
+        total, *others = self._each(sums_of, *self._bounds)
         for other in others:
             for array, more in zip(total, other, strict=True):
                 array += more
@@ -128,7 +128,7 @@ class Pieces:
         def fourth_moment(first, stop):
             return self._sample.fourth_moment(first, stop, kept, centres)
 
-        return sum(self._each(fourth_moment, *self._ends))
+        return sum(self._each(fourth_moment, *self._bounds))
 
     def left_out_distances(self, kept, centres, *measure):
         """Return the distances of all rows, those of kept ones as if they had not been kept.
@@ -140,7 +140,7 @@ class Pieces:
         def fill(first, stop):
             self._sample.fill_distances(first, stop, kept, centres, *measure, distances)
 
-        self._each(fill, *self._ends)
+        self._each(fill, *self._bounds)
         return distances
 
 

@@ -36,9 +36,9 @@ class Memory:
     weights: np.ndarray
 
     def about(self, centres, scale):
-        """Return the scatter about other centres; `scale` is the unit of the features in it."""
+        """Return a scatter about some centres; `scale` is the unit of the features in it."""
         if np.array_equal(centres, self.means):
-            return self.scatter
+            return self.scatter.copy()
         moves = (self.means - centres) * (np.sqrt(2.0 * self.weights)[:, None] / scale)
         return self.scatter + moves.T @ moves
 

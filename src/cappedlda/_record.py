@@ -1,12 +1,13 @@
 """What a pass is asked, a `Query`, and what it answers, a `Record`."""
 
 import math
-import sys
 from dataclasses import dataclass, fields
 
 import numpy as np
 
 from cappedlda._core import kernels
+
+LEAST = math.ulp(0.0)  # the least number above 0
 
 
 @dataclass
@@ -119,7 +120,7 @@ class Record:
 
     def mean_of(self, sums):
         """Return sums of kept rows of shape (c, n) over their weight; 0 where none is kept."""
-        return sums / np.maximum(self.kept[:, 1:], sys.float_info.min)  # 0 / tiny, not 0 / 0
+        return sums / np.maximum(self.kept[:, 1:], LEAST)  # 0 / least, not 0 / 0
 
     def recentre(self, centres, scale):
         """Give the scatter of equal weights (q = 2) about the means of the kept rows.

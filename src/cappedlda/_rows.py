@@ -348,7 +348,7 @@ class ArrayRows(Rows):
     def class_slices(self):
         """Return the rows of each class, if they are class by class."""
         ends = self.class_ends().tolist()
-        return [slice(*ends) for ends in zip([0, *ends], ends, strict=False)]
+        return [slice(*bounds) for bounds in zip([0, *ends], ends, strict=False)]
 
     def labelled(self, codes, n_classes=None):
         """Return the same rows with other classes."""

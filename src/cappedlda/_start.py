@@ -124,7 +124,7 @@ def robust_look(rows):
         if rows.class_weights.sum() >= ROWS_PER_FEATURE * rows.shape[1]:
             floor = np.where(sparse, SPARSE_VARIANCE_FLOOR, VARIANCE_FLOOR)
             kept = concentrated(rows.with_features(scaled), norms, floor, each) & ~apart
-            if weight_of(rows, kept) < STUCK_SHARE * weight_of(rows, ~apart):
+            if weight_in(rows, kept) < STUCK_SHARE * weight_in(rows, ~apart):
                 kept = None
     if kept is None:
         histograms = histograms_of(norms, rows.codes, rows.n_classes, rows.sample_weight)
@@ -134,7 +134,7 @@ def robust_look(rows):
     return FirstLook(medians + moves * scale, scale, unordered)
 
 
-def weight_of(rows, chosen):
+def weight_in(rows, chosen):
     """Return the weight of the rows of a mask."""
     return np.count_nonzero(chosen) if rows.sample_weight is None else rows.sample_weight @ chosen
 

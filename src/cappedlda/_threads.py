@@ -100,7 +100,7 @@ def fair_share(n_jobs):
 
     More threads than cores would only take turns, and spoil each other's caches.
     """
-    return n_jobs if _guard.users < 2 else max(1, min(n_jobs, cpu_count() // _guard.users))
+    return n_jobs if _guard.users < 2 else max(1, min(n_jobs, _usable_cores() // _guard.users))
 
 
 def ordered_map(function, items, n_jobs):

@@ -95,7 +95,8 @@ default="robust"
         their spread; before `polish`, thirty times it (``solver="paper"``: the ratio by less
         than a hundredth of it).
     n_jobs : int, default=None
-        Threads; None uses as many as the process may. The result is the same bit for bit.
+        Threads; None uses as many as the process may. Fits at once share the cores. The
+        result is the same bit for bit.
     random_state : int, RandomState instance or None, default=None
         Chooses the sample of rows that large data are first fitted on. None is a fixed
         choice: the same data give the same result.

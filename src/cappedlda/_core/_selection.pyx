@@ -6,6 +6,7 @@ Nothing is checked here.
 """
 
 from libc.math cimport fabs
+from libc.stdint cimport uint32_t
 from libc.stdlib cimport free, malloc
 from libc.string cimport memcpy
 
@@ -19,14 +20,6 @@ BLOCK_COLUMNS = LANES
 
 # Forgives rounding of sums of weights.
 cdef double SLACK = 1e-12
-
-
-cdef inline const double *begin_of(const double[::1] weights) noexcept nogil:
-    """Return where the weights are, or NULL if there are none."""
-    cdef const double *begin = NULL
-    if weights is not None:
-        begin = &weights[0]
-    return begin
 
 
 cdef void sort_few(double *values, double *weights, Py_ssize_t count) noexcept nogil:
@@ -63,7 +56,10 @@ cdef double pivot_of(const double *values, Py_ssize_t count, double part) noexce
 
     Near an end it is rather too far inside: so the next pivots close in from both sides.
     The sample is ranked by counting: sorting it would cost a wrong guess for each value.
+    It is drawn, from as many stretches: at fixed places all of it might be small, in values
+    that rise again and again.
     """
+    cdef uint32_t random = <uint32_t> count
     cdef double sample[SAMPLE]
     cdef Py_ssize_t j, k, rank, chosen = 0, place
     cdef double inwards = 0.0
@@ -76,7 +72,8 @@ cdef double pivot_of(const double *values, Py_ssize_t count, double part) noexce
     place = <Py_ssize_t> (part * SAMPLE + inwards)
     place = min(max(place, <Py_ssize_t> 0), <Py_ssize_t> SAMPLE - 1)
     for j in range(SAMPLE):
-        sample[j] = values[(2 * j + 1) * count // (2 * SAMPLE)]
+        random = random * 1664525 + 1013904223
+        sample[j] = values[j * count // SAMPLE + (random >> 8) % (count // SAMPLE)]
     for j in range(SAMPLE):
         rank = 0
         for k in range(j):
@@ -189,28 +186,47 @@ cdef inline Found first_reaching(
     return found
 
 
+cdef Found weighted_reaching(
+    const double *values, const double *weights, Py_ssize_t count, double part, double *scratch,
+    double *total,
+) noexcept nogil:
+    """Find the first value up to which the weight reaches a part of all; values of none are out.
+
+    Scratch has room for 4 `count` numbers. Without any weight the total is 0.
+    """
+    cdef Py_ssize_t j, some = 0
+    cdef Found nothing
+    total[0] = 0.0
+    for j in range(count):
+        scratch[some] = values[j]
+        scratch[count + some] = weights[j]
+        total[0] += weights[j]
+        some += weights[j] > 0.0
+    if some == 0:
+        nothing.value = nothing.reached = nothing.following = 0.0
+        return nothing
+    return first_reaching(scratch, scratch + count, some, total[0], part * total[0],
+                          scratch + 2 * count, scratch + 3 * count, True)
+
+
 cdef double quantile(
     const double *values, const double *weights, Py_ssize_t count, double level, double *scratch,
 ) noexcept nogil:
     """Quantile of some values; weights may be NULL. Scratch has room for 4 `count` numbers."""
     cdef Found found
-    cdef Py_ssize_t j, some = 0
     cdef double total = 0.0
     if weights != NULL:
-        for j in range(count):
-            scratch[some] = values[j]
-            scratch[count + some] = weights[j]
-            total += weights[j]
-            some += weights[j] > 0.0
-    if some > 0:
-        found = first_reaching(scratch, scratch + count, some, total,
-                               level * total * (1.0 - SLACK), scratch + 2 * count,
-                               scratch + 3 * count, True)
-    else:
-        memcpy(scratch, values, count * sizeof(double))
-        total = <double> count
-        found = first_reaching(scratch, NULL, count, total, level * total * (1.0 - SLACK),
-                               scratch + count, NULL, False)
+        found = weighted_reaching(values, weights, count, level * (1.0 - SLACK), scratch, &total)
+        if total > 0.0:
+            if found.reached <= level * total * (1.0 + SLACK):
+                found.following = weighted_reaching(
+                    values, weights, count, level * (1.0 + SLACK), scratch, &total).value
+                return 0.5 * (found.value + found.following)
+            return found.value
+    memcpy(scratch, values, count * sizeof(double))
+    total = <double> count
+    found = first_reaching(scratch, NULL, count, total, level * total * (1.0 - SLACK),
+                           scratch + count, NULL, False)
     if found.reached > level * total * (1.0 + SLACK):
         return found.value
     return 0.5 * (found.value + found.following)

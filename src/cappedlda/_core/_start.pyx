@@ -9,18 +9,10 @@ from libc.stdint cimport int32_t, uint8_t
 from libc.stdlib cimport free, malloc
 
 from cappedlda._core._blas cimport add_gram, multiply_by_triangle
-from cappedlda._core._selection cimport quantile
+from cappedlda._core._selection cimport begin_of, quantile
 
 cdef enum:
     PANEL_BYTES = 1 << 18  # of rows that go to BLAS at a time, and stay in L2
-
-
-cdef inline const double *begin_of(const double[::1] weights) noexcept nogil:
-    """Return where the weights are, or NULL if there are none."""
-    cdef const double *begin = NULL
-    if weights is not None:
-        begin = &weights[0]
-    return begin
 
 
 cdef inline double weight_of(const double *weights, Py_ssize_t j) noexcept nogil:

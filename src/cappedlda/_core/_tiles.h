@@ -122,7 +122,7 @@ static inline void fetch_ahead(const void *row, ptrdiff_t bytes) {
 #ifdef __GNUC__
 #define FETCH(PLACE) __builtin_prefetch(PLACE, 1, 3);
 #else
-#define FETCH(PLACE)
+#define FETCH(PLACE) ;
 #endif
 
 /* c[i, 0:width vectors] += sum over k of a[i * row + k * step] * b[k * ldb], for each row i
