@@ -4,6 +4,8 @@ import numpy as np
 from scipy import linalg
 from scipy.linalg import lapack
 
+from cappedlda._core import algebra
+
 # Eigenvalues below this share of the largest are rounding, not rank.
 RANK_CUTOFF = 1e-10
 # A scatter of as many rows per feature is not shrunk, nor is one of more features; shrunk
@@ -15,8 +17,14 @@ MOST_SHRUNK = 0.99
 
 def between_factor(centres, priors, scale):
     """Return B of shape (n, c), columns sqrt(prior_i) (m_i - m) / scale."""
-    offsets = (centres - priors @ centres) / scale
-    return (offsets * np.sqrt(priors)[:, None]).T
+    B = np.empty(centres.shape)
+    algebra.deviations(_plain(centres), _plain(priors), _plain(scale), B)
+    return B.T
+
+
+def _plain(array):
+    """Return what the compiled functions take: a C-ordered array of float64."""
+    return np.ascontiguousarray(array, np.float64)
 
 
 def rank_of(B):
@@ -67,13 +75,21 @@ def whitening(C):
 
 def eigh(C):
     """Return the ascending eigenvalues of a symmetric C of float64, and its eigenvectors."""
-    values, vectors, info = lapack.dsyevd(C, lower=1)
-    if info != 0:
+    values, vectors = _space_for_eigen(len(C))
+    _check_found(algebra.eigen(_plain(C), values, vectors))
+    return values, vectors.T
+
+
+def _space_for_eigen(n):
+    return np.empty(n), np.empty((n, n))
+
+
+def _check_found(found):
+    if not found:
         raise linalg.LinAlgError(
             "The eigenvalues of a scatter were not found; X has numbers that are too large or "
             "too small, scale it."
         )
-    return values, vectors
 
 
 def advised_ridge(scatter, n, freedom):
@@ -98,41 +114,36 @@ def advised_ridge(scatter, n, freedom):
 
 def pinv_psd(C):
     """Return the pseudo-inverse of a small symmetric positive semi-definite matrix."""
-    values, vectors = _range_of(C)
+    values, vectors = _space_for_eigen(len(C))
+    first = algebra.range_of(_plain(C), RANK_CUTOFF, values, vectors)
+    _check_found(first >= 0)
+    values, vectors = values[first:], vectors[first:].T
     return (vectors / values) @ vectors.T
-
-
-def _range_of(C):
-    """Return the eigenvalues of a semi-definite C that are not zero, and their vectors."""
-    values, vectors = eigh(C)
-    first = values.searchsorted(RANK_CUTOFF * max(values[-1], 0.0), "right")
-    return values[first:], vectors[:, first:]
-
-
-def _symmetric(C):
-    """Return the symmetric part. Half of a matrix that is nearly symmetric has another rank."""
-    return 0.5 * (C + C.T)
 
 
 def constrained_minimiser(A, B, K):
     """Return W minimising tr W'AW subject to W'B = K: A^{-1} B (B'A^{-1}B)^+ K'."""
     Y = solve_spd(A, B)
-    return Y @ (pinv_psd(_symmetric(B.T @ Y)) @ K.T)
+    W = np.empty((len(B), len(K)))
+    _check_found(algebra.minimise(_plain(Y.T), _plain(B.T), _plain(K), RANK_CUTOFF, W))
+    return W
 
 
 def leading_directions(A, B):
     """Return all directions of B B' w = mu A w with mu > 0, best first, with W'AW = I."""
     Y = solve_spd(A, B)
-    values, vectors = _range_of(_symmetric(B.T @ Y))
-    return Y @ (vectors / np.sqrt(values))[:, ::-1]
+    values, vectors = _space_for_eigen(B.shape[1])
+    images = _plain(B.T), _plain(Y.T)
+    first = algebra.range_of_product(*images, RANK_CUTOFF, values, vectors)
+    _check_found(first >= 0)
+    return Y @ (vectors[first:].T / np.sqrt(values[first:]))[:, ::-1]
 
 
 def whitener(C):
     """Return R with R'CR = I for a small symmetric C; directions of no variance stay small."""
-    values, vectors = eigh(C)
-    if values[-1] <= 0.0:
-        return vectors
-    return vectors / np.sqrt(np.maximum(values, RANK_CUTOFF * values[-1]))
+    R = np.empty(C.shape)
+    _check_found(algebra.whiten(_plain(C), RANK_CUTOFF, R))
+    return R.T
 
 
 def order_by_discrimination(C, images):
@@ -152,18 +163,16 @@ def order_by_discrimination(C, images):
     values : ndarray of shape (d,)
         Between-class variance of each direction.
     """
-    R = whitener(C)
-    whitened = R.T @ images
-    values, vectors = eigh(whitened @ whitened.T)
-    return R @ vectors[:, ::-1], np.maximum(values[::-1], 0.0)
+    values, V = _space_for_eigen(len(C))
+    _check_found(algebra.order(_plain(C), _plain(images), RANK_CUTOFF, V, values))
+    return V.T, values
 
 
 def fix_signs(W):
     """Flip columns so that the entry of largest size is positive."""
-    size = np.abs(W)
-    # The first of several that are as large, up to rounding.
-    largest = (size >= (1.0 - 1e-9) * size.max(axis=0, initial=0.0)).argmax(axis=0)
-    return W * np.where(W[largest, np.arange(W.shape[1])] < 0.0, -1.0, 1.0)
+    W = np.array(W, np.float64, order="C")
+    algebra.fix_signs(W)
+    return W
 
 
 def quietest_directions(A, B, count):

@@ -10,6 +10,7 @@ import numpy as np
 
 from cappedlda import _linalg
 from cappedlda._cg import ridged
+from cappedlda._core import algebra
 from cappedlda._epsilon import (
     Fences,
     crossing_moment,
@@ -455,9 +456,11 @@ def vanishing(record):
 def kept_covariance(record, unbiased=False):
     """Return the pooled covariance of the kept images about the means of their classes."""
     kept = record.kept[:, 1]
-    between = record.mean_of(record.image_sums).T @ record.image_sums
     freedom = degrees_of_freedom(kept) if unbiased else kept.sum()
-    return (record.image_scatter - between) / (freedom or 1.0)
+    covariance = np.empty(record.image_scatter.shape)
+    sums = record.image_scatter, record.image_sums, record.kept
+    algebra.covariance(*sums, freedom or 1.0, covariance)
+    return covariance
 
 
 def degrees_of_freedom(kept):

@@ -5,9 +5,7 @@ from dataclasses import dataclass, fields
 
 import numpy as np
 
-from cappedlda._core import kernels
-
-LEAST = math.ulp(0.0)  # the least number above 0
+from cappedlda._core import algebra, kernels
 
 
 @dataclass
@@ -120,7 +118,9 @@ class Record:
 
     def mean_of(self, sums):
         """Return sums of kept rows of shape (c, n) over their weight; 0 where none is kept."""
-        return sums / np.maximum(self.kept[:, 1:], LEAST)  # 0 / least, not 0 / 0
+        means = np.empty(sums.shape)
+        algebra.means_of(sums, self.kept, means)
+        return means
 
     def recentre(self, centres, scale):
         """Give the scatter of equal weights (q = 2) about the means of the kept rows.
@@ -135,11 +135,11 @@ class Record:
         -------
         means : ndarray of shape (c, n)
         """
-        moves = self.mean_of(self.sums)
-        means = centres + moves
-        moves *= np.sqrt(2.0 * self.kept[:, 1:]) / scale
+        means, moves = np.empty(centres.shape), np.empty(centres.shape)
+        centres = np.ascontiguousarray(centres)
+        algebra.move_centres(centres, self.sums, self.kept, scale, means, moves)
         if isinstance(self.scatter, np.ndarray):
-            self.scatter -= moves.T @ moves
+            self.scatter -= moves.T.dot(moves)
         else:
             self.scatter.recentre(means, np.sum(moves**2, axis=0))
         return means

@@ -9,6 +9,7 @@ import os
 from importlib import import_module
 from importlib.util import find_spec
 
+from cappedlda._core import _algebra as algebra
 from cappedlda._core import _checksums as checksums
 from cappedlda._core import _fences as fences
 from cappedlda._core import _marks as marks
@@ -51,6 +52,7 @@ def kernels_for(n_features):
 
 __all__ = [
     "BUILDS",
+    "algebra",
     "checksums",
     "fences",
     "kernels",

@@ -16,3 +16,13 @@ cdef void add_gram(
 cdef void multiply_by_triangle(
     double *Z, const double *W, Py_ssize_t rows, Py_ssize_t columns,
 ) noexcept nogil
+
+cdef void inner_products(
+    const double *A, const double *B, double *Z,
+    Py_ssize_t rows, Py_ssize_t inner, Py_ssize_t columns,
+) noexcept nogil
+
+cdef void across_product(
+    const double *A, const double *B, double *Z,
+    Py_ssize_t rows, Py_ssize_t inner, Py_ssize_t columns,
+) noexcept nogil

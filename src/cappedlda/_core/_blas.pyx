@@ -56,3 +56,27 @@ cdef void multiply_by_triangle(
         char no = b"N"
         double one = 1.0
     dtrmm(&left, &lower, &no, &no, &m, &n, &one, <double *> W, &m, Z, &m)
+
+
+cdef void inner_products(
+    const double *A, const double *B, double *Z,
+    Py_ssize_t rows, Py_ssize_t inner, Py_ssize_t columns,
+) noexcept nogil:
+    """Z = A B' for A (rows, inner), B (columns, inner)."""
+    cdef:
+        blas_int m = <blas_int> columns, n = <blas_int> rows, k = <blas_int> inner
+        char no = b"N", yes = b"T"
+        double one = 1.0, zero = 0.0
+    dgemm(&yes, &no, &m, &n, &k, &one, <double *> B, &k, <double *> A, &k, &zero, Z, &m)
+
+
+cdef void across_product(
+    const double *A, const double *B, double *Z,
+    Py_ssize_t rows, Py_ssize_t inner, Py_ssize_t columns,
+) noexcept nogil:
+    """Z = A' B for A (inner, rows), B (inner, columns)."""
+    cdef:
+        blas_int m = <blas_int> columns, n = <blas_int> rows, k = <blas_int> inner
+        char no = b"N", yes = b"T"
+        double one = 1.0, zero = 0.0
+    dgemm(&no, &yes, &m, &n, &k, &one, <double *> B, &m, <double *> A, &n, &zero, Z, &m)

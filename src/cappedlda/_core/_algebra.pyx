@@ -1,0 +1,274 @@
+"""Whole steps on the small matrices of the solvers, where a call of NumPy costs more than its work.
+
+All arrays are C-ordered. Eigenvectors are the rows of a matrix. A function that needs them
+tells whether they were found.
+"""
+
+from libc.float cimport DBL_MIN
+from libc.math cimport fabs, sqrt
+from libc.stdlib cimport free, malloc
+from libc.string cimport memcpy, memset
+
+from cappedlda._core._blas cimport across_product, add_product, inner_products
+from cappedlda._core._lapack cimport find_eigen
+
+# The first of several entries that are as large, up to rounding, decides a sign.
+cdef double AS_LARGE = 1.0 - 1e-9
+
+
+cdef double *allocated(Py_ssize_t size) except NULL:
+    cdef double *numbers = <double *> malloc((size + 1) * sizeof(double))
+    if numbers == NULL:
+        raise MemoryError
+    return numbers
+
+
+def eigen(const double[:, ::1] C, double[::1] values, double[:, ::1] vectors):
+    """Find the ascending eigenvalues of a symmetric C (n, n), and its eigenvectors."""
+    cdef Py_ssize_t n = C.shape[0]
+    if n == 0:
+        return True
+    memcpy(&vectors[0, 0], &C[0, 0], n * n * sizeof(double))
+    return find_eigen(&vectors[0, 0], &values[0], n)
+
+
+cdef Py_ssize_t first_above(const double *values, Py_ssize_t n, double cutoff) noexcept:
+    """Return where the eigenvalues begin that are not zero: above a share of the largest."""
+    cdef:
+        double largest = values[n - 1]
+        Py_ssize_t first = 0
+    if largest < 0.0:
+        largest = 0.0
+    while first < n and not values[first] > cutoff * largest:  # nothing is above NaN
+        first += 1
+    return first
+
+
+cdef Py_ssize_t find_range(
+    const double *B, const double *Y, double *values, double *vectors,
+    Py_ssize_t c, Py_ssize_t n, double cutoff,
+) except -2:
+    """Find eigenvalues and vectors of B Y' for B, Y (c, n), which is symmetric but for rounding.
+
+    Returns where those begin that are not zero, or -1 if they were not found.
+    """
+    cdef Py_ssize_t i, j
+    inner_products(B, Y, vectors, c, n, c)
+    for i in range(c):
+        for j in range(i):
+            # Half of a matrix that is nearly symmetric has another rank.
+            vectors[i * c + j] = 0.5 * (vectors[i * c + j] + vectors[j * c + i])
+            vectors[j * c + i] = vectors[i * c + j]
+    if not find_eigen(vectors, values, c):
+        return -1
+    return first_above(values, c, cutoff)
+
+
+def range_of(const double[:, ::1] C, double cutoff, double[::1] values, double[:, ::1] vectors):
+    """Find eigenvalues and vectors of C (n, n); return where those begin that are not zero."""
+    if not eigen(C, values, vectors):
+        return -1
+    return first_above(&values[0], C.shape[0], cutoff)
+
+
+def range_of_product(
+    const double[:, ::1] B, const double[:, ::1] Y, double cutoff,
+    double[::1] values, double[:, ::1] vectors,
+):
+    """Find eigenvalues and vectors of B Y' as `find_range` does."""
+    return find_range(
+        &B[0, 0], &Y[0, 0], &values[0], &vectors[0, 0], B.shape[0], B.shape[1], cutoff
+    )
+
+
+def minimise(
+    const double[:, ::1] Y, const double[:, ::1] B, const double[:, ::1] K, double cutoff,
+    double[:, ::1] W,
+):
+    """W = Y' (B Y')^+ K' for Y, B (c, n), K (r, c) and W (n, r)."""
+    cdef:
+        Py_ssize_t c = Y.shape[0], n = Y.shape[1], r = K.shape[0]
+        Py_ssize_t first, rank, k, j
+        double *vectors = allocated(c * c + c + 2 * c * r)
+        double *values = vectors + c * c
+        double *images = values + c
+        double *coefficients = images + c * r
+    try:
+        first = find_range(&B[0, 0], &Y[0, 0], values, vectors, c, n, cutoff)
+        if first < 0:
+            return False
+        rank = c - first
+        inner_products(vectors + first * c, &K[0, 0], images, rank, c, r)
+        for k in range(rank):
+            for j in range(r):
+                images[k * r + j] /= values[first + k]
+        across_product(vectors + first * c, images, coefficients, c, rank, r)
+        across_product(&Y[0, 0], coefficients, &W[0, 0], n, c, r)
+    finally:
+        free(vectors)
+    return True
+
+
+cdef bint find_whitener(double *C, double *values, Py_ssize_t n, double cutoff) except -1:
+    """Replace the rows of a symmetric C (n, n) by R with R C R' = I."""
+    cdef:
+        Py_ssize_t k, j
+        double least, length
+    if not find_eigen(C, values, n):
+        return False
+    if values[n - 1] <= 0.0:
+        return True
+    least = cutoff * values[n - 1]
+    for k in range(n):
+        length = sqrt(least if values[k] < least else values[k])
+        for j in range(n):
+            C[k * n + j] /= length
+    return True
+
+
+def whiten(const double[:, ::1] C, double cutoff, double[:, ::1] R):
+    """Find R with R C R' = I for a symmetric C (n, n); rows of no variance stay small."""
+    cdef:
+        Py_ssize_t n = C.shape[0]
+        double *values = allocated(n)
+    try:
+        if n == 0:
+            return True
+        memcpy(&R[0, 0], &C[0, 0], n * n * sizeof(double))
+        return find_whitener(&R[0, 0], values, n, cutoff)
+    finally:
+        free(values)
+
+
+def order(
+    const double[:, ::1] C, const double[:, ::1] images, double cutoff,
+    double[:, ::1] V, double[::1] strengths,
+):
+    """Find V with V C V' = I, rows with the largest spread of V images (n, c) first."""
+    cdef:
+        Py_ssize_t n = C.shape[0], c = images.shape[1], k
+        double *R = allocated(2 * n * n + n + n * c)
+        double *turned = R + n * n
+        double *values = turned + n * n
+        double *whitened = values + n
+    try:
+        if n == 0:
+            return True
+        memcpy(R, &C[0, 0], n * n * sizeof(double))
+        if not find_whitener(R, values, n, cutoff):
+            return False
+        memset(whitened, 0, n * c * sizeof(double))
+        add_product(<const double *> R, &images[0, 0], whitened, n, n, c)
+        inner_products(whitened, whitened, turned, n, c, n)
+        if not find_eigen(turned, values, n):
+            return False
+        for k in range(n):
+            strengths[k] = 0.0 if values[n - 1 - k] < 0.0 else values[n - 1 - k]
+        reverse_rows(turned, n)
+        memset(&V[0, 0], 0, n * n * sizeof(double))
+        add_product(<const double *> turned, <const double *> R, &V[0, 0], n, n, n)
+    finally:
+        free(R)
+    return True
+
+
+cdef void reverse_rows(double *C, Py_ssize_t n) noexcept:
+    cdef Py_ssize_t k, j
+    for k in range(n // 2):
+        for j in range(n):
+            C[k * n + j], C[(n - 1 - k) * n + j] = C[(n - 1 - k) * n + j], C[k * n + j]
+
+
+def fix_signs(double[:, ::1] W):
+    """Flip columns of W (n, k) so that the entry of largest size is positive."""
+    cdef:
+        Py_ssize_t n = W.shape[0], k = W.shape[1], i, j
+        double size
+        double *largest = allocated(2 * k)
+        double *signs = largest + k
+    memset(largest, 0, 2 * k * sizeof(double))
+    for i in range(n):
+        for j in range(k):
+            size = fabs(W[i, j])
+            if size > largest[j] or size != size:  # nothing is larger than NaN
+                largest[j] = size
+    for i in range(n):
+        for j in range(k):
+            if signs[j] == 0.0 and (
+                fabs(W[i, j]) >= AS_LARGE * largest[j] or largest[j] != largest[j]
+            ):
+                signs[j] = -1.0 if W[i, j] < 0.0 else 1.0
+    for i in range(n):
+        for j in range(k):
+            W[i, j] *= signs[j]
+    free(largest)
+
+
+def deviations(
+    const double[:, ::1] centres, const double[::1] priors, const double[::1] scale,
+    double[:, ::1] B,
+):
+    """B = sqrt(prior_i) (m_i - m) / scale for centres m_i (c, n) and their mean m."""
+    cdef:
+        Py_ssize_t c = centres.shape[0], n = centres.shape[1], i, j
+        double root
+        double *mean = allocated(n)
+    memset(mean, 0, n * sizeof(double))
+    for i in range(c):
+        for j in range(n):
+            mean[j] += priors[i] * centres[i, j]
+    for i in range(c):
+        root = sqrt(priors[i])
+        for j in range(n):
+            B[i, j] = (centres[i, j] - mean[j]) / scale[j] * root
+    free(mean)
+
+
+def means_of(const double[:, ::1] sums, const double[:, ::1] kept, double[:, ::1] means):
+    """Means of sums (c, n) over the weights in the last column of kept (c, 2); 0 of nothing."""
+    cdef Py_ssize_t i, j
+    for i in range(sums.shape[0]):
+        for j in range(sums.shape[1]):
+            means[i, j] = mean(sums[i, j], kept[i, 1])
+
+
+cdef inline double mean(double sum, double weight) noexcept nogil:
+    return sum / (DBL_MIN if weight < DBL_MIN else weight)  # 0 / tiny, not 0 / 0
+
+
+def move_centres(
+    const double[:, ::1] centres, const double[:, ::1] sums, const double[:, ::1] kept,
+    const double[::1] scale, double[:, ::1] means, double[:, ::1] moves,
+):
+    """Move centres (c, n) to the means of the kept rows.
+
+    The products of the moves are what a scatter of rows of weight 2, in units of the scale,
+    loses by it.
+    """
+    cdef:
+        Py_ssize_t i, j
+        double root, move
+    for i in range(sums.shape[0]):
+        root = sqrt(2.0 * kept[i, 1])
+        for j in range(sums.shape[1]):
+            move = mean(sums[i, j], kept[i, 1])
+            means[i, j] = centres[i, j] + move
+            moves[i, j] = move * (root / scale[j])
+
+
+def covariance(
+    const double[:, ::1] scatter, const double[:, ::1] sums, const double[:, ::1] kept,
+    double freedom, double[:, ::1] C,
+):
+    """C = scatter (d, d) about the means of the classes, from sums (c, d), over the freedom."""
+    cdef:
+        Py_ssize_t c = sums.shape[0], d = sums.shape[1], i, j
+        double *means = allocated(c * d)
+    for i in range(c):
+        for j in range(d):
+            means[i * d + j] = mean(sums[i, j], kept[i, 1])
+    across_product(means, &sums[0, 0], &C[0, 0], d, c, d)
+    for i in range(d):
+        for j in range(d):
+            C[i, j] = (scatter[i, j] - C[i, j]) / freedom
+    free(means)

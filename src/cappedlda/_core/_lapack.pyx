@@ -1,0 +1,35 @@
+"""LAPACK for C-ordered matrices; the only door to scipy.linalg.cython_lapack.
+
+LAPACK is column-major: what it writes as columns are the rows of a C-ordered array.
+"""
+
+from libc.stdlib cimport free, malloc
+from scipy.linalg.cython_lapack cimport dsyevd
+
+include "cappedlda/_core/_blas_int.pxi"
+
+
+cdef bint find_eigen(double *C, double *values, Py_ssize_t n) except -1:
+    """Find the ascending eigenvalues of a symmetric C (n, n), and its eigenvectors.
+
+    They replace the rows of C. Returns whether they were found.
+    """
+    cdef:
+        blas_int size = <blas_int> n, info = 0
+        blas_int n_numbers = <blas_int> (1 + 6 * n + 2 * n * n)
+        blas_int n_integers = <blas_int> (3 + 5 * n)
+        char vectors = b"V", lower = b"L"
+        double *numbers = <double *> malloc((1 + 6 * n + 2 * n * n) * sizeof(double))
+        blas_int *integers = <blas_int *> malloc((3 + 5 * n) * sizeof(blas_int))
+    try:
+        if numbers == NULL or integers == NULL:
+            raise MemoryError
+        with nogil:
+            dsyevd(
+                &vectors, &lower, &size, C, &size, values,
+                numbers, &n_numbers, integers, &n_integers, &info,
+            )
+    finally:
+        free(numbers)
+        free(integers)
+    return info == 0
