@@ -309,7 +309,7 @@ def majorize(rows, frame, W, rule, tol, max_iter):
 def trimmed_lda(rows, look, priors, n_features):
     """Return frame and directions of plain LDA on the rows that a first look kept, and these."""
     present = np.bincount(rows.codes[look.kept], minlength=rows.n_classes) > 0
-    kept = rows.reweighted(look.kept | ~present[rows.codes])
+    kept = rows.reweighted(look.kept if present.all() else look.kept | ~present[rows.codes])
     record = kept.run(Query.of_all_rows(look.centres, look.scale))
     check_overflow(record)
     weight = 2.0 * record.weight
@@ -321,7 +321,7 @@ def trimmed_lda(rows, look, priors, n_features):
     if W.shape[1] == 0:
         raise ValueError("The centres of all classes coincide in X: no direction separates them.")
     memory = Memory(kept.sample_weight > 0.0, record.scatter, centres, record.kept[:, 1])
-    return frame._replace(K=W.T @ frame.B), W, memory
+    return frame._replace(K=W.T.dot(frame.B)), W, memory
 
 
 def start_projection(start, rows, frame, rank, span):

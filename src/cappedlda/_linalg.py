@@ -132,11 +132,10 @@ def constrained_minimiser(A, B, K):
 def leading_directions(A, B):
     """Return all directions of B B' w = mu A w with mu > 0, best first, with W'AW = I."""
     Y = solve_spd(A, B)
-    values, vectors = _space_for_eigen(B.shape[1])
-    images = _plain(B.T), _plain(Y.T)
-    first = algebra.range_of_product(*images, RANK_CUTOFF, values, vectors)
-    _check_found(first >= 0)
-    return Y @ (vectors[first:].T / np.sqrt(values[first:]))[:, ::-1]
+    W = np.empty(B.size)
+    rank = algebra.lead(_plain(Y.T), _plain(B.T), RANK_CUTOFF, W)
+    _check_found(rank >= 0)
+    return W[: len(B) * rank].reshape(len(B), rank)
 
 
 def whitener(C):
@@ -144,6 +143,11 @@ def whitener(C):
     R = np.empty(C.shape)
     _check_found(algebra.whiten(_plain(C), RANK_CUTOFF, R))
     return R.T
+
+
+def typical_length(R):
+    """Return the geometric mean of the lengths of the columns of R."""
+    return algebra.typical_length(_plain(R.T))
 
 
 def order_by_discrimination(C, images):

@@ -4,6 +4,7 @@ Symbols: W (n, r) projection in scaled features, B (n, c) scaled deviations of t
 class centres, K = W'B its fixed image, A = sum F_j h_j h_j' / N + gamma I.
 """
 
+import math
 from typing import NamedTuple
 
 import numpy as np
@@ -164,6 +165,11 @@ class Frame(NamedTuple):
         """Classes without a cap although there is one."""
         return np.isinf(self.caps) & (self.epsilon < np.inf)
 
+    @property
+    def any_kept_whole(self):
+        """Whether there are such classes."""
+        return self.epsilon < np.inf and np.inf in self.caps.tolist()
+
 
 class Majorizer(Iteration):
     """Minimise the capped norm of W'H subject to W'B = K, one closed-form step per pass.
@@ -259,9 +265,9 @@ class Majorizer(Iteration):
         It comes from the kept rows, and makes up for what the cap has cut off; otherwise a
         small epsilon would shrink its own unit, and the kept rows, again and again.
         """
-        whole = self.frame.kept_whole.any()
+        whole = self.frame.any_kept_whole
         cut = 1.0 if whole else truncated_variance(self.frame.epsilon, self.W.shape[1])
-        return kept_covariance(record, unbiased) / cut + self.rule.ridge * (self.W.T @ self.W)
+        return kept_covariance(record, unbiased) / cut + self.rule.ridge * self.W.T.dot(self.W)
 
     def settle_in(self, record):
         """Set caps and gauge by a record of other rows than those the frame was made from.
@@ -273,7 +279,7 @@ class Majorizer(Iteration):
         if self.rule.epsilon == "auto":
             frame = self._capped(frame, settled_caps(record.histograms, start=frame.fences.caps))
         frame = self._regauged(record, frame)
-        self.frame = frame._replace(K=self.W.T @ frame.B)
+        self.frame = frame._replace(K=self.W.T.dot(frame.B))
         self._other_rows = False
 
     def interrupt(self):
@@ -335,8 +341,10 @@ class Majorizer(Iteration):
 
     def _capped(self, frame, fences, **others):
         """Return the frame with caps above what the ridge blurs, for classes of no spread."""
-        blur = np.sqrt(self.rule.ridge * np.vdot(self.W, self.W))
-        return frame.with_fences(fences.above(blur), self.rule.multiplier, **others)
+        return frame.with_fences(self._unblurred(fences), self.rule.multiplier, **others)
+
+    def _unblurred(self, fences):
+        return fences.above(math.sqrt(self.rule.ridge * np.vdot(self.W, self.W)))
 
     def _kept_for_good(self, record, frame):
         """Return whether hardly anything that counts can still cross the caps of a frame.
@@ -345,10 +353,10 @@ class Majorizer(Iteration):
         step and the rate at which the steps shrink; a typical row moves to or from its
         centre by as much in one direction of unit variance.
         """
-        if not self.rule.only_kept_count or self.change == np.inf or self.frame.kept_whole.any():
+        if not self.rule.only_kept_count or self.change == np.inf or self.frame.any_kept_whole:
             return False
         total = record.image_scatter.trace()
-        unit = np.sqrt(total / (self.W.shape[1] * record.kept[:, 1].sum()))
+        unit = math.sqrt(total / (self.W.shape[1] * record.kept[:, 1].sum()))
         low = high = frame.caps
         if self.rule.renew_shape or self._other_rows:
             caps = self._caps_to_be(record, frame, unit)
@@ -362,7 +370,7 @@ class Majorizer(Iteration):
         """Return where the caps of a frame would come to rest, for its `unit` of distances."""
         if self.rule.epsilon == "auto":
             fences = settled_caps(record.histograms, start=frame.fences.caps)
-            return self._capped(frame, fences).caps
+            return self._unblurred(fences).times(self.rule.multiplier)[1]
         if self.rule.epsilon == np.inf:
             return frame.caps
         return np.full(len(frame.caps), self.rule.epsilon * unit)
@@ -385,7 +393,7 @@ class Majorizer(Iteration):
         self.frame = frame.without_caps_on(whole)._replace(
             # Without any spread within classes the robust unit of the features serves.
             gamma=self.rule.ridge * (mean_variance if mean_variance > NO_SPREAD else 1.0),
-            K=None if frame.K is None else self.W.T @ frame.B,
+            K=None if frame.K is None else self.W.T.dot(frame.B),
         )
         self.objective_path.clear()
         self._accelerator.forget()
@@ -398,8 +406,8 @@ class Majorizer(Iteration):
         Its distances were measured in the old gauge.
         """
         R = _linalg.whitener(self.covariance(record))
-        self.W = self.W @ R
-        growth = np.exp(0.5 * np.log(np.square(R).sum(axis=0)).sum() / R.shape[1])
+        self.W = self.W.dot(R)
+        growth = _linalg.typical_length(R)
         floor = growth * frame.floor
         if self.rule.epsilon == "auto":
             fences = frame.fences.scaled(growth)
@@ -413,7 +421,7 @@ class Majorizer(Iteration):
         B = self.frame.B
         if self.frame.K is None:
             self.W = _linalg.leading_directions(A, B)
-            self.frame = self.frame._replace(K=self.W.T @ B)
+            self.frame = self.frame._replace(K=self.W.T.dot(B))
             return np.inf
         W = _linalg.constrained_minimiser(A, B, self.frame.K)
         previous, step = self.change, W - self.W
@@ -450,7 +458,7 @@ class Majorizer(Iteration):
 
 def vanishing(record):
     """Return the classes of which a record kept hardly anything."""
-    return record.kept[:, 1] < MIN_KEPT * record.histograms.sum(axis=1)
+    return record.kept[:, 1] < MIN_KEPT * record.class_weights
 
 
 def kept_covariance(record, unbiased=False):

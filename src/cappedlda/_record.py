@@ -8,6 +8,9 @@ import numpy as np
 from cappedlda._core import algebra, kernels
 
 
+_ONES = np.ones(kernels.HISTOGRAM_BINS)
+
+
 @dataclass
 class Query:
     """What a pass evaluates: the projection, the centres and the cap.
@@ -76,7 +79,7 @@ class Record:
     objective: float = 0.0
     not_finite: int = 0
 
-    _weight = None  # once it is known
+    _class_weights = None  # once they are known
 
     @classmethod
     def empty(cls, query, scatter=True):
@@ -93,11 +96,16 @@ class Record:
         )
 
     @property
+    def class_weights(self):
+        """Weight of all rows of each class, kept or not."""
+        if self._class_weights is None:
+            self._class_weights = self.histograms.dot(_ONES)
+        return self._class_weights
+
+    @property
     def weight(self):
         """Weight of all rows, kept or not."""
-        if self._weight is None:
-            self._weight = float(self.histograms.sum())
-        return self._weight
+        return math.fsum(self.class_weights.tolist())
 
     @property
     def overflows(self):
@@ -109,7 +117,7 @@ class Record:
             value = getattr(self, item.name)
             value += getattr(other, item.name)
             setattr(self, item.name, value)
-        self._weight = None
+        self._class_weights = None
         return self
 
     def means(self, centres):

@@ -5,7 +5,6 @@ work on them. The solver asks with a `Query` and sees nothing but a `Record`. `R
 what it holds; there is one subclass for each kind of input, here that of arrays.
 """
 
-import copy
 from contextlib import closing
 from dataclasses import dataclass
 from typing import Any
@@ -123,6 +122,12 @@ class Rows:
         """Return all rows in memory, an `ArrayRows`; only asked for if they are few."""
         raise NotImplementedError
 
+    def _copy(self):
+        """Return rows with the same attributes, which may then be set."""
+        rows = object.__new__(type(self))
+        vars(rows).update(vars(self))
+        return rows
+
     def watched(self, results):
         """Return a generator of the results of slabs, whose progress is shown if it should be."""
         if self.progress is None:
@@ -141,7 +146,8 @@ class Rows:
     @property
     def class_shares(self):
         """Share of each class in the weight of all rows, shape (c,)."""
-        return self.class_weights / self.class_weights.sum()
+        weights = self.class_weights
+        return weights / weights.sum()
 
     def run(self, query):
         """Return the record of one pass over all rows."""
@@ -169,7 +175,7 @@ class Rows:
             Returns the caps for histograms of scaled norms.
         """
         gate = Gate(centres, scale, settle(self.reduce(NormsJob(centres, scale))))
-        rows = copy.copy(self)
+        rows = self._copy()
         rows.gate = gate
         return gate, rows
 
@@ -295,7 +301,10 @@ class ArrayRows(Rows):
 
     def first_not_finite(self):
         """Return the index of the first row with a number that is not finite, or None."""
-        for slab, first in zip(self.slabs(), self.map(first_not_finite), strict=True):
+        slabs = self.slabs()
+        if len(slabs) == 1:
+            return self._run(first_not_finite, slabs[0], None)
+        for slab, first in zip(slabs, self.map(first_not_finite), strict=True):
             if first is not None:
                 return slab.start + first
         return None
@@ -352,20 +361,20 @@ class ArrayRows(Rows):
 
     def labelled(self, codes, n_classes=None):
         """Return the same rows with other classes."""
-        rows = copy.copy(self)
+        rows = self._copy()
         rows.codes = codes
         rows.n_classes = self.n_classes if n_classes is None else n_classes
         return rows
 
     def with_features(self, X):
         """Return the same rows with other features."""
-        rows = copy.copy(self)
+        rows = self._copy()
         rows.X = X
         return rows
 
     def reweighted(self, keep):
         """Return the rows with those outside the mask `keep` out of every sum."""
-        rows = copy.copy(self)
+        rows = self._copy()
         rows.sample_weight = weights_inside(keep, self.sample_weight)
         return rows
 

@@ -5,7 +5,7 @@ tells whether they were found.
 """
 
 from libc.float cimport DBL_MIN
-from libc.math cimport fabs, sqrt
+from libc.math cimport exp, fabs, log, sqrt
 from libc.stdlib cimport free, malloc
 from libc.string cimport memcpy, memset
 
@@ -71,14 +71,32 @@ def range_of(const double[:, ::1] C, double cutoff, double[::1] values, double[:
     return first_above(&values[0], C.shape[0], cutoff)
 
 
-def range_of_product(
-    const double[:, ::1] B, const double[:, ::1] Y, double cutoff,
-    double[::1] values, double[:, ::1] vectors,
+def lead(
+    const double[:, ::1] Y, const double[:, ::1] B, double cutoff, double[::1] W,
 ):
-    """Find eigenvalues and vectors of B Y' as `find_range` does."""
-    return find_range(
-        &B[0, 0], &Y[0, 0], &values[0], &vectors[0, 0], B.shape[0], B.shape[1], cutoff
-    )
+    """Find W (n, rank) = Y' V with orthogonal columns V of B Y', largest eigenvalue first.
+
+    They are as long as makes V' B Y' V = I. Y and B are (c, n), and W has space for n c
+    numbers. Returns the rank, or -1 if no eigenvectors were found.
+    """
+    cdef:
+        Py_ssize_t c = Y.shape[0], n = Y.shape[1], first, rank, k, i
+        double *vectors = allocated(2 * c * c + c)
+        double *coefficients = vectors + c * c
+        double *values = coefficients + c * c
+    try:
+        first = find_range(&B[0, 0], &Y[0, 0], values, vectors, c, n, cutoff)
+        if first < 0:
+            return -1
+        rank = c - first
+        for k in range(rank):
+            for i in range(c):
+                coefficients[i * rank + k] = vectors[(c - 1 - k) * c + i] / sqrt(values[c - 1 - k])
+        if rank > 0:
+            across_product(&Y[0, 0], coefficients, &W[0], n, c, rank)
+    finally:
+        free(vectors)
+    return rank
 
 
 def minimise(
@@ -138,6 +156,19 @@ def whiten(const double[:, ::1] C, double cutoff, double[:, ::1] R):
         return find_whitener(&R[0, 0], values, n, cutoff)
     finally:
         free(values)
+
+
+def typical_length(const double[:, ::1] R):
+    """Return the geometric mean of the lengths of the rows."""
+    cdef:
+        Py_ssize_t i, j
+        double square, logarithms = 0.0
+    for i in range(R.shape[0]):
+        square = 0.0
+        for j in range(R.shape[1]):
+            square += R[i, j] * R[i, j]
+        logarithms += log(square)
+    return exp(0.5 * logarithms / R.shape[0])
 
 
 def order(

@@ -81,7 +81,11 @@ cdef double quantiles_of(
     cdef Py_ssize_t k, level = 0
     cdef double total = 0.0, below = 0.0, last_middle = 0.0, last_position = 0.0
     cdef double middle, target
-    for k in range(first, stop):
+    k = first
+    while k + 4 <= stop:
+        total += four(weights + k)
+        k += 4
+    for k in range(k, stop):
         total += weights[k]
     for k in range(first, stop):
         if weights[k] <= 0.0:
