@@ -260,12 +260,12 @@ def linear_rule(W, covariance, means, priors):
     coef : ndarray of shape (n_classes, n_features), or (1, n_features) for two classes
     intercept : ndarray of shape (n_classes,) or (1,)
     """
-    centre = priors @ means
-    images = (means - centre) @ W
+    centre = priors.dot(means)
+    images = (means - centre).dot(W)
     directions = _linalg.solve(covariance, images.T)
-    coef = (W @ directions).T
+    coef = W.dot(directions).T
     lengths = np.einsum("ij,ji->i", images, directions)
-    intercept = np.log(priors) - 0.5 * lengths - coef @ centre
+    intercept = np.log(priors) - 0.5 * lengths - coef.dot(centre)
     if len(means) == 2:
         return coef[1:] - coef[:1], intercept[1:] - intercept[:1]
     return coef, intercept

@@ -252,16 +252,16 @@ def finish(start, begin, rule, *, polish, n_components, tol, max_iter, report=No
 
 def decided(rule, start, polish):
     """Return the rule as the start and the data want it."""
-    rule = rule._replace(polish=polish and rule.q < 2.0 and rule.epsilon != np.inf)
+    q, renew_shape = rule.q, rule.renew_shape
+    polish = polish and q < 2.0 and rule.epsilon != np.inf
     n_features = start.point.frame.n_features
     if rule.epsilon == "auto" and start.weight < Q_ROWS_PER_FEATURE * n_features:
         # The directions can follow every row: lower norms would only choose which to fit. A
         # last step of q = 2 differs from the others where it shrinks only.
-        shrinks = n_features <= _linalg.MOST_SHRUNK_FEATURES
-        rule = rule._replace(q=2.0, polish=rule.polish and shrinks)
+        q, polish = 2.0, polish and n_features <= _linalg.MOST_SHRUNK_FEATURES
     if rule.epsilon != np.inf and start.gate is not None:
-        rule = rule._replace(renew_shape=rule.q == 2.0)
-    return rule
+        renew_shape = q == 2.0
+    return rule._replace(q=q, polish=polish, renew_shape=renew_shape)
 
 
 def with_caps_of(rule, frame):
@@ -293,7 +293,7 @@ def polished_look(rows, method, trace, n_components, q):
         trace.n_passes += 1
         method.polish(record)
         solution = last_look(rows, method, trace, n_components, q)
-        change = record.kept[:, 1].sum() - solution.kept_weight
+        change = record.kept_weight - solution.kept_weight
         if abs(change) <= POLISHED * record.weight:
             break
     return solution
@@ -353,14 +353,14 @@ def last_look(rows, method, trace, n_components, q):
     trace.objective_path = method.objective_path
     frame, query = method.frame, method.query(scatter=False)
     kept_weight = look.kept_weight(frame.caps)
-    if abs(record.kept[:, 1].sum() - kept_weight) > POLISHED * record.weight:
+    if abs(record.kept_weight - kept_weight) > POLISHED * record.weight:
         record = look.record(query)  # the last cap keeps other rows: measure these
         trace.n_passes += 1
     covariance = method.covariance(record, unbiased=True)
-    V, strengths = method.order(covariance, method.W.T @ frame.B)
+    V, strengths = method.order(covariance, method.W.T.dot(frame.B))
     return Solution(
-        W=_linalg.fix_signs(query.W @ V),
-        covariance=V.T @ covariance @ V,
+        W=_linalg.fix_signs(query.W.dot(V)),
+        covariance=V.T.dot(covariance).dot(V),
         strengths=strengths,
         extra=unsupervised_directions(method, n_components - V.shape[1]),
         metric=query.W,

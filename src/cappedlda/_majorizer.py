@@ -155,7 +155,7 @@ class Frame(NamedTuple):
 
     def without_caps_on(self, whole):
         """Return the frame with some classes kept whole."""
-        if not whole.any():
+        if not np.count_nonzero(whole):
             return self
         fences = self.fences._replace(caps=np.where(whole, np.inf, self.fences.caps))
         return self._replace(caps=np.where(whole, np.inf, self.caps), fences=fences)
@@ -267,7 +267,9 @@ class Majorizer(Iteration):
         """
         whole = self.frame.any_kept_whole
         cut = 1.0 if whole else truncated_variance(self.frame.epsilon, self.W.shape[1])
-        return kept_covariance(record, unbiased) / cut + self.rule.ridge * self.W.T.dot(self.W)
+        covariance = kept_covariance(record, unbiased, cut)
+        covariance += self.rule.ridge * self.W.T.dot(self.W)
+        return covariance
 
     def settle_in(self, record):
         """Set caps and gauge by a record of other rows than those the frame was made from.
@@ -294,7 +296,7 @@ class Majorizer(Iteration):
         """
         path = list(self.objective_path)
         self._renew(record)
-        freedom = degrees_of_freedom(record.kept[:, 1])
+        freedom = degrees_of_freedom(record)
         shrunk = _linalg.advised_ridge(record.scatter, self.frame.n_features, freedom)
         self.frame = self.frame._replace(gamma=self.frame.gamma + shrunk / record.weight)
         self._step(record)
@@ -356,7 +358,7 @@ class Majorizer(Iteration):
         if not self.rule.only_kept_count or self.change == np.inf or self.frame.any_kept_whole:
             return False
         total = record.image_scatter.trace()
-        unit = math.sqrt(total / (self.W.shape[1] * record.kept[:, 1].sum()))
+        unit = math.sqrt(total / (self.W.shape[1] * record.kept_weight))
         low = high = frame.caps
         if self.rule.renew_shape or self._other_rows:
             caps = self._caps_to_be(record, frame, unit)
@@ -377,7 +379,9 @@ class Majorizer(Iteration):
 
     def _renew(self, record):
         """Make the frame anew from what the last pass kept."""
-        whole = vanishing(record) | self.frame.kept_whole
+        whole = vanishing(record)
+        if self.frame.any_kept_whole:
+            whole |= self.frame.kept_whole
         renew_shape = self.rule.renew_shape or (self._other_rows and not self._n_renewals)
         frame = self._shape(record) if renew_shape else self.frame
         if renew_shape and frame.K is not None:
@@ -461,18 +465,20 @@ def vanishing(record):
     return record.kept[:, 1] < MIN_KEPT * record.class_weights
 
 
-def kept_covariance(record, unbiased=False):
-    """Return the pooled covariance of the kept images about the means of their classes."""
-    kept = record.kept[:, 1]
-    freedom = degrees_of_freedom(kept) if unbiased else kept.sum()
+def kept_covariance(record, unbiased=False, cut=1.0):
+    """Return the pooled covariance of the kept images about the means of their classes.
+
+    It is divided by what a cap leaves of a variance, `cut`.
+    """
+    freedom = degrees_of_freedom(record) if unbiased else record.kept_weight
     covariance = np.empty(record.image_scatter.shape)
     sums = record.image_scatter, record.image_sums, record.kept
-    algebra.covariance(*sums, freedom or 1.0, covariance)
+    algebra.covariance(*sums, cut * (freedom or 1.0), covariance)
     return covariance
 
 
-def degrees_of_freedom(kept):
-    """Return those of the scatter of the kept rows, given their weight in each class."""
-    total = kept.sum()
+def degrees_of_freedom(record):
+    """Return those of the scatter of the kept rows."""
+    total = record.kept_weight
     # One degree of freedom per class, but never more than half of them: weights may be small.
-    return max(total - len(kept), 0.5 * total)
+    return max(total - len(record.kept), 0.5 * total)

@@ -108,6 +108,11 @@ class Record:
         return math.fsum(self.class_weights.tolist())
 
     @property
+    def kept_weight(self):
+        """Weight of the kept rows."""
+        return math.fsum(self.kept[:, 1].tolist())
+
+    @property
     def overflows(self):
         """Whether a distance or the scatter is too large for floating-point numbers."""
         return self.not_finite > 0 or not math.isfinite(self.scatter.trace())

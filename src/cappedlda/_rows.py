@@ -138,9 +138,10 @@ class Rows:
     def slab_rows(self):
         """Rows of a slab; all slabs have as many, but for the last one."""
         n_rows, n = self.shape
-        slabs = -(-n_rows // slab_rows(n))
+        most = slab_rows(n)
+        slabs = -(-n_rows // most)
         if slabs >= FEW_SLABS or slabs < 2:
-            return slab_rows(n)
+            return most
         return -(-n_rows // (slabs + slabs % 2))
 
     @property
