@@ -149,7 +149,7 @@ class Record:
         means : ndarray of shape (c, n)
         """
         means, moves = np.empty(centres.shape), np.empty(centres.shape)
-        centres = np.ascontiguousarray(centres)
+        centres, scale = np.ascontiguousarray(centres), np.ascontiguousarray(scale)
         algebra.move_centres(centres, self.sums, self.kept, scale, means, moves)
         if isinstance(self.scatter, np.ndarray):
             self.scatter -= moves.T.dot(moves)

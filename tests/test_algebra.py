@@ -1,0 +1,186 @@
+"""The compiled steps on small matrices, against the same in NumPy."""
+
+import numpy as np
+import pytest
+from scipy import linalg
+
+from cappedlda import _linalg
+from cappedlda._majorizer import kept_covariance
+from cappedlda._record import Query, Record
+
+SIZES = [1, 2, 3, 7, 40]
+
+
+def semi_definite(rng, n, rank):
+    root = rng.normal(size=(n, rank))
+    return root @ root.T
+
+
+def pseudo_inverse(C):
+    return np.linalg.pinv(C, rcond=_linalg.RANK_CUTOFF, hermitian=True)
+
+
+def other_layouts(array):
+    """Return views of equal arrays that are not C-ordered."""
+    wide = np.zeros((2 * array.shape[0], 3 * array.shape[1]))
+    wide[::2, ::3] = array
+    return np.asfortranarray(array), wide[::2, ::3]
+
+
+def record_of(rng, n, d, weights):
+    """Return a record with random sums, and the centres of its pass."""
+    c = len(weights)
+    centres = rng.normal(size=(c, n))
+    caps = np.full(c, np.inf)
+    record = Record.empty(Query(rng.normal(size=(n, d)), centres, np.ones(n), caps, 2.0, 0.0))
+    record.kept[:, 1] = weights
+    kept = record.kept[:, 1:] > 0.0
+    record.scatter += 100.0 * semi_definite(rng, n, n)
+    record.image_scatter += 100.0 * semi_definite(rng, d, d)
+    record.sums += rng.normal(size=(c, n)) * kept
+    record.image_sums += rng.normal(size=(c, d)) * kept
+    return record, centres
+
+
+@pytest.mark.parametrize("n", SIZES)
+def test_eigenvectors_are_those_of_numpy(rng, n):
+    C = semi_definite(rng, n, n)
+    values, vectors = _linalg.eigh(C)
+    np.testing.assert_allclose(values, np.linalg.eigvalsh(C), atol=1e-12 * values[-1])
+    np.testing.assert_allclose(vectors.T @ vectors, np.eye(n), atol=1e-12)
+    np.testing.assert_allclose(C @ vectors, vectors * values, atol=1e-12 * values[-1])
+
+
+@pytest.mark.parametrize(("n", "c", "rank"), [(1, 2, 1), (4, 3, 2), (3, 5, 3), (6, 4, 1), (60, 9, 8)])
+def test_minimiser_and_leading_directions_match_their_formulas(rng, n, c, rank):
+    A = semi_definite(rng, n, n + 5)
+    B = rng.normal(size=(n, rank)) @ rng.normal(size=(rank, c))
+    Y = np.linalg.solve(A, B)
+    K = rng.normal(size=(2, n)) @ B
+    expected = Y @ pseudo_inverse(B.T @ Y) @ K.T
+    size = np.abs(expected).max()
+    for given in (B, *other_layouts(B)):
+        W = _linalg.constrained_minimiser(A, given, np.asfortranarray(K))
+        np.testing.assert_allclose(W, expected, atol=1e-8 * size)
+        leading = _linalg.leading_directions(A, given)
+        assert leading.shape == (n, rank)
+        np.testing.assert_allclose(leading.T @ A @ leading, np.eye(rank), atol=1e-8)
+        strengths = np.diag(leading.T @ B @ B.T @ leading)
+        expected_strengths = linalg.eigh(B @ B.T, A, eigvals_only=True)[::-1][:rank]
+        np.testing.assert_allclose(strengths, expected_strengths, rtol=1e-7)
+
+
+def test_nothing_leads_where_all_means_coincide(spd):
+    B = np.zeros((4, 3))
+    assert _linalg.leading_directions(spd, B).shape == (4, 0)
+    W = _linalg.constrained_minimiser(spd, B, np.zeros((2, 3)))
+    np.testing.assert_array_equal(W, np.zeros((4, 2)))
+
+
+@pytest.fixture
+def spd(rng):
+    """Symmetric positive definite matrix (4, 4)."""
+    return semi_definite(rng, 4, 9)
+
+
+@pytest.mark.parametrize("n", SIZES)
+@pytest.mark.parametrize("rank", [1, 40])
+def test_whitener_matches_numpy(rng, n, rank):
+    C = semi_definite(rng, n, min(n, rank))
+    values, vectors = np.linalg.eigh(C)
+    lengths = np.sqrt(np.maximum(values, _linalg.RANK_CUTOFF * values[-1]))
+    expected = (vectors / lengths) @ (vectors / lengths).T  # the same for any signs
+    for given in (C, *other_layouts(C)):
+        R = _linalg.whitener(given)
+        np.testing.assert_allclose(R @ R.T, expected, atol=1e-6 * np.abs(expected).max())
+
+
+@pytest.mark.parametrize("n", SIZES)
+def test_order_matches_the_generalised_eigenproblem(rng, n):
+    C, images = semi_definite(rng, n, n + 5), rng.normal(size=(n, 3))
+    expected = linalg.eigh(images @ images.T, C, eigvals_only=True)[::-1]
+    for given in (images, *other_layouts(images)):
+        V, strengths = _linalg.order_by_discrimination(C, given)
+        np.testing.assert_allclose(V.T @ C @ V, np.eye(n), atol=1e-9)
+        np.testing.assert_allclose(strengths, expected, atol=1e-9 * expected[0])
+        spread = V.T @ images @ images.T @ V
+        np.testing.assert_allclose(spread, np.diag(strengths), atol=1e-9 * expected[0])
+        assert strengths.min() >= 0.0
+
+
+@pytest.mark.parametrize("shape", [(1, 1), (5, 2)])
+def test_typical_length_is_a_geometric_mean(rng, shape):
+    R = rng.normal(size=shape)
+    expected = np.prod(np.linalg.norm(R, axis=0)) ** (1.0 / shape[1])
+    assert _linalg.typical_length(R) == pytest.approx(expected, rel=1e-13)
+
+
+@pytest.mark.parametrize("shape", [(1, 1), (6, 4), (3, 0)])
+def test_signs_are_fixed_in_any_layout(rng, shape):
+    W = rng.normal(size=shape)
+    signs = [np.sign(column[np.argmax(np.abs(column))]) for column in W.T]
+    before = W.copy()
+    for given in (W, *other_layouts(W)):
+        np.testing.assert_array_equal(_linalg.fix_signs(given), W * signs)
+    np.testing.assert_array_equal(W, before)
+
+
+def test_the_first_of_equal_entries_decides_the_sign():
+    W = np.array([[-1.0, 1.0, 0.0], [1.0 + 1e-12, -1.0, -0.0]])
+    np.testing.assert_array_equal(_linalg.fix_signs(W)[0], [1.0, 1.0, 0.0])
+    with_nan = np.array([[-1.0, 2.0], [np.nan, -3.0]])
+    np.testing.assert_array_equal(_linalg.fix_signs(with_nan), [[1.0, -2.0], [np.nan, 3.0]])
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf])
+@pytest.mark.parametrize("n", [2, 5])
+def test_what_is_not_finite_is_an_error_or_not_finite(bad, n):
+    C, B = np.full((n, n), bad), np.full((n, 3), bad)
+    for result in (
+        lambda: _linalg.eigh(C)[0],
+        lambda: _linalg.whitener(C),
+        lambda: _linalg.order_by_discrimination(C, B)[1],
+        lambda: _linalg.order_by_discrimination(np.eye(n), B)[1],
+        lambda: _linalg.constrained_minimiser(np.eye(n), B, np.ones((2, 3))),
+    ):
+        try:
+            assert not np.isfinite(result()).all()
+        except linalg.LinAlgError as error:
+            assert "scale it" in str(error)  # noqa: PT017
+
+
+def test_a_single_number_that_is_not_one_stays_so():
+    C = np.array([[np.nan]])
+    assert np.isnan(_linalg.eigh(C)[0]).all()
+    assert np.isnan(_linalg.whitener(C)).all()
+
+
+@pytest.mark.parametrize(("n", "d"), [(1, 1), (4, 2), (30, 7)])
+@pytest.mark.parametrize("weights", [[5.0, 8.0, 3.0], [5.0, 0.0]])
+def test_means_and_covariances_of_a_record(rng, n, d, weights):
+    record, centres = record_of(rng, n, d, weights)
+    kept = np.maximum(record.kept[:, 1:], np.finfo(float).tiny)
+    between = (record.image_sums / kept).T @ record.image_sums
+    expected = (record.image_scatter - between) / sum(weights)
+    np.testing.assert_allclose(kept_covariance(record), expected, rtol=1e-12, atol=1e-12)
+    halved = kept_covariance(record, cut=2.0)
+    np.testing.assert_allclose(halved, 0.5 * expected, rtol=1e-12, atol=1e-12)
+
+    scale = rng.uniform(0.5, 2.0, n)
+    means = centres + record.sums / kept
+    np.testing.assert_allclose(record.means(centres), means, rtol=1e-14)
+    moves = (means - centres) / scale
+    scatter = record.scatter - 2.0 * (moves * np.array(weights)[:, None]).T @ moves
+    for given in (centres, *other_layouts(centres)):
+        moved, _ = record_of(rng, n, d, weights)
+        moved.scatter, moved.sums = record.scatter.copy(), record.sums
+        np.testing.assert_allclose(moved.recentre(given, scale), means, rtol=1e-14)
+        np.testing.assert_allclose(moved.scatter, scatter, rtol=1e-11, atol=1e-11)
+
+
+def test_deviations_of_centres_in_any_layout(rng):
+    centres, priors, scale = rng.normal(size=(3, 4)), np.array([0.2, 0.3, 0.5]), np.arange(1.0, 5.0)
+    expected = (np.sqrt(priors)[:, None] * (centres - priors @ centres) / scale).T
+    for given in (centres, *other_layouts(centres)):
+        B = _linalg.between_factor(given, priors[::-1][::-1], np.repeat(scale, 2)[::2])
+        np.testing.assert_allclose(B, expected, rtol=1e-13, atol=1e-15)
