@@ -51,7 +51,9 @@ def test_eigenvectors_are_those_of_numpy(rng, n):
     np.testing.assert_allclose(C @ vectors, vectors * values, atol=1e-12 * values[-1])
 
 
-@pytest.mark.parametrize(("n", "c", "rank"), [(1, 2, 1), (4, 3, 2), (3, 5, 3), (6, 4, 1), (60, 9, 8)])
+@pytest.mark.parametrize(
+    ("n", "c", "rank"), [(1, 2, 1), (4, 3, 2), (3, 5, 3), (6, 4, 1), (60, 9, 8)]
+)
 def test_minimiser_and_leading_directions_match_their_formulas(rng, n, c, rank):
     A = semi_definite(rng, n, n + 5)
     B = rng.normal(size=(n, rank)) @ rng.normal(size=(rank, c))

@@ -8,9 +8,6 @@ import numpy as np
 from cappedlda._core import algebra, kernels
 
 
-_ONES = np.ones(kernels.HISTOGRAM_BINS)
-
-
 @dataclass
 class Query:
     """What a pass evaluates: the projection, the centres and the cap.
@@ -44,6 +41,10 @@ class Query:
         """Return a query that keeps every row with weight 2 (q = 2) and projects nothing."""
         c, n = centres.shape
         return cls(np.zeros((n, 1)), centres, scale, np.full(c, np.inf), 2.0, 0.0, scatter)
+
+
+# What sums up the bins of histograms, for a few of them faster than `sum`.
+_ONES = np.ones(kernels.HISTOGRAM_BINS)
 
 
 @dataclass

@@ -404,7 +404,7 @@ default="robust"
     def _store(self, rows, solution, n_components):
         trace = solution.trace
         self.means_ = solution.centres
-        self.xbar_ = self.priors_ @ solution.centres
+        self.xbar_ = self.priors_.dot(solution.centres)
         self.scalings_ = np.concatenate([solution.W, solution.extra], axis=1)[:, :n_components]
         strengths = np.concatenate([solution.strengths, np.zeros(solution.extra.shape[1])])
         total = max(strengths.sum(), sys.float_info.min)

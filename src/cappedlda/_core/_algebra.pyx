@@ -9,7 +9,7 @@ from libc.math cimport exp, fabs, log, sqrt
 from libc.stdlib cimport free, malloc
 from libc.string cimport memcpy, memset
 
-from cappedlda._core._blas cimport across_product, add_product, inner_products
+from cappedlda._core._blas cimport set_product
 from cappedlda._core._lapack cimport find_eigen
 
 # The first of several entries that are as large, up to rounding, decides a sign.
@@ -53,7 +53,7 @@ cdef Py_ssize_t find_range(
     Returns where those begin that are not zero, or -1 if they were not found.
     """
     cdef Py_ssize_t i, j
-    inner_products(B, Y, vectors, c, n, c)
+    set_product(B, False, Y, True, vectors, c, n, c)
     for i in range(c):
         for j in range(i):
             # Half of a matrix that is nearly symmetric has another rank.
@@ -93,7 +93,7 @@ def lead(
             for i in range(c):
                 coefficients[i * rank + k] = vectors[(c - 1 - k) * c + i] / sqrt(values[c - 1 - k])
         if rank > 0:
-            across_product(&Y[0, 0], coefficients, &W[0], n, c, rank)
+            set_product(&Y[0, 0], True, coefficients, False, &W[0], n, c, rank)
     finally:
         free(vectors)
     return rank
@@ -116,12 +116,12 @@ def minimise(
         if first < 0:
             return False
         rank = c - first
-        inner_products(vectors + first * c, &K[0, 0], images, rank, c, r)
+        set_product(vectors + first * c, False, &K[0, 0], True, images, rank, c, r)
         for k in range(rank):
             for j in range(r):
                 images[k * r + j] /= values[first + k]
-        across_product(vectors + first * c, images, coefficients, c, rank, r)
-        across_product(&Y[0, 0], coefficients, &W[0, 0], n, c, r)
+        set_product(vectors + first * c, True, images, False, coefficients, c, rank, r)
+        set_product(&Y[0, 0], True, coefficients, False, &W[0, 0], n, c, r)
     finally:
         free(vectors)
     return True
@@ -188,16 +188,14 @@ def order(
         memcpy(R, &C[0, 0], n * n * sizeof(double))
         if not find_whitener(R, values, n, cutoff):
             return False
-        memset(whitened, 0, n * c * sizeof(double))
-        add_product(<const double *> R, &images[0, 0], whitened, n, n, c)
-        inner_products(whitened, whitened, turned, n, c, n)
+        set_product(R, False, &images[0, 0], False, whitened, n, n, c)
+        set_product(whitened, False, whitened, True, turned, n, c, n)
         if not find_eigen(turned, values, n):
             return False
         for k in range(n):
             strengths[k] = 0.0 if values[n - 1 - k] < 0.0 else values[n - 1 - k]
         reverse_rows(turned, n)
-        memset(&V[0, 0], 0, n * n * sizeof(double))
-        add_product(<const double *> turned, <const double *> R, &V[0, 0], n, n, n)
+        set_product(turned, False, R, False, &V[0, 0], n, n, n)
     finally:
         free(R)
     return True
@@ -298,7 +296,7 @@ def covariance(
     for i in range(c):
         for j in range(d):
             means[i * d + j] = mean(sums[i, j], kept[i, 1])
-    across_product(means, &sums[0, 0], &C[0, 0], d, c, d)
+    set_product(means, True, &sums[0, 0], False, &C[0, 0], d, c, d)
     for i in range(d):
         for j in range(d):
             C[i, j] = (scatter[i, j] - C[i, j]) / freedom

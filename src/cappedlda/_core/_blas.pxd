@@ -17,12 +17,7 @@ cdef void multiply_by_triangle(
     double *Z, const double *W, Py_ssize_t rows, Py_ssize_t columns,
 ) noexcept nogil
 
-cdef void inner_products(
-    const double *A, const double *B, double *Z,
-    Py_ssize_t rows, Py_ssize_t inner, Py_ssize_t columns,
-) noexcept nogil
-
-cdef void across_product(
-    const double *A, const double *B, double *Z,
+cdef void set_product(
+    const double *A, bint turn_A, const double *B, bint turn_B, double *Z,
     Py_ssize_t rows, Py_ssize_t inner, Py_ssize_t columns,
 ) noexcept nogil

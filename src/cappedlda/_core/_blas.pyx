@@ -58,25 +58,16 @@ cdef void multiply_by_triangle(
     dtrmm(&left, &lower, &no, &no, &m, &n, &one, <double *> W, &m, Z, &m)
 
 
-cdef void inner_products(
-    const double *A, const double *B, double *Z,
+cdef void set_product(
+    const double *A, bint turn_A, const double *B, bint turn_B, double *Z,
     Py_ssize_t rows, Py_ssize_t inner, Py_ssize_t columns,
 ) noexcept nogil:
-    """Z = A B' for A (rows, inner), B (columns, inner)."""
+    """Z = A B of shape (rows, columns), where A or B may be given as its transpose."""
     cdef:
         blas_int m = <blas_int> columns, n = <blas_int> rows, k = <blas_int> inner
-        char no = b"N", yes = b"T"
+        char of_A = b"T" if turn_A else b"N", of_B = b"T" if turn_B else b"N"
         double one = 1.0, zero = 0.0
-    dgemm(&yes, &no, &m, &n, &k, &one, <double *> B, &k, <double *> A, &k, &zero, Z, &m)
-
-
-cdef void across_product(
-    const double *A, const double *B, double *Z,
-    Py_ssize_t rows, Py_ssize_t inner, Py_ssize_t columns,
-) noexcept nogil:
-    """Z = A' B for A (inner, rows), B (inner, columns)."""
-    cdef:
-        blas_int m = <blas_int> columns, n = <blas_int> rows, k = <blas_int> inner
-        char no = b"N", yes = b"T"
-        double one = 1.0, zero = 0.0
-    dgemm(&no, &yes, &m, &n, &k, &one, <double *> B, &m, <double *> A, &n, &zero, Z, &m)
+    dgemm(
+        &of_B, &of_A, &m, &n, &k, &one, <double *> B, &k if turn_B else &m,
+        <double *> A, &n if turn_A else &k, &zero, Z, &m,
+    )
