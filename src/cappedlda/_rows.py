@@ -5,6 +5,7 @@ work on them. The solver asks with a `Query` and sees nothing but a `Record`. `R
 what it holds; there is one subclass for each kind of input, here that of arrays.
 """
 
+import math
 from contextlib import closing
 from dataclasses import dataclass
 from typing import Any
@@ -387,7 +388,7 @@ class ArrayRows(Rows):
     def gated(self, centres, scale, settle):
         """Return a gate by all rows, and the rows behind it; see `Rows`."""
         norms, histograms = self.norms(centres, scale)
-        if not np.isfinite(norms.sum()):
+        if not math.isfinite(norms.sum()):
             self.check_finite()  # the norms of large numbers may also overflow
         gate = Gate(centres, scale, settle(histograms))
         return gate, self._inside(within(norms, gate.caps, self.codes))
@@ -440,7 +441,7 @@ def rows_of_ranks(codes, ranks):
 def first_not_finite(X, *_):
     """Return the index of the first row with NaN or infinity, or None."""
     with np.errstate(all="ignore"):  # infinities of both signs
-        if np.isfinite(X.sum(dtype=np.float64)):
+        if math.isfinite(X.sum(dtype=np.float64)):
             return None
     bad = ~np.isfinite(X).all(axis=1)
     return int(np.argmax(bad)) if bad.any() else None
