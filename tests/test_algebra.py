@@ -79,6 +79,13 @@ def test_nothing_leads_where_all_means_coincide(spd):
     np.testing.assert_array_equal(W, np.zeros((4, 2)))
 
 
+def test_a_matrix_of_no_rows_has_nothing_in_it():
+    empty = np.zeros((0, 0))
+    assert _linalg.pinv_psd(empty).shape == (0, 0)
+    assert _linalg.eigh(empty)[0].shape == (0,)
+    assert _linalg.whitener(empty).shape == (0, 0)
+
+
 @pytest.fixture
 def spd(rng):
     """Symmetric positive definite matrix (4, 4)."""

@@ -66,6 +66,8 @@ cdef Py_ssize_t find_range(
 
 def range_of(const double[:, ::1] C, double cutoff, double[::1] values, double[:, ::1] vectors):
     """Find eigenvalues and vectors of C (n, n); return where those begin that are not zero."""
+    if C.shape[0] == 0:
+        return 0
     if not eigen(C, values, vectors):
         return -1
     return first_above(&values[0], C.shape[0], cutoff)
