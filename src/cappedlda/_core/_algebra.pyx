@@ -4,7 +4,6 @@ All arrays are C-ordered. Eigenvectors are the rows of a matrix. A function that
 tells whether they were found.
 """
 
-from libc.float cimport DBL_MIN
 from libc.math cimport exp, fabs, log, sqrt
 from libc.stdlib cimport free, malloc
 from libc.string cimport memcpy, memset
@@ -264,7 +263,7 @@ def means_of(const double[:, ::1] sums, const double[:, ::1] kept, double[:, ::1
 
 
 cdef inline double mean(double sum, double weight) noexcept nogil:
-    return sum / (DBL_MIN if weight < DBL_MIN else weight)  # 0 / tiny, not 0 / 0
+    return sum / weight if weight > 0.0 else 0.0
 
 
 def move_centres(

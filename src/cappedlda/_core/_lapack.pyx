@@ -3,6 +3,7 @@
 LAPACK is column-major: what it writes as columns are the rows of a C-ordered array.
 """
 
+from libc.math cimport isfinite
 from libc.stdlib cimport free, malloc
 from scipy.linalg.cython_lapack cimport dsyevd
 
@@ -32,4 +33,4 @@ cdef bint find_eigen(double *C, double *values, Py_ssize_t n) except -1:
     finally:
         free(numbers)
         free(integers)
-    return info == 0
+    return info == 0 and isfinite(values[n - 1])  # LAPACK may take NaN without complaint
