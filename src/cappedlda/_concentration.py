@@ -147,6 +147,7 @@ class Pieces:
 def row_pieces(n_rows, n):
     """Return where pieces of the rows begin, and where they end: the same for any threads."""
     count = min(n_rows * n // PIECE_ELEMENTS, n_rows // (PIECE_ROWS_PER_FEATURE * n), MOST_PIECES)
+    count -= count % 2  # lest one of two threads waits for the other
     if count < 2:
         return [0], [n_rows]
     ends = [n_rows * k // count for k in range(count + 1)]
