@@ -213,19 +213,19 @@ def measure_others(_):
     for shape in FitByThreads.params[0]:
         fits = FitByThreads()
         fits.setup(shape)
-        ratio = fits.track_ratio_two_to_one(shape)
-        yield wanted(f"fit on two threads / on one, {shape}", ratio, 1 / THREADS_GAIN)
+        value = fits.track_ratio_two_to_one(shape)
+        yield wanted(f"fit on two threads / on one, {shape}", value, 1 / THREADS_GAIN)
     for callers in FitsAtOnce.params[0][1:]:
         fits = FitsAtOnce()
         fits.setup(callers)
-        ratio = fits.track_ratio_to_one_after_the_other(callers)
+        value = fits.track_ratio_to_one_after_the_other(callers)
         fits.teardown(callers)
-        yield wanted(f"four fits from {callers} Python threads / from one", ratio, 1.0)
+        yield wanted(f"four fits from {callers} Python threads / from one", value, 1.0)
     for kind in Memory.params[0]:
         # In a process of its own, that has no freed memory to use again.
         with multiprocessing.get_context("spawn").Pool(1) as pool:
-            ratio, per_row = pool.apply(extra_memory_of, (kind,))
-        yield wanted(f"extra memory of a fit / X, {kind}", ratio, 0.10 + per_row)
+            value, per_row = pool.apply(extra_memory_of, (kind,))
+        yield wanted(f"extra memory of a fit / X, {kind}", value, 0.10 + per_row)
 
 
 def wanted(what, value, target):
