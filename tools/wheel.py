@@ -12,6 +12,7 @@ import argparse
 import glob
 import json
 import os
+import platform
 import shutil
 import subprocess
 import sys
@@ -22,6 +23,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 OLDEST = (3, 11)
+OLDEST_LINUX = "manylinux_2_17"
 OLD_GLIBC = ROOT / "tools" / "old_glibc.h"
 PROBE = """
 import ensurepip, json, os, sys, sysconfig, venv
@@ -92,7 +94,9 @@ def build(python, folder):
     shutil.copy(sdist, dist)
     if sys.platform == "linux":
         say("repairing")
-        run(tools / "auditwheel", "repair", "--wheel-dir", dist, wheel, path=tools)
+        oldest = f"{OLDEST_LINUX}_{platform.machine()}"  # or it fails
+        repair = ("repair", "--plat", oldest, "--wheel-dir", dist, wheel)
+        run(tools / "auditwheel", *repair, path=tools)
     else:
         shutil.copy(wheel, dist)  # nothing but the C library is linked
     (wheel,) = dist.glob("*.whl")
