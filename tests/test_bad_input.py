@@ -95,6 +95,7 @@ WEIGHTS = [
     ("one negative", np.append(np.ones(N - 1), -1), ValueError, "[Nn]egative .*sample_weight"),
     ("nan", np.full(N, np.nan), ValueError, "sample_weight contains NaN"),
     ("inf", np.full(N, np.inf), ValueError, "sample_weight contains infinity"),
+    ("huge", np.full(N, 1e305), ValueError, r"sample_weight adds up to \S+e\+30\d; divide it"),
     ("all zero", np.zeros(N), ValueError, "[Ss]ample.weights? .*zero"),
     ("short", np.ones(N - 1), ValueError, "sample_weight.shape == .*expected"),
     ("two columns", np.ones((N, 2)), ValueError, "[Ss]ample.weight.* 1D"),

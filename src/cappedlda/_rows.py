@@ -303,10 +303,7 @@ class ArrayRows(Rows):
 
     def first_not_finite(self):
         """Return the index of the first row with a number that is not finite, or None."""
-        slabs = self.slabs()
-        if len(slabs) == 1:
-            return self._run(first_not_finite, slabs[0], None)
-        for slab, first in zip(slabs, self.map(first_not_finite), strict=True):
+        for slab, first in zip(self.slabs(), self.map(first_not_finite), strict=True):
             if first is not None:
                 return slab.start + first
         return None

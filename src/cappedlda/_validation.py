@@ -17,6 +17,8 @@ FLOATS = (np.float64, np.float32)
 NAMES = "biuSU"  # kinds of labels that name classes in any case
 # Squares of larger numbers, or of smaller ones than its inverse, are not numbers any more.
 LARGEST = 1e150
+# Of all rows together: sums of weighted squares have to stay finite.
+LARGEST_WEIGHT = 1e300
 
 
 def check_choice(name, value, choices):
@@ -213,8 +215,9 @@ def check_weights(sample_weight, X, codes, classes):
 
 def check_class_weights(per_class, classes):
     """Check the weight of each class."""
-    if not np.isfinite(per_class.sum()):
-        raise ValueError("sample_weight adds up to infinity; divide it by a large number.")
+    total = per_class.sum()
+    if not total <= LARGEST_WEIGHT:
+        raise ValueError(f"sample_weight adds up to {total:g}; divide it by a large number.")
     if not per_class.any():
         raise ValueError("sample_weight is zero for every row; give some rows a positive weight.")
     if not per_class.all():

@@ -5,21 +5,15 @@ tells whether they were found.
 """
 
 from libc.math cimport exp, fabs, log, sqrt
-from libc.stdlib cimport free, malloc
+from libc.stdlib cimport free
 from libc.string cimport memcpy, memset
 
 from cappedlda._core._blas cimport set_product
 from cappedlda._core._lapack cimport find_eigen
+from cappedlda._core._memory cimport room_for
 
 # The first of several entries that are as large, up to rounding, decides a sign.
 cdef double AS_LARGE = 1.0 - 1e-9
-
-
-cdef double *allocated(Py_ssize_t size) except NULL:
-    cdef double *numbers = <double *> malloc((size + 1) * sizeof(double))
-    if numbers == NULL:
-        raise MemoryError
-    return numbers
 
 
 def eigen(const double[:, ::1] C, double[::1] values, double[:, ::1] vectors):
@@ -82,7 +76,7 @@ def lead(
     """
     cdef:
         Py_ssize_t c = Y.shape[0], n = Y.shape[1], first, rank, k, i
-        double *vectors = allocated(2 * c * c + c)
+        double *vectors = room_for(2 * c * c + c)
         double *coefficients = vectors + c * c
         double *values = coefficients + c * c
     try:
@@ -108,7 +102,7 @@ def minimise(
     cdef:
         Py_ssize_t c = Y.shape[0], n = Y.shape[1], r = K.shape[0]
         Py_ssize_t first, rank, k, j
-        double *vectors = allocated(c * c + c + 2 * c * r)
+        double *vectors = room_for(c * c + c + 2 * c * r)
         double *values = vectors + c * c
         double *images = values + c
         double *coefficients = images + c * r
@@ -149,7 +143,7 @@ def whiten(const double[:, ::1] C, double cutoff, double[:, ::1] R):
     """Find R with R C R' = I for a symmetric C (n, n); rows of no variance stay small."""
     cdef:
         Py_ssize_t n = C.shape[0]
-        double *values = allocated(n)
+        double *values = room_for(n)
     try:
         if n == 0:
             return True
@@ -179,7 +173,7 @@ def order(
     """Find V with V C V' = I, rows with the largest spread of V images (n, c) first."""
     cdef:
         Py_ssize_t n = C.shape[0], c = images.shape[1], k
-        double *R = allocated(2 * n * n + n + n * c)
+        double *R = room_for(2 * n * n + n + n * c)
         double *turned = R + n * n
         double *values = turned + n * n
         double *whitened = values + n
@@ -214,7 +208,7 @@ def fix_signs(double[:, ::1] W):
     cdef:
         Py_ssize_t n = W.shape[0], k = W.shape[1], i, j
         double size
-        double *largest = allocated(2 * k)
+        double *largest = room_for(2 * k)
         double *signs = largest + k
     memset(largest, 0, 2 * k * sizeof(double))
     for i in range(n):
@@ -242,7 +236,7 @@ def deviations(
     cdef:
         Py_ssize_t c = centres.shape[0], n = centres.shape[1], i, j
         double root
-        double *mean = allocated(n)
+        double *mean = room_for(n)
     memset(mean, 0, n * sizeof(double))
     for i in range(c):
         for j in range(n):
@@ -293,7 +287,7 @@ def covariance(
     """C = scatter (d, d) about the means of the classes, from sums (c, d), over the freedom."""
     cdef:
         Py_ssize_t c = sums.shape[0], d = sums.shape[1], i, j
-        double *means = allocated(c * d)
+        double *means = room_for(c * d)
     for i in range(c):
         for j in range(d):
             means[i * d + j] = mean(sums[i, j], kept[i, 1])

@@ -7,8 +7,10 @@ Nothing is checked here.
 
 from libc.math cimport fabs
 from libc.stdint cimport uint32_t
-from libc.stdlib cimport free, malloc
+from libc.stdlib cimport free
 from libc.string cimport memcpy
+
+from cappedlda._core._memory cimport room_for
 
 cdef enum:
     FEW = 8        # values that are sorted
@@ -242,14 +244,6 @@ cdef void read_columns(
             columns[k * rows + j] = X[j, first + k]
 
 
-cdef double *room_for(Py_ssize_t rows) except NULL:
-    """Return scratch for some columns and for the quantile of one."""
-    cdef double *room = <double *> malloc((LANES + 4) * max(rows, <Py_ssize_t> 1) * sizeof(double))
-    if room == NULL:
-        raise MemoryError("no memory for a few columns of a sample")
-    return room
-
-
 def column_quantiles(
     const double[:, :] X,         # IN (N, n), N > 0
     const double[::1] weights,    # IN (N,), or None: all ones
@@ -259,7 +253,7 @@ def column_quantiles(
     """Quantiles of the columns of an array."""
     cdef Py_ssize_t first = 0, width, k, level, rows = X.shape[0]
     cdef const double *w = begin_of(weights)
-    cdef double *columns = room_for(rows)
+    cdef double *columns = room_for((LANES + 4) * rows)  # and the scratch of a quantile
     with nogil:
         while first < X.shape[1]:
             width = min(<Py_ssize_t> LANES, X.shape[1] - first)
@@ -284,7 +278,7 @@ def medians_and_deviations(
     """Class medians, and how far the rows are from them, of the columns from one to another."""
     cdef Py_ssize_t width, k, i, j, begin, level, rows = X.shape[0]
     cdef const double *w = begin_of(weights)
-    cdef double *columns = room_for(rows)
+    cdef double *columns = room_for((LANES + 4) * rows)  # and the scratch of a quantile
     cdef double *scratch = columns + LANES * rows
     cdef double *column
     cdef const double *here

@@ -6,9 +6,10 @@ that are None are ones. Nothing is checked here.
 
 from libc.math cimport sqrt
 from libc.stdint cimport int32_t, uint8_t
-from libc.stdlib cimport free, malloc
+from libc.stdlib cimport free
 
 from cappedlda._core._blas cimport add_gram, multiply_by_triangle
+from cappedlda._core._memory cimport room_for
 from cappedlda._core._selection cimport begin_of, quantile
 
 cdef enum:
@@ -40,13 +41,6 @@ cdef inline void subtract(
     cdef Py_ssize_t k
     for k in range(n):
         difference[k] = a[k] - b[k]
-
-
-cdef double *room_for(Py_ssize_t count) except NULL:
-    cdef double *room = <double *> malloc(max(count, <Py_ssize_t> 1) * sizeof(double))
-    if room == NULL:
-        raise MemoryError("no memory for a part of a sample")
-    return room
 
 
 def scaled_rows(
