@@ -127,7 +127,7 @@ def count_reads():
     """Return the passes of fits of fixed problems, and how often they read each row."""
     from suite.fits import FitProblem
 
-    from cappedlda._core import kernels
+    from cappedlda._kernels import kernels
 
     seen = 0
 
@@ -158,7 +158,7 @@ def count_reads():
 
 def in_process(function, *arguments, under=()):
     """Run a function of this file in a process of its own; return what it returned."""
-    from cappedlda._core import BUILDS
+    from cappedlda._kernels import BUILDS
 
     kernels = {"CAPPEDLDA_KERNELS": "avx2"} if "avx2" in BUILDS else {}
     code = f"import json, guard; print(json.dumps(guard.{function}(*{arguments!r})))"
@@ -203,7 +203,7 @@ def count_instructions():
 
 def versions():
     """Return what the counts may depend on beside our own code."""
-    from cappedlda._core import kernels
+    from cappedlda._kernels import kernels
 
     packages = ("numpy", "scipy", "scikit-learn")
     return {

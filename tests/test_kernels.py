@@ -9,18 +9,18 @@ from common import TOLERANCE, assert_close_record, make_classes
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cappedlda import _core, _passes, _record
+from cappedlda import _kernels, _passes, _record
 from cappedlda._passes import run_block
 from cappedlda._record import Query, Record
 
-BINS = _core.kernels.HISTOGRAM_BINS
+BINS = _kernels.kernels.HISTOGRAM_BINS
 QS = [0.5, 1.0, 1.5, 2.0]
 
 
-@pytest.fixture(params=_core.BUILDS, autouse=True)
+@pytest.fixture(params=_kernels.BUILDS, autouse=True)
 def kernels(request, monkeypatch):
     """Every build that this machine can run."""
-    module = import_module(_core.BUILDS[request.param])
+    module = import_module(_kernels.BUILDS[request.param])
     for user in (_passes, _record):
         monkeypatch.setattr(user, "kernels", module)
     monkeypatch.setattr(_passes, "kernels_for", lambda n_features: module)

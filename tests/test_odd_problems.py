@@ -8,7 +8,7 @@ from common import angle, make_classes
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 
 from cappedlda import CappedLDA, _start
-from cappedlda._core import kernels
+from cappedlda._kernels import kernels
 
 
 def assert_finite(model, X):

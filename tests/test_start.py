@@ -6,7 +6,7 @@ import reference
 from common import make_classes, rows_of
 
 from cappedlda import _concentration, _points, _start
-from cappedlda._core import selection, start_kernels
+from cappedlda._kernels import selection, start_kernels
 from cappedlda._points import ArrayPoints
 
 WEIGHTED = pytest.mark.parametrize("weighted", [False, True])

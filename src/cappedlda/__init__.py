@@ -12,7 +12,7 @@ The layers, from the top; each uses only those below it:
 - data: `_rows` (who holds the rows), `_passes` (jobs on a block of them), `_record` (what a pass is
   asked and answers), `_looks` (what it saw of each row), `_recall` (what need not be asked
   again), `_progress`, `_threads`
-- kernels: `_core` (compiled)
+- kernels: `_kernels` (compiled)
 """
 
 from cappedlda._model_file import load_model, save_model

@@ -13,8 +13,8 @@ from sklearn.utils import assert_all_finite
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from cappedlda import _linalg
-from cappedlda._core import kernels_for
 from cappedlda._inputs import blocks_of, is_dask, is_read_by_slices
+from cappedlda._kernels import kernels_for
 from cappedlda._rows import cut, slab_rows
 from cappedlda._threads import blas_threads, ordered_map, single_threaded_blas
 from cappedlda._typing import Floats, Labels, MatrixLike

@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.utils.validation import _get_feature_names, column_or_1d
 
-from cappedlda._core import checksums
 from cappedlda._inputs import check_missing_labels, float_type
+from cappedlda._kernels import checksums
 from cappedlda._looks import LookJob
 from cappedlda._passes import weights_inside
 from cappedlda._rows import (

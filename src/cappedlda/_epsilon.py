@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import gammainc
 
-from cappedlda._core import fences, kernels, start_kernels
+from cappedlda._kernels import fences, kernels, start_kernels
 
 # Reach of a fence beyond the median, in distances from the lower quartile to it.
 # Tukey's outer fence, written with the lower half of the data, has 7.

@@ -4,7 +4,7 @@ import numpy as np
 from scipy import linalg
 from scipy.linalg import lapack
 
-from cappedlda._core import algebra
+from cappedlda._kernels import algebra
 
 # Eigenvalues below this share of the largest are rounding, not rank.
 RANK_CUTOFF = 1e-10

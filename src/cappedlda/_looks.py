@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from cappedlda._core import kernels, marks
+from cappedlda._kernels import kernels, marks
 from cappedlda._passes import PassJob, run_block
 from cappedlda._record import Record
 

@@ -11,7 +11,6 @@ import numpy as np
 
 from cappedlda import _linalg
 from cappedlda._cg import ridged
-from cappedlda._core import algebra
 from cappedlda._epsilon import (
     Fences,
     crossing_moment,
@@ -19,6 +18,7 @@ from cappedlda._epsilon import (
     settled_caps,
     truncated_variance,
 )
+from cappedlda._kernels import algebra
 from cappedlda._record import Query
 from cappedlda._solver import Anderson, Iteration
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from cappedlda._core import kernels, kernels_for
+from cappedlda._kernels import kernels, kernels_for
 from cappedlda._record import Query, Record
 
 

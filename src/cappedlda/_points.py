@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from cappedlda._core import start_kernels
 from cappedlda._epsilon import MIN_CLASS_WEIGHT, beyond_gap
+from cappedlda._kernels import start_kernels
 from cappedlda._quantiles import column_medians
 
 # Steps towards the direction in which a class is widest.

@@ -8,7 +8,7 @@ that sparse rows stay sparse.
 import numpy as np
 from scipy import sparse
 
-from cappedlda._core import kernels
+from cappedlda._kernels import kernels
 from cappedlda._passes import histograms_of, run_block
 from cappedlda._record import Query
 from cappedlda._rows import ArrayRows, added_up

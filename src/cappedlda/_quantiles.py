@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from cappedlda._core import selection
+from cappedlda._kernels import selection
 
 # Columns that are read at a time.
 BLOCK_COLUMNS = selection.BLOCK_COLUMNS

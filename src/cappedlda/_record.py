@@ -5,7 +5,7 @@ from dataclasses import dataclass, fields
 
 import numpy as np
 
-from cappedlda._core import algebra, kernels
+from cappedlda._kernels import algebra, kernels
 
 
 @dataclass

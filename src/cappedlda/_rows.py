@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from cappedlda._core import marks
+from cappedlda._kernels import marks
 from cappedlda._looks import ArrayLook, Look, within
 from cappedlda._passes import Gate, NormsJob, PassJob, weights_inside
 from cappedlda._progress import Progress

@@ -3,7 +3,7 @@
 import numpy as np
 from scipy import sparse
 
-from cappedlda._core import sparse_kernels
+from cappedlda._kernels import sparse_kernels
 from cappedlda._products import ProductRows
 from cappedlda._rows import ArrayRows
 from cappedlda._threads import ordered_map

@@ -12,8 +12,8 @@ from typing import NamedTuple
 import numpy as np
 
 from cappedlda._concentration import concentrated, row_pieces
-from cappedlda._core import selection, start_kernels
 from cappedlda._epsilon import gate_caps
+from cappedlda._kernels import selection, start_kernels
 from cappedlda._passes import histograms_of
 from cappedlda._points import ArrayPoints, densest_centre, far_part
 from cappedlda._quantiles import BLOCK_COLUMNS

@@ -32,7 +32,7 @@ def collect_info():
     from joblib import cpu_count
     from threadpoolctl import threadpool_info
 
-    from cappedlda._core import kernels
+    from cappedlda._kernels import kernels
 
     needed = ("numpy", "scipy", "scikit-learn", "threadpoolctl")
     extra = ("matplotlib", "pandas", "pyarrow", "tqdm", "dask")

@@ -10,7 +10,7 @@ from libc.stdint cimport uint32_t
 from libc.stdlib cimport free
 from libc.string cimport memcpy
 
-from cappedlda._core._memory cimport room_for
+from cappedlda._kernels._memory cimport room_for
 
 cdef enum:
     FEW = 8        # values that are sorted

@@ -7,7 +7,7 @@ from libc.math cimport isfinite
 from libc.stdlib cimport free, malloc
 from scipy.linalg.cython_lapack cimport dsyevd
 
-include "cappedlda/_core/_blas_int.pxi"
+include "cappedlda/_kernels/_blas_int.pxi"
 
 
 cdef bint find_eigen(double *C, double *values, Py_ssize_t n) except -1:

@@ -17,9 +17,9 @@ from libc.math cimport pow, sqrt
 from libc.stdlib cimport calloc, free
 from libc.string cimport memcpy
 
-include "cappedlda/_core/_products.pxi"
-include "cappedlda/_core/_panel.pxi"
-include "cappedlda/_core/_weights.pxi"
+include "cappedlda/_kernels/_products.pxi"
+include "cappedlda/_kernels/_panel.pxi"
+include "cappedlda/_kernels/_weights.pxi"
 
 # Sizes, by measurement with 48 KiB of L1 and 1.25 MiB of L2 (Ice Lake). A block stays in
 # L2 until its rows are packed. The processor foresees which memory comes next in rows longer

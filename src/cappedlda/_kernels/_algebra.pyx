@@ -8,9 +8,9 @@ from libc.math cimport exp, fabs, log, sqrt
 from libc.stdlib cimport free
 from libc.string cimport memcpy, memset
 
-from cappedlda._core._blas cimport set_product
-from cappedlda._core._lapack cimport find_eigen
-from cappedlda._core._memory cimport room_for
+from cappedlda._kernels._blas cimport set_product
+from cappedlda._kernels._lapack cimport find_eigen
+from cappedlda._kernels._memory cimport room_for
 
 # The first of several entries that are as large, up to rounding, decides a sign.
 cdef double AS_LARGE = 1.0 - 1e-9

@@ -8,7 +8,7 @@ block and always fit a BLAS integer.
 from cython cimport floating
 from scipy.linalg.cython_blas cimport dgemm, dsyrk, dtrmm, sgemm, ssyrk
 
-include "cappedlda/_core/_blas_int.pxi"
+include "cappedlda/_kernels/_blas_int.pxi"
 
 
 cdef void add_product(

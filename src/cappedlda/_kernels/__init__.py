@@ -9,14 +9,14 @@ import os
 from importlib import import_module
 from importlib.util import find_spec
 
-from cappedlda._core import _algebra as algebra
-from cappedlda._core import _checksums as checksums
-from cappedlda._core import _fences as fences
-from cappedlda._core import _marks as marks
-from cappedlda._core import _selection as selection
-from cappedlda._core import _sparse as sparse_kernels
-from cappedlda._core import _start as start_kernels
-from cappedlda._core._cpu import instruction_sets
+from cappedlda._kernels import _algebra as algebra
+from cappedlda._kernels import _checksums as checksums
+from cappedlda._kernels import _fences as fences
+from cappedlda._kernels import _marks as marks
+from cappedlda._kernels import _selection as selection
+from cappedlda._kernels import _sparse as sparse_kernels
+from cappedlda._kernels import _start as start_kernels
+from cappedlda._kernels._cpu import instruction_sets
 
 # Module of each build that is installed and that this machine can run, the fastest first.
 BUILDS = {

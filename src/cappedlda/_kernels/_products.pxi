@@ -7,7 +7,7 @@
 from cython cimport floating
 from libc.stdint cimport int32_t
 
-from cappedlda._core._blas cimport add_gram, add_product
+from cappedlda._kernels._blas cimport add_gram, add_product
 
 cdef extern from "_tiles.h":
     ctypedef double dvec
