@@ -4,7 +4,10 @@ import doctest
 import importlib
 import inspect
 import pkgutil
+import pydoc
 import re
+import subprocess
+import sys
 from dataclasses import is_dataclass
 from pathlib import Path
 
@@ -54,6 +57,26 @@ def sections(docstring):
 def test_the_public_names_are_there():
     assert {"CappedLDA", "CappedLDACV", "capped_norm", "__version__"} <= set(cappedlda.__all__)
     assert "cappedlda.capped" in MODULES
+
+
+@pytest.mark.parametrize("value", OBJECTS)
+def test_help_shows_types_by_name(value):
+    """Aliases such as ArrayLike are not expanded into pages of NumPy's private types."""
+    text = pydoc.plain(pydoc.render_doc(value))
+    assert "numpy._typing" not in text
+    assert "cappedlda._typing" not in text
+
+
+def test_submodules_are_attributes_once_the_package_is_imported():
+    """In a new process, where nothing else has imported them."""
+    code = """
+import cappedlda
+assert not {"plotting", "noise", "datasets"} & set(vars(cappedlda))
+assert cappedlda.plotting.ProjectionDisplay and cappedlda.noise.scatter
+assert {"plotting", "noise", "datasets", "sources", "onnx"} <= set(dir(cappedlda))
+assert not hasattr(cappedlda, "no_such_module")
+"""
+    subprocess.run([sys.executable, "-c", code], check=True)
 
 
 def reference():

@@ -15,6 +15,8 @@ The layers, from the top; each uses only those below it:
 - kernels: `_kernels` (compiled)
 """
 
+import importlib
+
 from cappedlda._model_file import load_model, save_model
 from cappedlda._norms import capped_norm
 from cappedlda._version import __version__
@@ -22,3 +24,16 @@ from cappedlda.capped import CappedLDA
 from cappedlda.cv import CappedLDACV
 
 __all__ = ["CappedLDA", "CappedLDACV", "__version__", "capped_norm", "load_model", "save_model"]
+
+# Imported when first used: `import cappedlda; cappedlda.plotting` works and costs nothing before.
+_SUBMODULES = {"compared", "datasets", "experiments", "noise", "onnx", "plotting", "sources"}
+
+
+def __getattr__(name):
+    if name in _SUBMODULES:
+        return importlib.import_module(f"cappedlda.{name}")
+    raise AttributeError(f"module 'cappedlda' has no attribute {name!r}")
+
+
+def __dir__():
+    return sorted(set(globals()) | _SUBMODULES)

@@ -1,5 +1,7 @@
 """What every discriminant of this library does once it is fitted: project and predict."""
 
+from __future__ import annotations
+
 import numpy as np
 from scipy.sparse import issparse
 from scipy.special import expit, log_softmax, softmax

@@ -1,5 +1,7 @@
 """The capped l_{p,q} norm of a matrix, equation (2) of the paper."""
 
+from __future__ import annotations
+
 import numpy as np
 from numpy.typing import ArrayLike
 

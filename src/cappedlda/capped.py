@@ -1,5 +1,7 @@
 """CappedLDA: linear discriminant analysis for dirty data."""
 
+from __future__ import annotations
+
 import sys
 import warnings
 from collections.abc import Callable, Iterable, Iterator

@@ -1,5 +1,7 @@
 """CappedLDACV: CappedLDA with its cap, norm and directions chosen by cross-validation."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterable, Sequence
 from itertools import product
 from typing import Any, Literal, NoReturn, Self

@@ -4,6 +4,8 @@ Symbols: h_j = x_j - m_i for row j of class i, m_i and N_i mean and size of clas
 overall mean, H_w the matrix of all h_j, S_w = H_w H_w' / N.
 """
 
+from __future__ import annotations
+
 import warnings
 from dataclasses import dataclass
 from typing import Self

@@ -1,5 +1,7 @@
 """The table of data sets, and how each is read, made or fetched."""
 
+from __future__ import annotations
+
 import os
 from collections.abc import Callable
 from pathlib import Path

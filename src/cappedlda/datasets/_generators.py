@@ -1,5 +1,7 @@
 """Data sets that are drawn or follow from a rule."""
 
+from __future__ import annotations
+
 from itertools import product
 from typing import NamedTuple
 

@@ -1,5 +1,7 @@
 """A generator of sparse data that are as texts are: few words are frequent, most are rare."""
 
+from __future__ import annotations
+
 from typing import NamedTuple
 
 import numpy as np

@@ -1,5 +1,7 @@
 """What the contamination models share: copies, chosen rows, within-class units."""
 
+from __future__ import annotations
+
 from typing import TypeAlias
 
 import numpy as np

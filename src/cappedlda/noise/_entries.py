@@ -1,5 +1,7 @@
 """Single entries that are noisy: the noise of the paper."""
 
+from __future__ import annotations
+
 from typing import Literal
 
 import numpy as np

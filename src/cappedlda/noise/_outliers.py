@@ -1,5 +1,7 @@
 """Rows that are far off, of other shape, or of the wrong class."""
 
+from __future__ import annotations
+
 import numpy as np
 
 from cappedlda._typing import ArrayLike, RandomState
