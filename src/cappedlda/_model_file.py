@@ -8,13 +8,12 @@ written stay readable; a change that old readers would misunderstand gets a new 
 import json
 import os
 import zipfile
-from contextlib import contextmanager
-from pathlib import Path
 from zlib import error as ZlibError
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from cappedlda._files import replacing
 from cappedlda._passes import Gate
 from cappedlda._version import __version__
 from cappedlda.capped import CappedLDA
@@ -338,18 +337,6 @@ def encoded(name, value):
             "number, a string or an array with set_params."
         ) from None
     return value
-
-
-@contextmanager
-def replacing(path):
-    """Give a name to write to; the file takes its place only if all goes well."""
-    path = Path(path)
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.part")
-    try:
-        yield temporary
-        os.replace(temporary, path)
-    finally:
-        temporary.unlink(missing_ok=True)
 
 
 def foreign(path):

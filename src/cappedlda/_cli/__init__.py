@@ -8,11 +8,16 @@ has to know about it.
 import argparse
 import os
 import shlex
+import signal
 import sys
+import threading
+from contextlib import contextmanager
 
 from cappedlda import __version__
 from cappedlda._cli import apply, demo, fit, info, reproduce
 from cappedlda._cli.arguments import UsageError
+from cappedlda._cli.files import check_files
+from cappedlda._files import FULL
 
 COMMANDS = {
     "fit": fit.COMMAND,
@@ -54,12 +59,15 @@ def main(argv=None):
     args = parser().parse_args(argv)
     args.line = shlex.join(["cappedlda", *(sys.argv[1:] if argv is None else argv)])
     try:
-        return COMMANDS[args.command].run(args)
+        with ending_when_told():
+            check_files(args, COMMANDS[args.command])
+            status = COMMANDS[args.command].run(args)
+            sys.stdout.flush()
+            return status
     except UsageError as error:
         return failed(args, error, 2)
-    except BrokenPipeError:
-        # The reader has seen enough; nothing may be written at exit either.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except BrokenPipeError:  # the reader has seen enough
+        discard_output()
         return 1
     except (ValueError, OSError) as error:
         return failed(args, error, 1)
@@ -67,11 +75,36 @@ def main(argv=None):
         return 130
 
 
+@contextmanager
+def ending_when_told():
+    """Let SIGTERM raise SystemExit, so that unfinished files are removed."""
+    if threading.current_thread() is not threading.main_thread():
+        yield  # only the main thread may set a handler
+        return
+
+    def end(number, frame):
+        raise SystemExit(128 + number)
+
+    before = signal.signal(signal.SIGTERM, end)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def discard_output():
+    """Let nothing more be written to standard output, not even at exit."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
 def failed(args, error, status):
     """Print an error as one line and return the exit status."""
     text = str(error)
     if isinstance(error, OSError) and error.filename is not None:
         text = f"{error.filename}: {error.strerror}"
+    elif isinstance(error, OSError) and error.errno in FULL:
+        text = f"standard output: {error.strerror}"
+        discard_output()
     message = " ".join(text.split())
     print(f"cappedlda {args.command}: {message}", file=sys.stderr)
     return status

@@ -10,7 +10,6 @@ from cappedlda._cli.arguments import (
     Command,
     UsageError,
     argument,
-    check_output,
 )
 from cappedlda._cli.labels import Labels
 from cappedlda._cli.progress import Progress
@@ -89,7 +88,6 @@ def check_names(kept, written):
 
 def write(args, reader, columns, chosen=None, counts=None):
     """Write what `columns` finds for each block of rows, and tell how many there were."""
-    check_output("--out", args.out, SUFFIXES)
     progress = Progress(args.quiet)
     kept_names = [reader.table.column_name(j) for j in reader.keep]
     with table_writer(args.out, args.json) as writer:
@@ -136,8 +134,9 @@ OUT = (
     QUIET,
     JSON,
 )
+FILES = {"reads": ("model", "data"), "writes": {"out": SUFFIXES}}
 COMMANDS = {
-    "transform": Command(transform, (*MODEL, *OUT)),
+    "transform": Command(transform, (*MODEL, *OUT), **FILES),
     "predict": Command(
         predict,
         (
@@ -145,6 +144,7 @@ COMMANDS = {
             argument("--proba", action="store_true", help="add the probability of each class"),
             *OUT,
         ),
+        **FILES,
     ),
     "outliers": Command(
         outliers,
@@ -155,5 +155,6 @@ COMMANDS = {
             argument("--all", action="store_true", help="list all rows, rejected or not"),
             *OUT,
         ),
+        **{**FILES, "reads": ("model", "data", "labels")},
     ),
 }

@@ -3,17 +3,31 @@
 import argparse
 import codecs
 from collections.abc import Callable
-from pathlib import Path
+from types import MappingProxyType
 from typing import NamedTuple
 
 import numpy as np
 
 
 class Command(NamedTuple):
-    """A subcommand: what runs it, and its arguments as `add_argument` takes them."""
+    """A subcommand.
+
+    Attributes
+    ----------
+    run : callable
+        Takes the parsed arguments and returns the exit status.
+    arguments : tuple
+        As `add_argument` takes them.
+    reads : tuple of str
+        The arguments that are files to read.
+    writes : mapping of str to tuple of str or None
+        The arguments that are files to write, and the suffixes that they may have.
+    """
 
     run: Callable
     arguments: tuple
+    reads: tuple = ()
+    writes: MappingProxyType = MappingProxyType({})
 
 
 def argument(*names, **options):
@@ -37,19 +51,6 @@ def positive(text):
 
 class UsageError(ValueError):
     """Arguments that do not go together."""
-
-
-def check_output(option, path, suffixes=None):
-    """Refuse, before any work, a file that could not be written or has an unknown suffix."""
-    if path is None:
-        return
-    path = Path(path)
-    if suffixes is not None and path.suffix.lower() not in suffixes:
-        raise UsageError(f"{option} {path}: the suffix has to be one of {', '.join(suffixes)}")
-    if path.is_dir():
-        raise ValueError(f"{option} {path}: this is a directory; name a file in it")
-    if not path.parent.is_dir():
-        raise ValueError(f"{option} {path}: there is no directory {path.parent}")
 
 
 JSON = argument("--json", action="store_true", help="print JSON, for machines")

@@ -8,9 +8,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from cappedlda._cli.arguments import JSON, Command, argument, check_output, natural
+from cappedlda._cli.arguments import JSON, Command, argument, natural
 from cappedlda._cli.text import table
 from cappedlda._cli.writing import table_writer
+from cappedlda._files import replacing
 
 DEMO_SHARE = 0.2  # of the training rows, made outliers
 DEMO_FITS = 5  # fits that the time is the median of
@@ -29,8 +30,6 @@ class DemoData(NamedTuple):
 def demo(args):
     """Compare plain and capped LDA on data with planted outliers."""
     out = Path(args.out)
-    check_output("--out", out)
-    check_output("--csv", args.csv, (".csv",))
     data = demo_data(args.seed)
     if args.csv is not None:
         write_csv(args.csv, data)
@@ -152,7 +151,8 @@ def draw_demo(models, results, data, out):
         )
         title = f"{name}: {result['accuracy']:.0%} right on clean test data"
         ax.set_title(title, fontsize="medium", pad=10.0)
-    figure.savefig(out, dpi=120)
+    with replacing(out) as temporary:
+        figure.savefig(temporary, dpi=120, format=out.suffix.removeprefix(".") or "png")
 
 
 COMMAND = Command(
@@ -163,4 +163,5 @@ COMMAND = Command(
         argument("--seed", type=natural, default=0, help="of the split and the outliers"),
         JSON,
     ),
+    writes={"out": None, "csv": (".csv",)},
 )

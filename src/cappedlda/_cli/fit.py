@@ -13,7 +13,6 @@ from cappedlda._cli.arguments import (
     Command,
     UsageError,
     argument,
-    check_output,
     epsilon,
     exponent,
     positive,
@@ -62,8 +61,6 @@ def check_arguments(args):
     """Refuse what cannot work before anything is read."""
     if args.cv and (args.epsilon is not None or args.q is not None):
         raise UsageError("--cv chooses epsilon and q; leave --epsilon and --q out")
-    check_output("--model", args.model, (".npz",))
-    check_output("--report", args.report, (".html", ".htm"))
     if args.report is not None:
         needs("matplotlib", "--report")
 
@@ -175,4 +172,6 @@ COMMAND = Command(
         QUIET,
         JSON,
     ),
+    reads=("data", "labels"),
+    writes={"model": (".npz",), "report": (".html", ".htm")},
 )

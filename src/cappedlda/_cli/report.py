@@ -14,7 +14,7 @@ from cappedlda._cli import pictures
 from cappedlda._cli.accuracy import HOW, cross_validate, not_rejected
 from cappedlda._cli.markup import Markup, join, table, tag
 from cappedlda._cli.survey import MOST_LISTED
-from cappedlda._model_file import replacing
+from cappedlda._files import replacing
 
 MOST_CLASSES = 100  # in the table
 # Nothing in the file may run, or be fetched.

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from cappedlda._cli.tables import needs
-from cappedlda._model_file import replacing
+from cappedlda._files import replacing
 
 
 class CsvWriter:
@@ -98,7 +98,9 @@ class ArrayWriter:
         names = self._blocks[0] if self._blocks else []
         joined = {name: np.concatenate([block[name] for block in self._blocks]) for name in names}
         joined = {name: plain_text(column) for name, column in joined.items()}
-        with open(self._path, "wb") as file:
+        # Opened for reading too, a file is one that NumPy writes to by Python's means: by its own
+        # it does not notice that a disk is full.
+        with open(self._path, "w+b") as file:
             if self._names:
                 np.savez_compressed(file, **joined)
                 return

@@ -1,7 +1,6 @@
 """Writing and reading results: rows at once, tables at the end."""
 
 import json
-import os
 import platform
 from collections import Counter
 from functools import cache
@@ -13,6 +12,7 @@ import numpy as np
 from scipy.stats import chi2, rankdata, studentized_range
 
 import cappedlda
+from cappedlda._files import replacing
 from cappedlda.experiments import paper
 from cappedlda.experiments.methods import METHODS
 
@@ -36,9 +36,8 @@ def row_path(out, table, dataset, method):
 def write_json(path, content):
     """Write a file that is whole or not there."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    unfinished = path.with_suffix(".part")
-    unfinished.write_text(as_text(content), encoding="utf-8")
-    os.replace(unfinished, path)
+    with replacing(path) as temporary:
+        temporary.write_text(as_text(content), encoding="utf-8")
 
 
 def as_text(content):
@@ -239,7 +238,8 @@ def write_table(out, summary, table):
     """Write <table>.json and <table>.md."""
     write_json(out / f"{summary['table']}.json", summary)
     text = markdown(summary, table)
-    (out / f"{summary['table']}.md").write_text(text, encoding="utf-8")
+    with replacing(out / f"{summary['table']}.md") as temporary:
+        temporary.write_text(text, encoding="utf-8")
 
 
 def markdown(summary, table):

@@ -1,0 +1,69 @@
+"""The files that a command reads and writes, checked before any work."""
+
+import os
+import stat
+import sys
+from pathlib import Path
+
+from cappedlda._cli.arguments import UsageError
+
+STDIN = "-"
+
+
+def check_files(args, command):
+    """Refuse files that cannot be written, and files to write that are read or written too."""
+    seen = []  # what a message calls a file, and where it is
+    for name in command.reads:
+        if (path := getattr(args, name)) is not None:
+            seen.append((read_name(path), place(path)))
+    refuse_shared("standard output", place_of_stream(sys.stdout), seen)
+    for name, suffixes in command.writes.items():
+        if (path := getattr(args, name)) is not None:
+            option = f"--{name} {path}"
+            check_output(option, Path(path), suffixes)
+            refuse_shared(option, place(path), seen)
+            seen.append((option, place(path)))
+
+
+def check_output(option, path, suffixes):
+    """Refuse a file that could not be written or has an unknown suffix."""
+    if suffixes is not None and path.suffix.lower() not in suffixes:
+        raise UsageError(f"{option}: the suffix has to be one of {', '.join(suffixes)}")
+    if path.is_dir():
+        raise ValueError(f"{option}: this is a directory; name a file in it")
+    if not path.parent.is_dir():
+        raise ValueError(f"{option}: there is no directory {path.parent}")
+    if not os.access(path.parent, os.W_OK):
+        raise ValueError(f"{option}: no file can be written to the directory {path.parent}")
+
+
+def refuse_shared(option, where, seen):
+    """Refuse to write to a file that is read, or written to, already."""
+    for name, other in seen:
+        if where is not None and where == other:
+            raise UsageError(f"{option} is the same file as {name}; name another file to write")
+
+
+def read_name(path):
+    """Return what a message calls a file to read."""
+    return "standard input" if path == STDIN else path
+
+
+def place(path):
+    """Return what two names of one file share: its number on the disk, or its full path."""
+    if path == STDIN:
+        return place_of_stream(sys.stdin)
+    try:
+        status = os.stat(path)
+    except OSError:
+        return os.path.realpath(path)
+    return status.st_dev, status.st_ino
+
+
+def place_of_stream(stream):
+    """Return the place of the file that a stream comes from or goes to; None if it is no file."""
+    try:
+        status = os.fstat(stream.fileno())
+    except (OSError, ValueError, AttributeError):
+        return None
+    return (status.st_dev, status.st_ino) if stat.S_ISREG(status.st_mode) else None

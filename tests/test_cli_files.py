@@ -1,0 +1,139 @@
+"""No command destroys a file: inputs are never written to, and outputs are whole or not there."""
+
+import os
+import resource
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from cappedlda import CappedLDA, save_model
+from cappedlda._cli import main
+from cappedlda._files import replacing
+
+pytest.importorskip("pandas")
+
+
+@pytest.fixture
+def folder(dirty, tmp_path, monkeypatch):
+    """A folder with a model and a table in several formats, and links to them."""
+    X, y, _ = dirty
+    monkeypatch.chdir(tmp_path)
+    save_model(CappedLDA().fit(X, y), "m.npz")
+    np.savez("d.npz", X=X, y=y)
+    np.savez("y.npz", y=y)
+    np.savetxt("d.csv", X, delimiter=",", header="a,b,c,d,e,f", comments="")
+    os.symlink("d.csv", "soft.csv")
+    os.link("d.csv", "hard.csv")
+    os.symlink("m.npz", "soft.npz")
+    os.mkdir("inner")
+    return tmp_path
+
+
+def contents(folder):
+    return {path: path.read_bytes() for path in folder.iterdir() if path.is_file()}
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "predict m.npz d.csv --out d.csv",
+        "predict m.npz d.csv --out ./inner/../d.csv",
+        "predict m.npz d.csv --out soft.csv",
+        "predict m.npz soft.csv --out d.csv",
+        "predict m.npz d.csv --out hard.csv",
+        "transform m.npz d.csv --out m.npz",
+        "transform m.npz d.csv --out soft.npz",
+        "outliers m.npz d.csv --out d.csv",
+        "outliers m.npz d.csv --labels y.npz --out y.npz",
+        "fit d.npz --model d.npz",
+        "fit d.csv --labels y.npz --model y.npz",
+        "demo --out x.csv --csv x.csv",
+        "demo --out ./x.csv --csv inner/../x.csv",
+    ],
+)
+def test_an_output_that_is_an_input_is_refused(line, folder, capsys):
+    before = contents(folder)
+    assert main(line.split()) == 2
+    message = capsys.readouterr().err
+    assert message.count("\n") == 1
+    assert "is the same file as" in message
+    assert contents(folder) == before
+
+
+@pytest.mark.parametrize("redirected", ["- --out d.csv < d.csv", "d.csv >> d.csv"])
+def test_redirected_inputs_are_safe_too(redirected, folder):
+    before = contents(folder)
+    line = f"{sys.executable} -m cappedlda predict m.npz {redirected}"
+    found = subprocess.run(line, shell=True, capture_output=True, text=True, timeout=60)
+    assert found.returncode == 2
+    assert "is the same file as" in found.stderr
+    assert contents(folder) == before
+
+
+def test_an_input_may_be_in_the_directory_of_the_output(folder):
+    assert main("predict m.npz d.csv --out p.csv --quiet".split()) == 0
+    assert main("predict m.npz d.csv --out p.csv --quiet".split()) == 0  # replaces the first
+    assert Path("p.csv").read_text().startswith("row,prediction\n0,")
+
+
+def test_a_link_stays_a_link_and_a_file_keeps_its_mode(folder):
+    Path("p.csv").write_text("old")
+    Path("p.csv").chmod(0o600)
+    os.symlink("p.csv", "q.csv")
+    assert main("predict m.npz d.csv --out q.csv --quiet".split()) == 0
+    assert Path("q.csv").is_symlink()
+    assert Path("p.csv").read_text().startswith("row,")
+    assert Path("p.csv").stat().st_mode & 0o777 == 0o600
+
+
+def test_devices_are_not_replaced(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    with replacing(tmp_path / "pipe") as path:
+        assert path == tmp_path / "pipe"
+    assert (tmp_path / "pipe").is_fifo()
+
+
+def limited(line, n_bytes):
+    """Run a command that may write no file of more than so many bytes."""
+
+    def limit():
+        resource.setrlimit(resource.RLIMIT_FSIZE, (n_bytes, n_bytes))
+
+    argv = [sys.executable, "-m", "cappedlda", *line.split()]
+    return subprocess.run(argv, capture_output=True, text=True, preexec_fn=limit, timeout=60)
+
+
+@pytest.mark.parametrize(
+    ("line", "out"),
+    [
+        ("fit d.npz --model big.npz", "big.npz"),
+        ("fit d.npz --report big.html", "big.html"),
+        *((f"transform m.npz d.csv --out big.{s}", f"big.{s}") for s in ("csv", "tsv", "json")),
+        *((f"transform m.npz d.csv --out big.{s}", f"big.{s}") for s in ("npy", "npz", "parquet")),
+        ("demo --out big.png", "big.png"),
+        ("demo --csv big.csv", "big.csv"),
+    ],
+)
+def test_a_full_disk_is_named_and_the_old_file_stays(line, out, folder):
+    Path(out).write_bytes(b"old")
+    before = contents(folder)
+    found = limited(line, 1000)
+    assert found.returncode == 1
+    last = found.stderr.splitlines()[-1]
+    assert last.startswith(f"cappedlda {line.split()[0]}: {out}: ")
+    assert "Traceback" not in found.stderr
+    assert "Exception ignored" not in found.stderr
+    assert contents(folder) == before
+
+
+def test_a_full_standard_output_is_named(folder):
+    if not Path("/dev/full").exists():
+        pytest.skip("this system has no /dev/full")
+    argv = [sys.executable, "-m", "cappedlda", "predict", "m.npz", "d.csv", "--quiet"]
+    with open("/dev/full", "wb") as full:
+        found = subprocess.run(argv, stdout=full, stderr=subprocess.PIPE, text=True, timeout=60)
+    assert found.returncode == 1
+    assert found.stderr == "cappedlda predict: standard output: No space left on device\n"
