@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from itertools import combinations
 
 import matplotlib as mpl
 import numpy as np
@@ -11,18 +12,23 @@ from matplotlib import colors as mpl_colors
 from matplotlib import pyplot as plt
 from matplotlib.colorbar import Colorbar
 from matplotlib.legend import Legend
+from matplotlib.path import Path
+from matplotlib.text import Text
 from numpy.testing import assert_allclose, assert_array_equal
+from scipy.sparse import issparse
+from sklearn.compose import ColumnTransformer
 from sklearn.datasets import load_wine, make_blobs
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.exceptions import NotFittedError
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 from cappedlda import CappedLDA, CappedLDACV
 from cappedlda.plotting import (
     ComponentsDisplay,
     ConvergenceDisplay,
     DistanceDisplay,
+    DistanceDistanceDisplay,
     EpsilonPathDisplay,
     LoadingsDisplay,
     ProjectionDisplay,
@@ -58,6 +64,14 @@ def wine():
 
 
 @pytest.fixture(scope="module")
+def both(dirty):
+    """A pipeline, and the rows that its last step sees."""
+    X, y = dirty
+    pipeline = make_pipeline(StandardScaler(), CappedLDA()).fit(X, y)
+    return pipeline, pipeline[:-1].transform(X)
+
+
+@pytest.fixture(scope="module")
 def search(dirty):
     search = CappedLDACV("all", multipliers=(2.0, 0.5, np.inf, 1.0), qs=(2.0, 1.0), cv=3)
     return search.fit(*dirty)
@@ -76,11 +90,11 @@ def test_import_does_not_load_matplotlib():
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 
-@pytest.mark.parametrize("n_classes", [1, 2, 8, 9, 20, 300])
+@pytest.mark.parametrize("n_classes", [1, 2, 8, 9, 20, 21, 300])
 def test_colors_differ(n_classes):
     colors = class_colors(n_classes)
     assert colors.shape == (n_classes, 4)
-    assert len(np.unique(colors, axis=0)) == min(n_classes, 256)
+    assert len(np.unique(colors, axis=0)) == n_classes
     if n_classes <= 8:
         assert_allclose(colors, mpl_colors.to_rgba_array(list(OKABE_ITO[:n_classes])))
 
@@ -203,8 +217,10 @@ class TestProjection:
         model = CappedLDA().fit(X, classes[y])
         display = ProjectionDisplay.from_estimator(model, X, classes[y])
         display.figure_.draw_without_rendering()
-        boxes = {text.get_text(): text.get_window_extent() for text in display.ax_.texts}
-        assert not boxes["class 03"].overlaps(boxes["class 07"])
+        # Of the text alone: the box of an annotation has the line to its point in it.
+        boxes = [Text.get_window_extent(text) for text in display.ax_.texts]
+        assert len(boxes) == 20
+        assert not any(one.overlaps(other) for one, other in combinations(boxes, 2))
 
     @pytest.mark.parametrize("n_classes", [2, 20])
     def test_one_direction_is_drawn_as_strips(self, n_classes):
@@ -250,6 +266,113 @@ class TestProjection:
         with pytest.raises(ValueError, match="flagged"):
             ProjectionDisplay.from_estimator(fitted, *dirty, flagged=flagged)
 
+    def test_components_are_the_directions_asked_for(self):
+        X, y = blobs(5)
+        model = CappedLDA().fit(X, y)
+        Z = model.transform(X)
+        display = ProjectionDisplay.from_estimator(model, X, y, components=(0, 2), flagged=None)
+        assert_allclose(display.scatter_.get_offsets(), Z[:, [0, 2]])
+        assert display.ax_.get_xlabel() == "direction 1"
+        assert display.ax_.get_ylabel() == "direction 3"
+        one = ProjectionDisplay.from_estimator(model, X, y, components=[3], flagged=None)
+        assert_allclose(one.scatter_.get_offsets()[:, 0], Z[:, 3])
+        assert one.ax_.get_xlabel() == "direction 4"
+
+    def test_regions_of_swapped_directions_are_the_predictions(self):
+        X, y = blobs(3)
+        model = CappedLDA().fit(X, y)
+        display = ProjectionDisplay.from_estimator(model, X, y, components=(1, 0))
+        assert_array_equal(display.predict(model.transform(X)[:, ::-1]), model.predict(X))
+
+    @pytest.mark.parametrize("components", [(0, 2), (0, 0, 1), (-1, 0), ()])
+    def test_bad_components(self, fitted, dirty, components):
+        with pytest.raises(ValueError, match="components=.*0 to 1"):
+            ProjectionDisplay.from_estimator(fitted, *dirty, components=components)
+
+    def test_many_rows_are_sampled_and_the_legend_says_so(self):
+        rng = np.random.default_rng(0)
+        Z = rng.normal(size=(30_000, 2))
+        flagged = np.arange(30_000) < 3_000
+        Z[flagged] *= 3.0
+        y = np.arange(30_000) % 2
+        display = ProjectionDisplay(Z, y, flagged=flagged, classes=np.arange(2))
+        display.plot(max_rows=1_000, max_marks=50)
+        n_beyond = len(display.beyond_.get_offsets())
+        assert len(display.scatter_.get_offsets()) == 1_050
+        assert len(display.flagged_.get_offsets()) == 50
+        assert 0 < n_beyond <= 50
+        assert f"flagged\n({50 + n_beyond} of 3,000 shown)" in texts(display.legend_)
+        drawn = np.asarray(display.scatter_.get_offsets())
+        assert set(map(tuple, drawn)) <= set(map(tuple, Z))
+
+    def test_left_out_rows_are_crossed(self, fitted, dirty):
+        X, y = dirty
+        mask = np.zeros(len(y), dtype=bool)
+        mask[[5, 7]] = True
+        display = ProjectionDisplay.from_estimator(fitted, X, y, left_out=mask)
+        assert_allclose(display.left_out_.get_offsets(), fitted.transform(X[[5, 7]]))
+        assert "left out of the fit" in texts(display.legend_)
+
+    def test_left_out_rows_are_those_of_the_fit(self, dirty):
+        X, y = dirty
+        model = CappedLDA().fit(X, y)
+        model.left_out_ = model.outliers_.copy()
+        same = ProjectionDisplay.from_estimator(model, X, y)
+        assert not same.left_out.any()  # the rings say it
+        model.left_out_[np.flatnonzero(model.outliers_)[0]] = False
+        display = ProjectionDisplay.from_estimator(model, X, y)
+        assert_array_equal(display.left_out, model.left_out_)
+        others = ProjectionDisplay.from_estimator(model, X[1:], y[1:])
+        assert not others.left_out.any()
+
+    def test_ellipses_hold_their_share(self):
+        Z = np.random.default_rng(0).normal(size=(4_000, 2)) @ [[3.0, 1.0], [0.0, 0.5]]
+        y = np.zeros(4_000, dtype=int)
+        flagged = np.zeros(4_000, dtype=bool)
+        display = ProjectionDisplay(Z, y, flagged=flagged, classes=np.arange(1))
+        display.plot(ellipses=0.9)
+        (line,) = display.ellipses_
+        inside = Path(np.column_stack(line.get_data())).contains_points(Z)
+        # Three standard deviations of a share of 4000.
+        assert abs(inside.mean() - 0.9) < 3.0 * np.sqrt(0.9 * 0.1 / 4_000)
+        assert "90 % of a class" in texts(display.legend_)
+
+    def test_ellipses_leave_flagged_rows_out(self, fitted, dirty):
+        X, y = dirty
+        display = ProjectionDisplay.from_estimator(fitted, X, y, ellipses=0.975)
+        assert len(display.ellipses_) == 3
+        kept = fitted.transform(X)[(y == 0) & ~fitted.outliers_]
+        outline = np.column_stack(display.ellipses_[0].get_data())
+        assert_allclose(outline[:-1].mean(axis=0), kept.mean(axis=0), atol=1e-12)
+
+    @pytest.mark.parametrize("share", [0.0, 1.0, 97.5])
+    def test_bad_ellipses(self, fitted, dirty, share):
+        with pytest.raises(ValueError, match=f"ellipses={share}"):
+            ProjectionDisplay.from_estimator(fitted, *dirty, ellipses=share)
+
+    def test_ellipses_need_two_directions(self, fitted, dirty):
+        with pytest.raises(ValueError, match="two directions"):
+            ProjectionDisplay.from_estimator(fitted, *dirty, components=[0], ellipses=0.9)
+
+    def test_names_the_most_unusual_rows(self):
+        X, y = load_wine(return_X_y=True, as_frame=True)
+        X.iloc[::20] *= -5.0
+        X.index = [f"wine {i}" for i in range(len(X))]
+        model = CappedLDA().fit(X, y)
+        display = ProjectionDisplay.from_estimator(model, X, y, n_labels=4)
+        largest = np.argsort(-model.outlyingness(X, y))[:4]
+        assert [text.get_text() for text in display.labels_] == [f"wine {i}" for i in largest]
+
+    def test_names_need_outlyingness(self, dirty):
+        model = LinearDiscriminantAnalysis().fit(*dirty)
+        with pytest.raises(ValueError, match="n_labels=2"):
+            ProjectionDisplay.from_estimator(model, *dirty, n_labels=2)
+
+    def test_flags_have_the_name_that_is_given(self, fitted, dirty):
+        display = ProjectionDisplay.from_estimator(fitted, *dirty, flag_name="planted")
+        assert "planted, out of view" in texts(display.legend_)
+        assert not any("flagged" in text for text in texts(display.legend_))
+
     def test_needs_a_fitted_estimator(self, dirty):
         with pytest.raises(NotFittedError):
             ProjectionDisplay.from_estimator(CappedLDA(), *dirty)
@@ -273,7 +396,7 @@ class TestDistance:
         assert_allclose(drawn[:, 1], ratio[drawn[:, 0].astype(int)])
         (line,) = display.lines_
         assert_allclose(line.get_ydata(), 1.0)
-        assert "rejected above 1" in texts(display.legend_)
+        assert "flagged above 1" in texts(display.legend_)
 
     def test_rows_that_only_all_features_show_are_diamonds(self):
         rng = np.random.default_rng(0)
@@ -287,7 +410,7 @@ class TestDistance:
         assert_array_equal(offsets(both.hidden_)[:, 0], np.flatnonzero(both.outliers & inside))
         assert {3, 150} <= set(np.flatnonzero(model.outliers_))
         names = [name.split(":")[0] for name in texts(both.legend_)]
-        assert names[0] == "kept"
+        assert names[0] == "not flagged"
         assert "far off in all features" in names
 
     def test_training_rows_against_the_cap_of_each_class(self, fitted):
@@ -307,13 +430,13 @@ class TestDistance:
         hidden = np.array([False, False, False, True])
         display = DistanceDisplay(distances, caps=[5.0, 7.0], outliers=outliers, hidden=hidden)
         assert texts(display.plot().legend_) == [
-            "kept: 2",
+            "not flagged: 2",
             "beyond the cap: 1",
             "far off in all features: 1",
             "caps of the classes: 5 to 7",
         ]
         one = DistanceDisplay(distances, caps=5.0, outliers=outliers).plot()
-        assert texts(one.legend_) == ["kept: 2", "beyond the cap: 2", "epsilon = 5"]
+        assert texts(one.legend_) == ["not flagged: 2", "beyond the cap: 2", "epsilon = 5"]
 
     def test_log_only_where_useful(self):
         display = DistanceDisplay(np.arange(1.0, 9.0), caps=7.5, outliers=np.arange(8) == 7)
@@ -330,6 +453,144 @@ class TestDistance:
         assert DistanceDisplay.from_estimator(model).lines_ == []
         with pytest.raises(ValueError, match="epsilon_ is inf"):
             DistanceDisplay.from_estimator(model, *dirty)
+
+    def test_left_out_rows_are_crossed(self, dirty):
+        model = CappedLDA().fit(*dirty)
+        model.left_out_ = np.arange(len(dirty[1])) == 3
+        for display in (
+            DistanceDisplay.from_estimator(model),
+            DistanceDisplay.from_estimator(model, *dirty),
+        ):
+            assert_array_equal(offsets(display.left_out_)[:, 0], [3])
+            assert "left out of the fit: 1" in texts(display.legend_)
+
+    def test_names_the_most_unusual_rows(self, fitted, dirty):
+        display = DistanceDisplay.from_estimator(fitted, *dirty, n_labels=3)
+        largest = np.argsort(-fitted.outlyingness(*dirty))[:3]
+        assert [text.get_text() for text in display.labels_] == [str(row) for row in largest]
+
+
+class TestDistanceDistance:
+    def test_both_distances_and_their_cut_offs(self, fitted, dirty):
+        display = DistanceDistanceDisplay.from_estimator(fitted, *dirty)
+        projected = fitted.outlyingness(*dirty, space="projected")
+        full = fitted.outlyingness(*dirty, space="full")
+        both = np.maximum(np.column_stack([projected, full]), 0.03)
+        assert_allclose(offsets(display.kept_), both[~fitted.outliers_])
+        assert_allclose(offsets(display.flagged_), both[fitted.outliers_])
+        right, upper = display.lines_
+        assert_allclose(right.get_xdata(), 1.0)
+        assert_allclose(upper.get_ydata(), 1.0)
+        n_flagged = fitted.outliers_.sum()
+        assert f"flagged: {n_flagged}" in texts(display.legend_)
+        assert f"not flagged: {len(full) - n_flagged}" in texts(display.legend_)
+
+    def test_a_feature_that_tells_no_class_apart_shows_in_all_features_only(self):
+        rng = np.random.default_rng(0)
+        y = np.repeat([0, 1], 100)
+        X = rng.normal(size=(200, 5))
+        X[:, 0] += 8.0 * y
+        X[150, 4] += 60.0
+        display = DistanceDistanceDisplay.from_estimator(CappedLDA().fit(X, y), X, y, n_labels=1)
+        assert display.full[150] > 1.0
+        assert display.projected[150] < display.full[150]
+        assert [text.get_text() for text in display.labels_] == ["150"]
+
+    def test_rows_without_a_class(self, fitted, dirty):
+        X, _ = dirty
+        display = DistanceDistanceDisplay.from_estimator(fitted, X)
+        assert_allclose(display.full, fitted.outlyingness(X, space="full"))
+
+    def test_many_rows_are_sampled(self):
+        ratios = np.random.default_rng(0).uniform(0.1, 2.0, size=(2, 5_000))
+        display = DistanceDistanceDisplay(*ratios).plot(max_rows=300, max_marks=20)
+        assert len(offsets(display.kept_)) == 300
+        assert len(offsets(display.flagged_)) == 20
+        n_flagged = int((ratios.max(axis=0) > 1.0).sum())
+        assert f"flagged: 20 of {n_flagged:,} shown" in texts(display.legend_)
+
+    def test_left_out_rows_are_crossed(self, dirty):
+        model = CappedLDA().fit(*dirty)
+        model.left_out_ = np.arange(len(dirty[1])) == 3
+        display = DistanceDistanceDisplay.from_estimator(model, *dirty)
+        assert_allclose(offsets(display.left_out_)[0], [display.projected[3], display.full[3]])
+
+    def test_no_cap(self, dirty):
+        model = CappedLDA(epsilon=np.inf).fit(*dirty)
+        with pytest.raises(ValueError, match="epsilon_ is inf"):
+            DistanceDistanceDisplay.from_estimator(model, *dirty)
+
+
+class TestPipelines:
+    """The earlier steps are applied to the rows, then all is as without a pipeline."""
+
+    @pytest.mark.parametrize("display", [DistanceDisplay, DistanceDistanceDisplay])
+    def test_distances(self, both, dirty, display):
+        X, y = dirty
+        pipeline, scaled = both
+        drawn = display.from_estimator(pipeline, X, y)
+        alone = display.from_estimator(pipeline[-1], scaled, y)
+        assert_array_equal(offsets(drawn.kept_), offsets(alone.kept_))
+
+    def test_distances_of_the_training_rows(self, both):
+        pipeline, _ = both
+        display = DistanceDisplay.from_estimator(pipeline)
+        assert_array_equal(display.distances, pipeline[-1].distances_)
+
+    def test_projection(self, both, dirty):
+        X, y = dirty
+        pipeline, scaled = both
+        drawn = ProjectionDisplay.from_estimator(pipeline, X, y)
+        alone = ProjectionDisplay.from_estimator(pipeline[-1], scaled, y)
+        assert_array_equal(drawn.Z, alone.Z)
+        assert_array_equal(drawn.flagged, alone.flagged)
+
+    def test_convergence(self, both):
+        pipeline, _ = both
+        display = ConvergenceDisplay.from_estimator(pipeline)
+        assert_array_equal(display.line_.get_ydata(), pipeline[-1].objective_path_)
+
+    def test_loadings_have_the_names_that_the_steps_give(self):
+        X, y = load_wine(return_X_y=True, as_frame=True)
+        pipeline = make_pipeline(StandardScaler(), CappedLDA()).fit(X, y)
+        display = LoadingsDisplay.from_estimator(pipeline, X)
+        assert list(display.feature_names) == list(X.columns)
+        alone = LoadingsDisplay.from_estimator(pipeline[-1], pipeline[:-1].transform(X))
+        assert_allclose(display.loadings, alone.loadings)
+
+    def test_loadings_of_encoded_columns(self):
+        color = np.array(["red", "green", "blue"] * 20)
+        size = np.random.default_rng(0).normal(size=60)
+        y = (color == "red").astype(int)
+        X = np.column_stack([color, size]).astype(object)
+        steps = ColumnTransformer([("one", OneHotEncoder(), [0])], sparse_threshold=1.0)
+        pipeline = make_pipeline(steps, CappedLDA()).fit(X, y)
+        display = LoadingsDisplay.from_estimator(pipeline, X)
+        names = {label.get_text() for label in display.ax_.get_yticklabels()}
+        assert names == {"one__x0_red", "one__x0_green", "one__x0_blue"}
+        encoded = pipeline[0].transform(X)
+        assert issparse(encoded)
+        expected = pipeline[-1].scalings_[:, 0] * encoded.toarray().std(axis=0)
+        assert_allclose(display.loadings, expected)
+
+    def test_path(self, dirty):
+        X, y = dirty
+        pipeline = make_pipeline(StandardScaler(), CappedLDACV(multipliers=(1.0, np.inf), cv=3))
+        pipeline.fit(X, y)
+        display = EpsilonPathDisplay.from_estimator(pipeline)
+        assert_allclose(display.scores.mean(axis=0), pipeline[-1].cv_results_["mean_test_score"])
+        lda = make_pipeline(StandardScaler(), CappedLDA())
+        search = {"multipliers": (1.0, np.inf), "cv": 3}
+        found = EpsilonPathDisplay.from_estimator(lda, X, y, **search)
+        scaled = StandardScaler().fit_transform(X)
+        alone = EpsilonPathDisplay.from_estimator(CappedLDA(), scaled, y, **search)
+        assert_array_equal(found.scores, alone.scores)
+
+    def test_a_pipeline_of_one_step(self, dirty):
+        X, y = dirty
+        pipeline = make_pipeline(CappedLDA()).fit(X, y)
+        display = DistanceDisplay.from_estimator(pipeline, X, y)
+        assert_array_equal(display.outliers, pipeline[-1].outliers_)
 
 
 class TestConvergence:

@@ -19,6 +19,7 @@ from cappedlda.plotting import (
     ComponentsDisplay,
     ConvergenceDisplay,
     DistanceDisplay,
+    DistanceDistanceDisplay,
     EpsilonPathDisplay,
     LoadingsDisplay,
     ProjectionDisplay,
@@ -30,16 +31,23 @@ dirty, _, _ = leverage(X, y, share=0.1, random_state=0)
 lda = CappedLDA().fit(dirty, y)
 
 # %%
-# Where the rows lie. Flagged rows are ringed; what lies far outside the view is drawn on its
-# frame.
+# Where the rows lie. Flagged rows are ringed; rows far outside the view are drawn on its
+# frame. The tolerance ellipses would hold 97.5 % of a normal class, and the three most unusual
+# rows are named.
 
-display = ProjectionDisplay.from_estimator(lda, dirty, y)
+display = ProjectionDisplay.from_estimator(lda, dirty, y, ellipses=0.975, n_labels=3)
 
 # %%
-# How far each row lies from its class: what is above 1 was rejected, in the discriminant space
-# (crosses) or only by all features together (diamonds).
+# How far each row lies from its class: rows above 1 are flagged, for their distance in the
+# discriminant space (dots) or only for that in all features together (diamonds).
 
 display = DistanceDisplay.from_estimator(lda, dirty, y)
+
+# %%
+# Both distances at once, with their cut-offs. Rows at the upper left are unusual without
+# disturbing the directions; rows at the lower right are unusual only where the classes differ.
+
+display = DistanceDistanceDisplay.from_estimator(lda, dirty, y, n_labels=3)
 
 # %%
 # How the iteration went, in the last frame: a value per evaluation. It does not rise. The

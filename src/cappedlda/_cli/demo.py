@@ -135,19 +135,26 @@ def fit_milliseconds(model, X, y):
 
 
 def draw_demo(models, results, data, out):
-    """Write the picture: both projections side by side, flagged rows marked."""
+    """Write the picture: both projections side by side, planted rows marked."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
     from cappedlda.plotting import ProjectionDisplay
 
-    flagged = models["CappedLDA"].outliers_
     figure = Figure(figsize=(9.6, 3.8), layout="constrained")
     FigureCanvasAgg(figure)
+    figure.get_layout_engine().set(w_pad=0.12)  # room for marks on the frames
     axes = figure.subplots(1, len(models))
     for ax, (name, model), result in zip(axes, models.items(), results, strict=True):
         ProjectionDisplay.from_estimator(
-            model, data.X, data.y, flagged=flagged, ax=ax, legend=ax is axes[-1]
+            model,
+            data.X,
+            data.y,
+            flagged=data.planted,
+            left_out=None,
+            flag_name="planted",
+            ax=ax,
+            legend=ax is axes[-1],
         )
         title = f"{name}: {result['accuracy']:.0%} right on clean test data"
         ax.set_title(title, fontsize="medium", pad=10.0)

@@ -9,6 +9,7 @@ from cappedlda.plotting._common import class_colors
 from cappedlda.plotting._components import ComponentsDisplay
 from cappedlda.plotting._convergence import ConvergenceDisplay
 from cappedlda.plotting._distance import DistanceDisplay
+from cappedlda.plotting._distance_distance import DistanceDistanceDisplay
 from cappedlda.plotting._loadings import LoadingsDisplay
 from cappedlda.plotting._path import EpsilonPathDisplay
 from cappedlda.plotting._projection import ProjectionDisplay
@@ -17,6 +18,7 @@ __all__ = [
     "ComponentsDisplay",
     "ConvergenceDisplay",
     "DistanceDisplay",
+    "DistanceDistanceDisplay",
     "EpsilonPathDisplay",
     "LoadingsDisplay",
     "ProjectionDisplay",

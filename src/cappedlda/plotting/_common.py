@@ -1,10 +1,12 @@
-"""What the displays share: colours, axes, legends."""
+"""What the displays share: colours, axes, legends, and the steps of a pipeline."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 import numpy as np
+from sklearn.pipeline import Pipeline
+from sklearn.utils.validation import check_is_fitted
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -23,9 +25,11 @@ OKABE_ITO = (
 )
 BLUE, VERMILLION, GREY = "#0072B2", "#D55E00", "#666666"
 
+GOLDEN_RATIO = 0.5 * (np.sqrt(5.0) - 1.0)
+
 
 def class_colors(n_classes: int) -> np.ndarray:
-    """Return one colour per class, safe for colour-blind readers.
+    """Return one colour per class.
 
     Parameters
     ----------
@@ -34,7 +38,8 @@ def class_colors(n_classes: int) -> np.ndarray:
     Returns
     -------
     colors : ndarray of shape (n_classes, 4)
-        Okabe and Ito's palette for up to 8 classes, steps of viridis beyond.
+        Okabe and Ito's palette, which is safe for colour-blind readers, for up to 8 classes;
+        matplotlib's "tab20" for up to 20; hues as different as possible beyond.
 
     Examples
     --------
@@ -46,7 +51,16 @@ def class_colors(n_classes: int) -> np.ndarray:
 
     if n_classes <= len(OKABE_ITO):
         return colors.to_rgba_array(list(OKABE_ITO[:n_classes]))
-    return colormaps["viridis"](np.linspace(0.0, 1.0, n_classes))
+    if n_classes <= 20:
+        # The ten strong colours first, then their light variants.
+        return colormaps["tab20"](np.r_[0:20:2, 1:20:2][:n_classes])
+    steps = np.arange(n_classes)
+    hues = steps * GOLDEN_RATIO % 1.0  # steps that never come close to an earlier one
+    return colors.to_rgba_array(
+        colors.hsv_to_rgb(
+            np.column_stack([hues, 0.95 - 0.2 * (steps % 3), 0.9 - 0.2 * (steps % 2)])
+        )
+    )
 
 
 class Display:
@@ -65,6 +79,64 @@ class Display:
         return ax
 
 
+def last_step(estimator, X=None):
+    """Return a fitted discriminant and its rows: after the earlier steps, if it is a pipeline."""
+    check_is_fitted(estimator)
+    if not isinstance(estimator, Pipeline):
+        return estimator, X
+    earlier = estimator[:-1]
+    if X is not None and len(earlier):
+        X = earlier.transform(X)
+    return estimator[-1], X
+
+
+def check_capped(model):
+    """Refuse a fit without a cap, by which rows have no relative distance."""
+    if np.isinf(model.caps_).all():
+        raise ValueError("epsilon_ is inf, so that new rows have no distance relative to it.")
+
+
+def feature_names(estimator):
+    """Return the names of the features that the discriminant, or that of a pipeline, sees."""
+    model, _ = last_step(estimator)
+    if hasattr(model, "feature_names_in_"):
+        return model.feature_names_in_
+    if isinstance(estimator, Pipeline) and len(estimator) > 1:
+        earlier = estimator[:-1]
+        if all(hasattr(step, "get_feature_names_out") for _, step in earlier.steps):
+            return earlier.get_feature_names_out()
+    return np.array([f"x{i}" for i in range(model.n_features_in_)], dtype=object)
+
+
+def row_names(X):
+    """Return what rows are called: the index of a frame, or their numbers."""
+    index = getattr(X, "index", None)
+    return np.arange(X.shape[0] if hasattr(X, "shape") else len(X)) if index is None else index
+
+
+def sampled(mask, most, always=()):
+    """Return at most `most` of the marked rows, and those of them that are asked for."""
+    (rows,) = np.nonzero(mask)
+    if len(rows) > most:
+        chosen = np.random.default_rng(0).choice(rows, most, replace=False)
+        rows = np.union1d(chosen, np.intersect1d(rows, always)).astype(int)
+    return rows
+
+
+def counted(name, n_drawn, n_all):
+    """Return a name for the legend that says if only some of the rows are drawn."""
+    return name if n_drawn == n_all else f"{name}\n({n_drawn:,} of {n_all:,} shown)"
+
+
+def dot_style(n_rows, size=None):
+    """Return size and opacity of dots: smaller and fainter where there are many."""
+    crowd = np.clip(np.log10(max(n_rows, 1) / 1e3), 0.0, 1.5)
+    return {
+        "s": 18.0 * 10.0 ** (-0.55 * crowd) if size is None else size,
+        "alpha": 1.0 - 0.4 * crowd,
+    }
+
+
 def legend_beside(ax, handles):
     """Name the handles to the right of the axes."""
     if not handles:
@@ -74,7 +146,8 @@ def legend_beside(ax, handles):
         loc="upper left",
         bbox_to_anchor=(1.01, 1.0),
         borderaxespad=0.0,
-        handletextpad=0.3,
+        handlelength=1.4,
+        handletextpad=0.5,
         frameon=False,
     )
 
@@ -83,12 +156,28 @@ def legend_above(ax, handles=None, ncols=4):
     """Name the handles, or all that have a label, above the axes."""
     if handles is not None and not handles:
         return None
-    return ax.legend(
+    legend = ax.legend(
         handles=handles,
         loc="lower left",
         bbox_to_anchor=(0.0, 1.0),
         ncols=ncols,
         borderaxespad=0.2,
-        handletextpad=0.3,
+        handlelength=1.4,
+        handletextpad=0.5,
         frameon=False,
     )
+    for handle in legend.legend_handles:
+        if hasattr(handle, "set_sizes"):  # dots: as small as those of many rows they are not seen
+            handle.set_sizes(np.maximum(handle.get_sizes(), 12.0))
+            handle.set_alpha(1.0)
+    return legend
+
+
+def plain_log_axis(axis):
+    """Write the numbers of a logarithmic axis in full instead of powers of ten."""
+    from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+
+    low, high = axis.get_view_interval()
+    axis.set_major_locator(LogLocator(subs=(1.0,) if high > 1e3 * low else (1.0, 2.0, 5.0)))
+    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    axis.set_minor_formatter(NullFormatter())

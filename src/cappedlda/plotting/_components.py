@@ -71,8 +71,8 @@ class ComponentsDisplay(Display):
     ) -> Self:
         """Cross-validate the first 1, 2, ... directions and draw their accuracy.
 
-        The estimator is fitted once per fold, since directions are nested. Its flagged rows
-        do not reach the classifier.
+        The estimator is fitted once per fold, since directions are nested. Rows that
+        are left out of the fit do not reach the classifier.
 
         Parameters
         ----------
@@ -130,7 +130,8 @@ def _fold_scores(estimator, classifier, X, y, train, test):
     """Return the accuracy on a fold with the first 1, 2, ... directions."""
     model = clone(estimator).fit(_safe_indexing(X, train), y[train])
     last = model[-1] if isinstance(model, Pipeline) else model
-    kept = ~getattr(last, "outliers_", np.zeros(len(train), dtype=bool))
+    flagged = getattr(last, "outliers_", np.zeros(len(train), dtype=bool))
+    kept = ~getattr(last, "left_out_", flagged)
     Z_train = np.asarray(model.transform(_safe_indexing(X, train)))[kept]
     Z_test = np.asarray(model.transform(_safe_indexing(X, test)))
     return [

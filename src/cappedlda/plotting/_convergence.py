@@ -5,17 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Self
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted
 
-from cappedlda.plotting._common import BLUE, GREY, VERMILLION, Display
+from cappedlda.plotting._common import BLUE, GREY, VERMILLION, Display, last_step
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.collections import PathCollection
     from matplotlib.lines import Line2D
     from numpy.typing import ArrayLike
-
-    from cappedlda import CappedLDA
+    from sklearn.base import BaseEstimator
 
 # Smaller rises, relative to the objective, are the rounding of float32 rows.
 ROUNDING = 1e-6
@@ -59,12 +57,12 @@ class ConvergenceDisplay(Display):
         self.status = status
 
     @classmethod
-    def from_estimator(cls, estimator: CappedLDA, *, ax: Axes | None = None) -> Self:
+    def from_estimator(cls, estimator: BaseEstimator, *, ax: Axes | None = None) -> Self:
         """Draw the objective of a fitted estimator.
 
         Parameters
         ----------
-        estimator : fitted CappedLDA
+        estimator : fitted CappedLDA, or a pipeline that ends with one
         ax : matplotlib Axes, default=None
             Where to draw; None makes a new figure.
 
@@ -72,8 +70,8 @@ class ConvergenceDisplay(Display):
         -------
         display : ConvergenceDisplay
         """
-        check_is_fitted(estimator)
-        return cls(estimator.objective_path_, status=estimator.status_).plot(ax)
+        model, _ = last_step(estimator)
+        return cls(model.objective_path_, status=model.status_).plot(ax)
 
     def plot(self, ax: Axes | None = None) -> Self:
         """Draw the objective.

@@ -5,50 +5,72 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted
 
-from cappedlda.plotting._common import BLUE, GREY, VERMILLION, Display, legend_above
+from cappedlda.plotting import _places
+from cappedlda.plotting._common import (
+    BLUE,
+    GREY,
+    VERMILLION,
+    Display,
+    check_capped,
+    dot_style,
+    last_step,
+    legend_above,
+    plain_log_axis,
+    row_names,
+)
+from cappedlda.plotting._marks import find_left_out
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from matplotlib.axes import Axes
     from matplotlib.collections import PathCollection
     from matplotlib.legend import Legend
     from matplotlib.lines import Line2D
+    from matplotlib.text import Text
     from numpy.typing import ArrayLike
-
-    from cappedlda import CappedLDA
+    from sklearn.base import BaseEstimator
 
 
 class DistanceDisplay(Display):
-    """How far each row lies from the centre of its class, and which rows that rejects.
+    """How far each row lies from the centre of its class, and which rows are flagged for it.
 
-    A row is rejected for one of two reasons: its distance in the discriminant space is beyond
+    A row is flagged for one of two reasons: its distance in the discriminant space is beyond
     the cap of its class, or it is far off in all features together, which the discriminant
-    space need not show. Rows of the second kind only are drawn as diamonds.
+    space need not show. Rows of the second kind only are drawn as diamonds. Rows that were
+    left out of the fit are crossed.
 
     Parameters
     ----------
     distances : array-like of shape (n_samples,)
     caps : float or array-like of shape (n_classes,)
-        The largest distance of a row that is kept; inf draws no line.
+        The largest distance of a row that is not flagged; inf draws no line.
     outliers : array-like of shape (n_samples,), bool
-        The rejected rows.
+        The flagged rows.
     hidden : array-like of shape (n_samples,), bool, default=None
         The rows among them that are inside their cap, far off in all features together.
     relative : bool, default=False
-        Whether the distances are over the largest one of a row that is kept, for the labels.
+        Whether the distances are relative to the cut-off, for the labels.
+    left_out : array-like of shape (n_samples,), bool, default=None
+        Rows to cross: those that were left out of the fit.
+    names : sequence of length n_samples, default=None
+        What rows are called; None numbers them.
 
     Attributes
     ----------
     ax_, figure_ : matplotlib Axes and Figure
-    kept_, outliers_, hidden_ : PathCollection
+    kept_, outliers_, hidden_, left_out_ : PathCollection
     lines_ : list of Line2D
         The caps, one line for each that differs.
+    labels_ : list of Text
+        The names of the most unusual rows.
     legend_ : Legend
 
     See Also
     --------
     ProjectionDisplay : Where these rows lie.
+    DistanceDistanceDisplay : The distances in the discriminant space and in all features.
 
     Examples
     --------
@@ -68,7 +90,9 @@ class DistanceDisplay(Display):
     kept_: PathCollection
     outliers_: PathCollection
     hidden_: PathCollection
+    left_out_: PathCollection
     lines_: list[Line2D]
+    labels_: list[Text]
     legend_: Legend
 
     def __init__(
@@ -79,20 +103,26 @@ class DistanceDisplay(Display):
         outliers: ArrayLike,
         hidden: ArrayLike | None = None,
         relative: bool = False,
+        left_out: ArrayLike | None = None,
+        names: Sequence[Any] | None = None,
     ) -> None:
         self.distances = np.asarray(distances, dtype=float)
         self.caps = np.atleast_1d(np.asarray(caps, dtype=float))
         self.outliers = np.asarray(outliers, dtype=bool)
-        self.hidden = np.zeros_like(self.outliers) if hidden is None else np.asarray(hidden, bool)
+        nothing = np.zeros_like(self.outliers)
+        self.hidden = nothing if hidden is None else np.asarray(hidden, bool)
         self.relative = relative
+        self.left_out = nothing if left_out is None else np.asarray(left_out, bool)
+        self.names = np.arange(len(nothing)) if names is None else names
 
     @classmethod
     def from_estimator(
         cls,
-        estimator: CappedLDA,
+        estimator: BaseEstimator,
         X: ArrayLike | None = None,
         y: ArrayLike | None = None,
         *,
+        left_out: str | ArrayLike | None = "auto",
         ax: Axes | None = None,
         **plot_args: Any,
     ) -> Self:
@@ -100,14 +130,17 @@ class DistanceDisplay(Display):
 
         Parameters
         ----------
-        estimator : fitted CappedLDA
+        estimator : fitted CappedLDA, or a pipeline that ends with one
         X : array-like of shape (n_samples, n_features), default=None
-            Rows to measure by `CappedLDA.outlyingness`: above 1 they are rejected. None
+            Rows to measure by `CappedLDA.outlyingness`: above 1 they are flagged. None
             draws `distances_` of the training rows against `caps_`; the fitted estimator does
             not keep how far off rows are in all features together, so that only those below
-            every cap are told to be rejected for that.
+            every cap are said to be flagged for that.
         y : array-like of shape (n_samples,), default=None
             Their classes; None measures from the nearest class.
+        left_out : "auto", None or array-like of shape (n_samples,), default="auto"
+            Rows to cross. "auto" takes `left_out_` of the estimator, if X are the rows it was
+            fitted to and these are not simply the flagged ones; None crosses nothing.
         ax : matplotlib Axes, default=None
             Where to draw; None makes a new figure.
         **plot_args : dict
@@ -117,23 +150,34 @@ class DistanceDisplay(Display):
         -------
         display : DistanceDisplay
         """
-        check_is_fitted(estimator)
-        caps = estimator.caps_
+        names = None if X is None else row_names(X)
+        model, X = last_step(estimator, X)
         if X is None:
-            outliers = estimator.outliers_
-            hidden = outliers & (estimator.distances_ <= caps.min())
-            display = cls(estimator.distances_, caps=caps, outliers=outliers, hidden=hidden)
-        elif np.isinf(caps).all():
-            raise ValueError("epsilon_ is inf, so that new rows have no distance relative to it.")
+            distances, outliers = model.distances_, model.outliers_
+            caps, hidden = model.caps_, outliers & (distances <= model.caps_.min())
         else:
-            ratio = estimator.outlyingness(X, y)
-            outliers = ratio > 1.0
-            hidden = outliers & (estimator.outlyingness(X, y, space="projected") <= 1.0)
-            display = cls(ratio, caps=1.0, outliers=outliers, hidden=hidden, relative=True)
+            check_capped(model)
+            distances, caps = model.outlyingness(X, y), 1.0
+            outliers = distances > 1.0
+            hidden = outliers & (model.outlyingness(X, y, space="projected") <= 1.0)
+        display = cls(
+            distances,
+            caps=caps,
+            outliers=outliers,
+            hidden=hidden,
+            relative=X is not None,
+            left_out=find_left_out(model, left_out, outliers),
+            names=names,
+        )
         return display.plot(ax, **plot_args)
 
     def plot(
-        self, ax: Axes | None = None, *, log: bool | str = "auto", marker_size: float = 14.0
+        self,
+        ax: Axes | None = None,
+        *,
+        log: bool | str = "auto",
+        marker_size: float | None = None,
+        n_labels: int = 0,
     ) -> Self:
         """Draw the distances.
 
@@ -143,8 +187,10 @@ class DistanceDisplay(Display):
             Where to draw; None makes a new figure.
         log : "auto" or bool, default="auto"
             Whether the scale is logarithmic; "auto" decides by the largest distance.
-        marker_size : float, default=14.0
-            Area of the dots in square points.
+        marker_size : float, default=None
+            Area of the dots in square points; None makes them smaller the more there are.
+        n_labels : int, default=0
+            Names so many of the rows, those of the largest distance.
 
         Returns
         -------
@@ -158,39 +204,42 @@ class DistanceDisplay(Display):
             ax.set_yscale("log")
             # Rows at their centre are no reason to show many empty decades.
             distances = np.maximum(distances, 0.01 * np.median(distances))
+        self._draw_rows(ax, distances, dot_style(len(distances), marker_size))
+        self.lines_ = self._draw_caps(ax)
+        if log:
+            plain_log_axis(ax.yaxis)
+        ylabel = "outlyingness" if self.relative else "distance from the centre of its class"
+        ax.set(xlabel="row", ylabel=ylabel)
+        named = np.argsort(-distances, kind="stable")[:n_labels]
+        points = np.column_stack([named, distances[named]])
+        names = [str(self.names[row]) for row in named]
+        self.labels_, _ = _places.write_names(ax, names, points, nearest=0.8)
+        self.legend_ = legend_above(ax, ncols=2)
+        return self
+
+    def _draw_rows(self, ax, distances, style):
         rows = np.arange(len(distances))
 
         def draw(mask, name, **style):
-            label = f"{name}: {mask.sum()}" if mask.any() else None
+            label = f"{name}: {mask.sum():,}" if mask.any() else None
             return ax.scatter(rows[mask], distances[mask], label=label, **style)
 
-        beyond = self.outliers & ~self.hidden
-        self.kept_ = draw(
-            ~self.outliers, "kept", s=marker_size, color=BLUE, linewidths=0.0, alpha=0.7
-        )
-        self.outliers_ = draw(
-            beyond, "beyond the cap", s=2.0 * marker_size, color=VERMILLION, marker="x"
-        )
-        self.hidden_ = draw(
-            self.hidden,
-            "far off in all features",
-            s=2.0 * marker_size,
-            facecolors="none",
-            edgecolors=VERMILLION,
-            marker="D",
-        )
-        self.lines_ = self._draw_caps(ax)
-        ylabel = "outlyingness" if self.relative else "distance from the centre of its class"
-        ax.set(xlabel="row", ylabel=ylabel)
-        self.legend_ = legend_above(ax, ncols=2)
-        return self
+        size = style["s"]
+        red = {"s": max(1.5 * size, 6.0), "color": VERMILLION, "linewidths": 0.0}
+        diamond = {**red, "color": None, "facecolors": "none", "edgecolors": VERMILLION}
+        diamond |= {"marker": "D", "linewidths": 0.9}
+        cross = {"s": max(1.5 * size, 10.0), "color": "black", "marker": "x", "linewidths": 0.8}
+        self.kept_ = draw(~self.outliers, "not flagged", color=BLUE, linewidths=0.0, **style)
+        self.outliers_ = draw(self.outliers & ~self.hidden, "beyond the cap", **red)
+        self.hidden_ = draw(self.hidden, "far off in all features", **diamond)
+        self.left_out_ = draw(self.left_out, "left out of the fit", **cross)
 
     def _draw_caps(self, ax):
         caps = np.unique(self.caps[np.isfinite(self.caps)])
         if len(caps) == 0:
             return []
         if self.relative:
-            label = "rejected above 1"
+            label = "flagged above 1"
         elif len(caps) == 1:
             label = f"epsilon = {caps[0]:.3g}"
         else:

@@ -5,9 +5,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted
+from scipy.sparse import issparse
+from sklearn.utils.sparsefuncs import mean_variance_axis
 
-from cappedlda.plotting._common import BLUE, VERMILLION, Display
+from cappedlda.plotting._common import (
+    BLUE,
+    VERMILLION,
+    Display,
+    last_step,
+)
+from cappedlda.plotting._common import feature_names as names_of_features
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -80,7 +87,8 @@ class LoadingsDisplay(Display):
         Parameters
         ----------
         estimator : fitted estimator
-            `CappedLDA` or scikit-learn's `LinearDiscriminantAnalysis`.
+            `CappedLDA`, scikit-learn's `LinearDiscriminantAnalysis`, or a pipeline that
+            ends with one: the features are what its earlier steps give.
         X : array-like of shape (n_samples, n_features), default=None
             Multiplies each loading by the spread of its feature in these rows (the
             interquartile range in standard deviations), so that features in different
@@ -88,7 +96,7 @@ class LoadingsDisplay(Display):
         component : int, default=0
             The direction.
         feature_names : array-like of shape (n_features,), default=None
-            None takes the names seen in `fit`.
+            None takes the names seen in `fit`, or given by the earlier steps of a pipeline.
         ax : matplotlib Axes, default=None
             Where to draw; None makes a new figure.
         **plot_args : dict
@@ -98,18 +106,17 @@ class LoadingsDisplay(Display):
         -------
         display : LoadingsDisplay
         """
-        check_is_fitted(estimator)
-        n_components = estimator.scalings_.shape[1]
+        model, X = last_step(estimator, X)
+        n_components = model.scalings_.shape[1]
         if not 0 <= component < n_components:
             raise ValueError(
                 f"component={component!r} is out of range; use 0 to {n_components - 1}."
             )
-        loadings = estimator.scalings_[:, component]
+        loadings = model.scalings_[:, component]
         if X is not None:
-            loadings = loadings * _spread(np.asarray(X, dtype=float))
+            loadings = loadings * _spread(X)
         if feature_names is None:
-            default = [f"x{i}" for i in range(len(loadings))]
-            feature_names = getattr(estimator, "feature_names_in_", default)
+            feature_names = names_of_features(estimator)
         display = cls(
             loadings, feature_names=feature_names, component=component, scaled=X is not None
         )
@@ -147,6 +154,9 @@ class LoadingsDisplay(Display):
 
 def _spread(X):
     """Return the interquartile range of each column in standard deviations of a Gaussian."""
+    if issparse(X):  # mostly zeros, which have no such range
+        return np.sqrt(mean_variance_axis(X.tocsr().astype(float), axis=0)[1])
+    X = np.asarray(X, dtype=float)
     low, high = np.percentile(X, [25.0, 75.0], axis=0)
     # A feature that is mostly one value has no such range.
     return np.where(high > low, (high - low) / 1.349, X.std(axis=0))

@@ -6,6 +6,8 @@ from inspect import signature
 from typing import TYPE_CHECKING, Self
 
 import numpy as np
+from sklearn.base import clone
+from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
 from cappedlda.cv import CappedLDACV
@@ -19,9 +21,7 @@ if TYPE_CHECKING:
     from matplotlib.container import ErrorbarContainer
     from matplotlib.legend import Legend
     from numpy.typing import ArrayLike
-
-    from cappedlda import CappedLDA
-
+    from sklearn.base import BaseEstimator
 
 # Between the lines of two norms, as a factor on the logarithmic axis.
 ASIDE = 1.02
@@ -94,7 +94,7 @@ class EpsilonPathDisplay(Display):
     @classmethod
     def from_estimator(
         cls,
-        estimator: CappedLDA,
+        estimator: BaseEstimator,
         X: ArrayLike | None = None,
         y: ArrayLike | None = None,
         *,
@@ -106,10 +106,11 @@ class EpsilonPathDisplay(Display):
 
         Parameters
         ----------
-        estimator : CappedLDACV or CappedLDA
+        estimator : CappedLDACV or CappedLDA, or a pipeline that ends with one
             A fitted `CappedLDACV` has the path already: the candidates with the chosen
             number of directions are drawn. For a `CappedLDA`, fitted or not,
-            `CappedLDACV` is run with the estimator's parameters.
+            `CappedLDACV` is run with the estimator's parameters; the earlier steps of a
+            pipeline are fitted once, to all rows.
         X : array-like of shape (n_samples, n_features), default=None
             Needed for a `CappedLDA` only.
         y : array-like of shape (n_samples,), default=None
@@ -124,15 +125,18 @@ class EpsilonPathDisplay(Display):
         -------
         display : EpsilonPathDisplay
         """
-        if not isinstance(estimator, CappedLDACV):
+        model = estimator[-1] if isinstance(estimator, Pipeline) else estimator
+        if not isinstance(model, CappedLDACV):
             if X is None or y is None:
                 raise ValueError("A CappedLDA has no path yet; give X and y, or a CappedLDACV.")
-            estimator = _searching(estimator, multipliers, cv).fit(X, y)
-        check_is_fitted(estimator)
-        results = estimator.cv_results_
-        shown = results["param_n_components"] == estimator.best_n_components_
-        splits = [results[f"split{i}_test_score"][shown] for i in range(estimator.n_splits_)]
-        chosen = int(np.count_nonzero(shown[: estimator.best_index_]))
+            if model is not estimator and len(estimator) > 1:
+                X = clone(estimator[:-1]).fit_transform(X, y)
+            model = _searching(model, multipliers, cv).fit(X, y)
+        check_is_fitted(model)
+        results = model.cv_results_
+        shown = results["param_n_components"] == model.best_n_components_
+        splits = [results[f"split{i}_test_score"][shown] for i in range(model.n_splits_)]
+        chosen = int(np.count_nonzero(shown[: model.best_index_]))
         display = cls(
             results["param_multiplier"][shown], results["param_q"][shown], splits, chosen=chosen
         )

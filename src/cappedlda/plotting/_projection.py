@@ -6,43 +6,50 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
-from sklearn.isotonic import isotonic_regression
-from sklearn.pipeline import Pipeline
-from sklearn.utils.validation import check_is_fitted, column_or_1d
+from sklearn.utils.validation import column_or_1d
 
+from cappedlda.plotting import _places
 from cappedlda.plotting._common import (
     OKABE_ITO,
     Display,
     class_colors,
+    counted,
+    dot_style,
+    last_step,
     legend_above,
     legend_beside,
+    row_names,
+    sampled,
 )
+from cappedlda.plotting._marks import find_flagged, find_left_out
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from matplotlib.axes import Axes
     from matplotlib.collections import PathCollection
     from matplotlib.colorbar import Colorbar
     from matplotlib.image import AxesImage
     from matplotlib.legend import Legend
+    from matplotlib.lines import Line2D
+    from matplotlib.text import Text
     from numpy.typing import ArrayLike
     from sklearn.base import BaseEstimator
 
 MOST_LEGEND_ENTRIES = 10
-MARK = 0.04  # room for a mark on a frame whose sides are 2
-LETTER = (0.018, 0.035)  # of the axes
-SHIFTS = (0, -1, 1, -2, 2)
+MOST_ON_FRAME = 150  # more would hide each other
+MARGIN = 0.2  # of the range of the rows that are not flagged, on each side of the view
 GRID = 400  # points per axis of the shaded regions
 
 
 class ProjectionDisplay(Display):
-    """Rows in the first two discriminant directions.
+    """Rows in two discriminant directions.
 
     With one direction each class gets a strip of its own. The background shows the predicted
-    class; flagged rows are ringed. The view is chosen by the rows that are not flagged:
-    rows far outside of it are drawn on the frame, as triangles: where the line from the middle
-    to them crosses it, or beside that where they would hide each other.
+    class. Flagged rows are ringed, rows that were left out of the fit are crossed. The view is
+    chosen by the rows that are not flagged: rows far outside of it are drawn on the frame, as
+    triangles: where the line from the middle to them crosses it, or beside that where they
+    would hide each other.
 
     Parameters
     ----------
@@ -51,21 +58,35 @@ class ProjectionDisplay(Display):
     y : ndarray of shape (n_samples,)
         Their classes.
     flagged : ndarray of shape (n_samples,), bool
-        Rows to mark.
+        Rows to ring.
     classes : ndarray of shape (n_classes,)
     predict : callable, default=None
         Maps points of shape (k, 1) or (k, 2) to the numbers of their classes; None shades
         nothing.
+    left_out : ndarray of shape (n_samples,), bool, default=None
+        Rows to cross.
+    components : tuple of one or two int, default=None
+        Numbers of the directions that Z shows, for the labels; None is the first ones.
+    outlyingness : ndarray of shape (n_samples,), default=None
+        Says which rows are the most unusual ones, if these are to be labelled.
+    names : sequence of length n_samples, default=None
+        What rows are called; None numbers them.
 
     Attributes
     ----------
     ax_, figure_ : matplotlib Axes and Figure
     scatter_ : PathCollection
-        All rows inside the view.
+        The rows inside the view.
     flagged_ : PathCollection
         The rings around flagged rows inside the view.
+    left_out_ : PathCollection
+        The crosses on rows that were left out of the fit.
     beyond_ : PathCollection
         The rows outside the view, on its frame.
+    ellipses_ : list of Line2D
+        The tolerance ellipses.
+    labels_ : list of Text
+        The names of the most unusual rows.
     regions_ : AxesImage or None
         The shaded classes.
     legend_ : Legend, Colorbar or None
@@ -73,6 +94,7 @@ class ProjectionDisplay(Display):
     See Also
     --------
     DistanceDisplay : The distances that decide what is flagged.
+    DistanceDistanceDisplay : Distances in the discriminant space and in all features.
 
     Examples
     --------
@@ -90,7 +112,10 @@ class ProjectionDisplay(Display):
 
     scatter_: PathCollection
     flagged_: PathCollection
+    left_out_: PathCollection
     beyond_: PathCollection
+    ellipses_: list[Line2D]
+    labels_: list[Text]
     regions_: AxesImage | None
     legend_: Legend | Colorbar | None
 
@@ -102,12 +127,20 @@ class ProjectionDisplay(Display):
         flagged: np.ndarray,
         classes: np.ndarray,
         predict: Callable[[np.ndarray], np.ndarray] | None = None,
+        left_out: np.ndarray | None = None,
+        components: Sequence[int] | None = None,
+        outlyingness: np.ndarray | None = None,
+        names: Sequence[Any] | None = None,
     ) -> None:
         self.Z = Z
         self.y = y
         self.flagged = flagged
         self.classes = classes
         self.predict = predict
+        self.left_out = np.zeros(len(Z), dtype=bool) if left_out is None else left_out
+        self.components = tuple(range(Z.shape[1])) if components is None else tuple(components)
+        self.outlyingness = outlyingness
+        self.names = np.arange(len(Z)) if names is None else names
 
     @classmethod
     def from_estimator(
@@ -116,7 +149,9 @@ class ProjectionDisplay(Display):
         X: ArrayLike,
         y: ArrayLike,
         *,
+        components: Sequence[int] | None = None,
         flagged: str | ArrayLike | None = "auto",
+        left_out: str | ArrayLike | None = "auto",
         regions: bool = True,
         ax: Axes | None = None,
         **plot_args: Any,
@@ -130,9 +165,15 @@ class ProjectionDisplay(Display):
             ends with one.
         X : array-like of shape (n_samples, n_features)
         y : array-like of shape (n_samples,)
+        components : tuple of one or two int, default=None
+            The directions to show, counted from 0: ``(0, 2)`` are the first and the third.
+            None takes the first two, or the only one.
         flagged : "auto", None or array-like of shape (n_samples,), default="auto"
-            Rows to mark. "auto" takes those that the estimator rejects, with `outlyingness`
-            above 1, if it has such a method; None marks nothing.
+            Rows to ring. "auto" takes those whose `outlyingness` is above 1, if the estimator
+            has such a method; None rings nothing.
+        left_out : "auto", None or array-like of shape (n_samples,), default="auto"
+            Rows to cross. "auto" takes `left_out_` of the estimator, if X are the rows it was
+            fitted to and these are not simply the flagged ones; None crosses nothing.
         regions : bool, default=True
             Whether to shade the predicted classes. With more directions than are shown, the
             shades are what the shown ones alone predict.
@@ -145,12 +186,24 @@ class ProjectionDisplay(Display):
         -------
         display : ProjectionDisplay
         """
-        check_is_fitted(estimator)
+        names = row_names(X)
+        model, X = last_step(estimator, X)
         y = column_or_1d(y)
-        Z = np.asarray(estimator.transform(X), dtype=float)[:, :2]
-        flagged = _find_flagged(estimator, X, y, flagged)
-        predict = _plane_rule(estimator, X, y, Z, ~flagged) if regions else None
-        display = cls(Z, y, flagged=flagged, classes=estimator.classes_, predict=predict)
+        Z = np.asarray(model.transform(X), dtype=float)
+        components = _check_components(components, Z.shape[1])
+        Z = Z[:, components]
+        flagged = find_flagged(model, X, y, flagged)
+        display = cls(
+            Z,
+            y,
+            flagged=flagged,
+            classes=model.classes_,
+            predict=_plane_rule(model, X, y, Z, components, ~flagged) if regions else None,
+            left_out=find_left_out(model, left_out, flagged),
+            components=components,
+            outlyingness=model.outlyingness(X, y) if hasattr(model, "outlyingness") else None,
+            names=names,
+        )
         return display.plot(ax, **plot_args)
 
     def plot(
@@ -159,7 +212,12 @@ class ProjectionDisplay(Display):
         *,
         legend: bool = True,
         jitter: float = 0.3,
-        marker_size: float = 18.0,
+        marker_size: float | None = None,
+        ellipses: float | None = None,
+        n_labels: int = 0,
+        flag_name: str = "flagged",
+        max_rows: int = 20_000,
+        max_marks: int = 400,
     ) -> Self:
         """Draw the rows.
 
@@ -171,8 +229,19 @@ class ProjectionDisplay(Display):
             Whether to name the classes beside the axes.
         jitter : float, default=0.3
             Half width of the strips that show a single direction, of the space for each.
-        marker_size : float, default=18.0
-            Area of the dots in square points.
+        marker_size : float, default=None
+            Area of the dots in square points; None makes them smaller the more there are.
+        ellipses : float, default=None
+            Draws the tolerance ellipse of each class that holds this share of a normal
+            distribution, such as 0.975, from its rows that are not flagged. Needs two directions.
+        n_labels : int, default=0
+            Names so many of the rows, those of the largest outlyingness.
+        flag_name : str, default="flagged"
+            What the legend calls the ringed rows.
+        max_rows : int, default=20000
+            Draws a random sample of the rows that are not marked if there are more.
+        max_marks : int, default=400
+            Draws a random sample of the marked rows if there are more; the legend says so.
 
         Returns
         -------
@@ -181,72 +250,95 @@ class ProjectionDisplay(Display):
         ax = self._set_axes(ax)
         colors = class_colors(len(self.classes))
         codes = np.searchsorted(self.classes, self.y)
-        points = self.Z if self.Z.shape[1] == 2 else _strips(self.Z, codes, jitter)
+        points = self.Z if self._is_plane else _strips(self.Z, codes, jitter)
         low, high = self._view(points)
-        beyond = np.any((points < low) | (points > high), axis=1)
-        inside, ringed = ~beyond, self.flagged & ~beyond
+        named = self._most_unusual(n_labels)
         self.regions_ = self._shade(ax, low, high, colors)
-        self.scatter_ = ax.scatter(
-            *points[inside].T,
-            s=marker_size,
-            c=colors[codes[inside]],
-            linewidths=0.3,
-            edgecolors="white",
-            zorder=2,
+        drawn = self._draw_rows(
+            ax, points, colors[codes], (low, high), named, marker_size, (max_rows, max_marks)
         )
-        self.flagged_ = ax.scatter(
-            *points[ringed].T,
-            s=4.0 * marker_size,
-            facecolors="none",
-            edgecolors="black",
-            linewidths=0.9,
-            zorder=3,
-        )
+        self.ellipses_ = self._draw_ellipses(ax, colors, codes, ellipses)
+        ax.set(xlim=(low[0], high[0]), ylim=(low[1], high[1]))
+        ax.set_xlabel(f"direction {self.components[0] + 1}")
+        self._label_classes(ax, colors, legend, self._handles(drawn, flag_name, ellipses))
+        taken = self._name_centres(ax, codes)
+        self.labels_ = self._name_rows(ax, named, drawn, taken)
+        return self
+
+    @property
+    def _is_plane(self):
+        return self.Z.shape[1] == 2
+
+    def _view(self, points):
+        """Return the corners of the view: the rows that are not flagged, and a margin."""
+        kept = points[~self.flagged] if not self.flagged.all() else points
+        low, high = kept.min(axis=0), kept.max(axis=0)
+        span = np.where(high > low, high - low, 1.0)
+        margin = (MARGIN if self.flagged.any() else 0.05) * span
+        low, high = low - margin, high + margin
+        # No wider than what there is to see.
+        tight = 0.05 * span
+        low = np.maximum(low, points.min(axis=0) - tight)
+        high = np.minimum(high, points.max(axis=0) + tight)
+        if not self._is_plane:
+            low[1], high[1] = -0.5, len(self.classes) - 0.5
+        return low, high
+
+    def _most_unusual(self, n_labels):
+        if n_labels and self.outlyingness is None:
+            raise ValueError(
+                f"n_labels={n_labels} needs the outlyingness of the rows, which this estimator "
+                "does not have; use n_labels=0."
+            )
+        return np.argsort(-self.outlyingness, kind="stable")[:n_labels] if n_labels else []
+
+    def _draw_rows(self, ax, points, colors, view, named, marker_size, most):
+        """Draw rows and marks; return where each row is drawn, nan where it is not."""
+        low, high = view
+        outside = np.any((points < low) | (points > high), axis=1)
+        marked = self.flagged | self.left_out
+        plain = sampled(~marked & ~outside, most[0])
+        inside = np.union1d(plain, sampled(marked & ~outside, most[1], named))
+        beyond = sampled(outside, min(most[1], MOST_ON_FRAME), named)
+        style = dot_style(len(plain), marker_size)
+        size, faces = style["s"], np.array(colors)
+        faces[~marked, 3] = style["alpha"]
+        edges = {"linewidths": 0.3 if style["alpha"] == 1.0 else 0.0, "edgecolors": "white"}
+        self.scatter_ = ax.scatter(*points[inside].T, s=size, c=faces[inside], zorder=2, **edges)
+        ring = {"facecolors": "none", "edgecolors": "black", "s": max(4.0 * size, 24.0)}
+        ringed = points[inside[self.flagged[inside]]]
+        self.flagged_ = ax.scatter(*ringed.T, **ring, linewidths=0.9, zorder=3)
+        places = np.full_like(points, np.nan)
+        places[inside] = points[inside]
+        places[beyond] = self._on_frame(points[beyond], low, high)
         self.beyond_ = ax.scatter(
-            *self._on_frame(points[beyond], low, high).T,
-            s=2.0 * marker_size,
-            c=colors[codes[beyond]],
+            *places[beyond].T,
+            s=max(2.0 * size, 20.0),
+            c=colors[beyond],
             marker="^",
             edgecolors="black",
             linewidths=0.9,
             zorder=4,
             clip_on=False,
         )
-        ax.set(xlim=(low[0], high[0]), ylim=(low[1], high[1]), xlabel="direction 1")
-        self._label_classes(ax, colors, codes, (low, high), legend)
-        return self
-
-    def _view(self, points):
-        """Return the corners of the view: the kept rows and a margin of half their range."""
-        kept = points[~self.flagged] if not self.flagged.all() else points
-        low, high = kept.min(axis=0), kept.max(axis=0)
-        span = np.where(high > low, high - low, 1.0)
-        margin = 0.5 * span if self.flagged.any() else 0.05 * span
-        low, high = low - margin, high + margin
-        # No wider than what there is to see.
-        tight = 0.05 * span
-        low = np.maximum(low, points.min(axis=0) - tight)
-        high = np.minimum(high, points.max(axis=0) + tight)
-        if self.Z.shape[1] == 1:
-            low[1], high[1] = -0.5, len(self.classes) - 0.5
-        return low, high
+        cross = {"marker": "x", "color": "black", "linewidths": 0.9, "s": max(1.5 * size, 14.0)}
+        self.left_out_ = ax.scatter(*places[self.left_out].T, **cross, zorder=5, clip_on=False)
+        return places
 
     def _on_frame(self, points, low, high):
-        """Return where rows outside the view are marked."""
-        if self.Z.shape[1] == 1 or not len(points):
-            return np.clip(points, low, high)
-        middle, half = (low + high) / 2.0, (high - low) / 2.0
-        return middle + half * _around(_spread(_side(points, middle, half)))
+        if self._is_plane:
+            return _places.on_frame(points, low, high)
+        return np.clip(points, low, high)
 
     def _shade(self, ax, low, high, colors):
         if self.predict is None:
             return None
         axes = [np.linspace(a, b, GRID) for a, b in zip(low, high, strict=True)]
-        if self.Z.shape[1] == 1:
-            codes = self.predict(axes[0][:, None])[None, :]
-        else:
+        if self._is_plane:
             plane = np.stack(np.meshgrid(*axes), axis=-1).reshape(-1, 2)
             codes = self.predict(plane).reshape(GRID, GRID)
+        else:
+            codes = self.predict(axes[0][:, None])[None, :]
         image = colors[codes]
         image[..., 3] = 0.15
         return ax.imshow(
@@ -258,87 +350,110 @@ class ProjectionDisplay(Display):
             zorder=0,
         )
 
-    def _label_classes(self, ax, colors, codes, view, legend):
+    def _draw_ellipses(self, ax, colors, codes, share):
+        if share is None:
+            return []
+        if not 0.0 < share < 1.0:
+            raise ValueError(f"ellipses={share!r} is no share; use a number between 0 and 1.")
+        if not self._is_plane:
+            raise ValueError("ellipses need two directions; use ellipses=None.")
+        groups = [self.Z[(codes == code) & ~self.flagged] for code in range(len(colors))]
+        lines = []
+        for group, color in zip(groups, colors, strict=True):
+            if len(group) > 2:  # fewer rows have no area
+                outline = tolerance_ellipse(group, share)
+                lines += ax.plot(*outline.T, color=color, lw=1.6, zorder=2.5)
+        return lines
+
+    def _label_classes(self, ax, colors, legend, handles):
         self.legend_ = None
-        if self.Z.shape[1] == 1:
+        if self._is_plane:
+            ax.set_ylabel(f"direction {self.components[1] + 1}")
+        else:
             ax.set_yticks(range(len(self.classes)), [str(name) for name in self.classes])
             ax.set_ylabel("class")
             ax.invert_yaxis()
-        else:
-            ax.set_ylabel("direction 2")
-            if len(self.classes) > len(OKABE_ITO):
-                self._name_centres(ax, codes, *view)
         if not legend:
             return
-        if self.Z.shape[1] == 1:
-            self.legend_ = legend_beside(ax, self._mark_handles())
+        if not self._is_plane:
+            self.legend_ = legend_beside(ax, handles)
         elif len(self.classes) <= MOST_LEGEND_ENTRIES:
             names = [_dot(c, "white", n) for c, n in zip(colors, self.classes, strict=True)]
-            self.legend_ = legend_beside(ax, names + self._mark_handles())
+            self.legend_ = legend_beside(ax, names + handles)
         else:
             self.legend_ = _class_bar(ax, colors, self.classes)
-            legend_above(ax, self._mark_handles())
+            legend_above(ax, handles, ncols=2)
 
-    def _name_centres(self, ax, codes, low, high):
-        from matplotlib import patheffects
-
-        halo = [patheffects.withStroke(linewidth=2.5, foreground="white")]
-        shown = np.unique(codes[~self.flagged])
+    def _name_centres(self, ax, codes):
+        """Name many classes where they are; return the places and sizes of the names."""
+        if not self._is_plane or len(self.classes) <= len(OKABE_ITO):
+            return []
+        kept = ~self.flagged
+        shown = np.unique(codes[kept])
         names = [str(self.classes[code]) for code in shown]
-        centres = [np.median(self.Z[(codes == code) & ~self.flagged], axis=0) for code in shown]
-        places = _apart((np.array(centres) - low) / (high - low), names) if names else []
-        for name, place in zip(names, places, strict=True):
-            ax.text(
-                *(low + place * (high - low)),
-                name,
-                ha="center",
-                va="center",
-                fontsize="small",
-                fontweight="bold",
-                clip_on=True,
-                path_effects=halo,
-                zorder=5,
-            )
+        centres = [np.median(self.Z[(codes == code) & kept], axis=0) for code in shown]
+        _, taken = _places.write_names(ax, names, centres, weight="bold")
+        return taken
 
-    def _mark_handles(self):
+    def _name_rows(self, ax, named, drawn, taken):
+        """Write the names of rows beside them."""
+        names = [str(self.names[row]) for row in named]
+        points = [drawn[row] for row in named]
+        texts, _ = _places.write_names(ax, names, points, taken, nearest=0.8)
+        return texts
+
+    def _handles(self, drawn, flag_name, share):
+        """Return what the legend says about marks."""
+        shown = ~np.isnan(drawn[:, 0])
+        n_beyond = len(self.beyond_.get_offsets())
         handles = []
         if len(self.flagged_.get_offsets()):
-            handles.append(_dot("none", "black", "flagged", size=8.0))
-        if len(self.beyond_.get_offsets()):
-            handles.append(_dot("none", "black", "flagged, out of view", "^", size=6.0))
+            name = counted(flag_name, int(np.sum(shown & self.flagged)), int(self.flagged.sum()))
+            handles.append(_dot("none", "black", name, size=8.0))
+        if n_beyond:
+            handles.append(_dot("none", "black", f"{flag_name}, out of view", "^", size=6.0))
+        if self.left_out.any():
+            handles.append(_dot("none", "black", "left out of the fit", "x"))
+        if share is not None:
+            handles.append(_outline(f"{100.0 * share:g} % of a class"))
         return handles
 
 
-def _find_flagged(estimator, X, y, flagged):
-    if flagged is None:
-        return np.zeros(len(y), dtype=bool)
-    if not isinstance(flagged, str):
-        flagged = np.asarray(flagged)
-        if flagged.dtype != bool or flagged.shape != y.shape:
-            raise ValueError(f"flagged must be a boolean mask of the {len(y)} rows of X.")
-        return flagged
-    if flagged != "auto":
-        raise ValueError(f"flagged={flagged!r} is unknown; use 'auto', None or a mask.")
-    if isinstance(estimator, Pipeline):
-        return _find_flagged(estimator[-1], estimator[:-1].transform(X), y, flagged)
-    if not hasattr(estimator, "outlyingness"):
-        return np.zeros(len(y), dtype=bool)
-    return estimator.outlyingness(X, y) > 1.0
+def tolerance_ellipse(points, share, n_corners=100):
+    """Return the outline of the ellipse with a share of the normal distribution of points."""
+    covariance = np.cov(points, rowvar=False)
+    values, vectors = np.linalg.eigh(covariance)
+    radius = np.sqrt(-2.0 * np.log1p(-share))  # of two standard normal variables
+    turns = np.linspace(0.0, 2.0 * np.pi, n_corners)
+    circle = radius * np.column_stack([np.cos(turns), np.sin(turns)])
+    return points.mean(axis=0) + circle * np.sqrt(np.maximum(values, 0.0)) @ vectors.T
 
 
-def _plane_rule(estimator, X, y, Z, kept):
+def _check_components(components, n_components):
+    """Return the directions to show, as a list."""
+    if components is None:
+        return list(range(min(2, n_components)))
+    chosen = list(np.atleast_1d(components))
+    if len(chosen) not in (1, 2) or not all(0 <= k < n_components for k in chosen):
+        raise ValueError(
+            f"components={components!r} must be one or two directions from 0 to {n_components - 1}."
+        )
+    return [int(k) for k in chosen]
+
+
+def _plane_rule(model, X, y, Z, components, kept):
     """Return a function from points of the plane to the numbers of their classes.
 
-    If the shown directions are all that the estimator's scores depend on, these are an
+    If the shown directions are all that the model's scores depend on, these are an
     affine function of them, found by least squares. Otherwise it is the rule of linear
     discriminant analysis on the kept rows as they are shown.
     """
     if not kept.any():
         return None
-    if len(estimator.classes_) - 1 > Z.shape[1]:
+    if not set(range(len(model.classes_) - 1)) <= set(components):
         rule = LinearDiscriminantAnalysis().fit(Z[kept], y[kept])
-        return lambda points: np.searchsorted(estimator.classes_, rule.predict(points))
-    scores = np.asarray(estimator.decision_function(X), dtype=float)
+        return lambda points: np.searchsorted(model.classes_, rule.predict(points))
+    scores = np.asarray(model.decision_function(X), dtype=float)
     if scores.ndim == 1:
         scores = np.column_stack([np.zeros_like(scores), scores])
     affine, *_ = np.linalg.lstsq(_with_ones(Z[kept]), scores[kept], rcond=None)
@@ -353,55 +468,6 @@ def _strips(Z, codes, jitter):
     """Return points that spread the rows of each class over a strip of its own."""
     offsets = np.random.default_rng(0).uniform(-jitter, jitter, len(Z))
     return np.column_stack([Z[:, 0], codes + offsets])
-
-
-# The frame as a line of length 8, from the lower left corner around: each side has 2.
-
-
-def _side(points, middle, half):
-    """Return where on the frame the lines from its middle to points cross it."""
-    # Rows may be projected to infinity, or nearly so.
-    u, v = np.clip((points - middle) / half, -1e6, 1e6).T
-    u, v = np.array([u, v]) / np.maximum(np.abs(u), np.abs(v))
-    return np.select([v == -1.0, u == 1.0, v == 1.0], [u + 1.0, v + 3.0, 5.0 - u], 7.0 - v)
-
-
-def _spread(places):
-    """Move places on the frame apart, as little as possible, so that marks can be told apart."""
-    gap = min(MARK, 8.0 / len(places))
-    order = np.argsort(places, kind="stable")
-    steps = gap * np.arange(len(places))
-    moved = np.empty(len(places))
-    moved[order] = isotonic_regression(places[order] - steps) + steps
-    return moved % 8.0
-
-
-def _around(places):
-    """Return points on the frame of the square from -1 to 1."""
-    corners = np.array([[-1, -1], [1, -1], [1, 1], [-1, 1], [-1, -1]])
-    return np.column_stack([np.interp(places, [0, 2, 4, 6, 8], line) for line in corners.T])
-
-
-def _apart(centres, names):
-    """Return places for names: their centres, or near by if another name is there.
-
-    Places are shares of the axes; LETTER is about the size of a letter.
-    """
-    width, height = LETTER
-    placed = []
-    for centre, name in zip(centres, names, strict=True):
-        shifts = [(i * len(name) * width / 4.0, j * height) for i in SHIFTS for j in SHIFTS]
-        candidates = centre + np.array(sorted(shifts, key=lambda shift: np.hypot(*shift)))
-        free = [
-            all(
-                abs(place[1] - other[1]) >= 0.99 * height
-                or abs(place[0] - other[0]) >= width * (len(name) + len(text)) / 2.0
-                for other, text in placed
-            )
-            for place in candidates
-        ]
-        placed.append((candidates[int(np.argmax(free))], name))
-    return np.array([place for place, _ in placed])
 
 
 def _class_bar(ax, colors, classes):
@@ -423,3 +489,9 @@ def _dot(face, edge, label, marker="o", size=5.0):
     from matplotlib.lines import Line2D
 
     return Line2D([], [], ls="", marker=marker, ms=size, mfc=face, mec=edge, label=str(label))
+
+
+def _outline(label):
+    from matplotlib.lines import Line2D
+
+    return Line2D([], [], color="black", lw=1.6, label=label)

@@ -1,0 +1,155 @@
+"""Where marks and names go so that they do not hide each other."""
+
+import numpy as np
+from sklearn.isotonic import isotonic_regression
+
+MARK = 0.04  # room for a mark on a frame whose sides are 2
+LETTER = (0.62, 1.25)  # width and height of a letter, in font sizes
+FONT_SIZE = 8.5  # points
+DOT = 6.0  # points that a mark takes, which names should not hide
+ROOM = 1.2  # a legend may still make the axes smaller
+RINGS = 14  # of places that are tried around a point
+TURNS = np.linspace(0.0, 2.0 * np.pi, 16, endpoint=False)
+
+
+# The frame as a line of length 8, from the lower left corner around: each side has 2.
+
+
+def on_frame(points, low, high):
+    """Return where rows outside the view are marked: on its frame, moved apart."""
+    if not len(points):
+        return points
+    middle, half = (low + high) / 2.0, (high - low) / 2.0
+    return middle + half * _around(_spread(_side(points, middle, half)))
+
+
+def _side(points, middle, half):
+    """Return where on the frame the lines from its middle to points cross it."""
+    # Rows may be projected to infinity, or nearly so.
+    u, v = np.clip((points - middle) / half, -1e6, 1e6).T
+    u, v = np.array([u, v]) / np.maximum(np.abs(u), np.abs(v))
+    return np.select([v == -1.0, u == 1.0, v == 1.0], [u + 1.0, v + 3.0, 5.0 - u], 7.0 - v)
+
+
+def _spread(places):
+    """Move places on the frame apart, as little as possible, so that marks can be told apart."""
+    gap = min(MARK, 8.0 / len(places))
+    order = np.argsort(places, kind="stable")
+    steps = gap * np.arange(len(places))
+    moved = np.empty(len(places))
+    moved[order] = isotonic_regression(places[order] - steps) + steps
+    return moved % 8.0
+
+
+def _around(places):
+    """Return points on the frame of the square from -1 to 1."""
+    corners = np.array([[-1, -1], [1, -1], [1, 1], [-1, 1], [-1, -1]])
+    return np.column_stack([np.interp(places, [0, 2, 4, 6, 8], line) for line in corners.T])
+
+
+def _points(ax, length):
+    """Return a length in points as shares of the width and the height of the axes."""
+    return ROOM * length / 72.0 / (ax.figure.get_size_inches() * ax.get_position().size)
+
+
+def name_sizes(ax, names):
+    """Return width and height of names, as shares of the axes."""
+    letter = np.array(LETTER) * _points(ax, FONT_SIZE)
+    return np.array([[max(len(name), 1), 1.0] for name in names]).reshape(-1, 2) * letter
+
+
+def apart(points, sizes, taken=(), nearest=0.0):
+    """Return places for names: at their points, or near by if another name is there.
+
+    Parameters
+    ----------
+    points : ndarray of shape (k, 2)
+        Shares of the axes.
+    sizes : ndarray of shape (k, 2)
+        Width and height of each name, as shares of the axes.
+    taken : sequence of (place, size)
+        Where other names are.
+    nearest : float
+        Smallest distance from the point, in heights of the name.
+    """
+    placed = list(taken)
+    for point, size in zip(points, sizes, strict=True):
+        tried = np.clip(_candidates(point, size, nearest), 0.5 * size, 1.0 - 0.5 * size)
+        hidden = [sum(_overlap(place, size, *other) for other in placed) for place in tried]
+        placed.append((tried[int(np.argmin(hidden))], size))
+    return np.array([place for place, _ in placed[len(taken) :]]).reshape(-1, 2)
+
+
+def _candidates(point, size, nearest):
+    """Return the point itself, or rings around it: the nearest places first."""
+    width, height = size
+    # From the edge of the name, not from its middle, in the direction it is moved.
+    turns = np.column_stack([np.cos(TURNS), np.sin(TURNS)])
+    rings = [
+        point + turns * [0.5 * width * bool(radius) + radius * height, radius * height]
+        for radius in nearest + 0.6 * np.arange(RINGS)
+    ]
+    return np.vstack(rings)
+
+
+def _overlap(place, size, other_place, other_size):
+    """Return the area that two names share."""
+    room = 0.5 * (size + other_size) - np.abs(place - other_place)
+    return float(np.prod(np.maximum(room, 0.0)))
+
+
+def write_names(ax, names, points, taken=(), nearest=0.0, weight="normal"):
+    """Write names at points, or near by with a thin line to the point.
+
+    The limits and scales of the axes must be set already.
+
+    Parameters
+    ----------
+    ax : matplotlib Axes
+    names : list of str
+    points : ndarray of shape (k, 2)
+    taken : sequence of (place, size)
+        Where other names are, as returned here.
+    nearest : float
+        Smallest distance from the point, in heights of the name.
+    weight : str
+        Of the font.
+
+    Returns
+    -------
+    texts : list of Annotation
+    taken : list of (place, size)
+        Where all names are now, as shares of the axes.
+    """
+    if not names:
+        return [], list(taken)
+    to_shares = ax.transData + ax.transAxes.inverted()
+    shares = to_shares.transform(np.reshape(points, (-1, 2)))
+    sizes = name_sizes(ax, names)
+    dots = [(share, _points(ax, DOT)) for share in shares] if nearest else []
+    places = apart(shares, sizes, [*taken, *dots], nearest)
+    texts = [
+        _write(ax, name, point, to_shares.inverted().transform(place), weight)
+        for name, point, place in zip(names, points, places, strict=True)
+    ]
+    return texts, [*taken, *zip(places, sizes, strict=True)]
+
+
+def _write(ax, name, point, place, weight):
+    from matplotlib import patheffects
+
+    line = {"arrowstyle": "-", "lw": 0.6, "color": "black", "shrinkA": 0.0, "shrinkB": 1.0}
+    text = ax.annotate(
+        name.replace("$", r"\$"),  # no formula
+        xy=point,
+        xytext=place,
+        ha="center",
+        va="center",
+        fontsize=FONT_SIZE,
+        fontweight=weight,
+        annotation_clip=False,
+        arrowprops=None if np.allclose(point, place) else line,
+        zorder=5,
+    )
+    text.set_path_effects([patheffects.withStroke(linewidth=2.5, foreground="white")])
+    return text
