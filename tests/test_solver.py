@@ -244,7 +244,7 @@ def test_span_preserves_lengths_and_projections(rng):
     X, y = make_classes(rng, [6, 5], 30)
     rows = rows_of(X, y)
     look = plain_look(rows)
-    span = Span(X, look)
+    span = Span(X, look.centres, look.scale)
     inside = span.rows(rows)
     assert inside.shape == (11, 11)
     scaled = (X - look.centres.mean(axis=0)) / look.scale

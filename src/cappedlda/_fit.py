@@ -194,7 +194,7 @@ def find_start(rows, rule, priors, start, random_state):
         sample = rows if sample is all_rows else sample.behind(gate)
     span = None
     if n_rows < n_features and not rows.wide:
-        span = Span(rows.X, look)
+        span = Span(rows.X, look.centres, look.scale)
         rows = sample = span.rows(rows)
         all_rows = span.rows(all_rows)
         look = span.look(look)

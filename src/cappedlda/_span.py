@@ -6,7 +6,6 @@ import numpy as np
 from scipy import linalg
 
 from cappedlda import _linalg
-from cappedlda._start import FirstLook
 
 
 class Span:
@@ -18,13 +17,15 @@ class Span:
     Parameters
     ----------
     X : ndarray of shape (N, n), N < n
-    look : FirstLook
-        Its centres and scale give the origin and the units.
+    centres : ndarray of shape (c, n)
+        Their mean is the origin.
+    scale : ndarray of shape (n,)
+        Unit of each feature.
     """
 
-    def __init__(self, X, look):
-        self._origin = look.centres.mean(axis=0)
-        self._scale = look.scale
+    def __init__(self, X, centres, scale):
+        self._origin = centres.mean(axis=0)
+        self._scale = scale
         scaled = (X - self._origin) / self._scale
         self._basis, triangle = linalg.qr(
             scaled.T, mode="economic", overwrite_a=True, check_finite=False
@@ -42,7 +43,8 @@ class Span:
 
     def look(self, look):
         """Return a first look in coordinates, whose unit is 1 in every direction."""
-        return FirstLook(self.points(look.centres), np.ones(self._basis.shape[1]), look.kept)
+        unit = np.ones(self._basis.shape[1])
+        return look._replace(centres=self.points(look.centres), scale=unit)
 
     def points(self, points):
         """Return points of raw features (k, n) in coordinates (k, r)."""

@@ -20,7 +20,6 @@ from cappedlda._majorizer import kept_covariance
 from cappedlda._record import Query
 from cappedlda._rows import ArrayRows
 from cappedlda._span import Span
-from cappedlda._start import FirstLook
 from cappedlda._threads import effective_n_jobs, single_threaded_blas
 from cappedlda._typing import ArrayLike, MatrixLike
 from cappedlda._validation import check_count, check_real, check_training_data
@@ -166,7 +165,7 @@ class ComparedMethod(LinearDiscriminant):
         n_rows, n = problem.rows.shape
         if n_rows >= n or not self._lies_in_span:
             return self._solve(problem, n_components)
-        span = Span(problem.rows.X, FirstLook(problem.means, np.ones(n), None))
+        span = Span(problem.rows.X, problem.means, np.ones(n))
         inner = Problem.of(span.rows(problem.rows))
         directions = self._solve(inner, min(n_components, n_rows))
         directions.W = span.lift(directions.W)
