@@ -10,7 +10,7 @@ from sklearn.model_selection import StratifiedKFold, train_test_split
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from cappedlda import CappedLDA, CappedLDACV, _concentration, cv
-from cappedlda._epsilon import Fences
+from cappedlda._cutoffs.fences import Fences
 from cappedlda._fit import fit_majorized, fit_path
 from cappedlda._majorizer import SMALL_DRIFT, Rule
 from cappedlda._rows import ArrayRows

@@ -145,5 +145,5 @@ def test_stored_by_skops(estimator, dirty):
     own = f"{type(model).__module__}.{type(model).__name__}"
     # The documentation tells users to trust these two.
     assert own in unknown
-    assert unknown <= {own, "cappedlda._passes.Gate"}
+    assert unknown <= {own, "cappedlda._cutoffs.gate.Gate"}
     same_answers(model, skops.io.loads(data, trusted=sorted(unknown)), X)

@@ -6,15 +6,10 @@ import reference
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cappedlda import _epsilon
-from cappedlda._epsilon import (
-    REACH,
-    beyond_gap,
-    bin_positions,
-    grown_caps,
-    settled_caps,
-)
+from cappedlda._cutoffs import fences
+from cappedlda._cutoffs.fences import REACH, bin_positions, grown_caps, settled_caps
 from cappedlda._passes import histograms_of
+from cappedlda._points import beyond_gap
 
 ONE_BIN = 1 / 32
 
@@ -24,14 +19,14 @@ def histogram_of(distances, weights=None):
 
 
 def quantiles(histogram, levels):
-    of_the_class, of_all = _epsilon.quantiles(histogram, levels)[0]
+    of_the_class, of_all = fences.quantiles(histogram, levels)[0]
     np.testing.assert_array_equal(of_the_class, of_all)
     return of_all
 
 
 def fence(histogram):
     q1, q2 = quantiles(histogram, [0.25, 0.5])
-    return _epsilon.fence(q1, q2), q2
+    return fences.fence(q1, q2), q2
 
 
 def test_bins_sit_where_the_specification_says():

@@ -5,7 +5,17 @@ import pytest
 import reference
 from reference import POSITIONS
 
-from cappedlda import _epsilon
+from cappedlda._cutoffs import gate
+from cappedlda._cutoffs.fences import (
+    MAX_GROWTH,
+    MIN_CLASS_WEIGHT,
+    MIN_GAP,
+    crossing_moment,
+    grown_caps,
+    nearer_half,
+    quantiles,
+    settled_caps,
+)
 from cappedlda._passes import histograms_of
 
 INF = np.inf
@@ -34,7 +44,7 @@ CAPS = [np.full(3, INF), np.array([3.0, 2.0, 4.0]), np.array([0.1, 3.0, INF])]
 @pytest.mark.parametrize("caps", CAPS)
 def test_quantiles_within_caps(histograms, caps):
     levels = [0.1, 0.25, 0.5, 0.99]
-    found, weights = _epsilon.quantiles(histograms, levels, caps)
+    found, weights = quantiles(histograms, levels, caps)
     inside = np.where(caps[:, None] >= POSITIONS, histograms, 0.0)
     inside = np.vstack([inside, inside.sum(axis=0)])
     expected = [reference.histogram_quantiles(each, levels) for each in inside]
@@ -46,11 +56,11 @@ def test_quantiles_within_caps(histograms, caps):
 @pytest.mark.parametrize("caps", CAPS)
 def test_caps_grow_by_the_rows_within(histograms, caps, reach):
     before = caps.copy()
-    fences = _epsilon.grown_caps(histograms, caps, reach)
+    fences = grown_caps(histograms, caps, reach)
     np.testing.assert_array_equal(caps, before)
     halves = [1.05 * reference.histogram_quantiles(each, [0.5])[0] for each in histograms]
     epsilon, grown = reference.grown_caps(
-        histograms, caps, halves, reach, _epsilon.MIN_GAP, _epsilon.MIN_CLASS_WEIGHT
+        histograms, caps, halves, reach, MIN_GAP, MIN_CLASS_WEIGHT
     )
     np.testing.assert_allclose(fences.halves, halves, rtol=1e-12)
     np.testing.assert_allclose(fences.caps, grown, rtol=1e-12)
@@ -59,10 +69,10 @@ def test_caps_grow_by_the_rows_within(histograms, caps, reach):
 
 @pytest.mark.parametrize("start", [None, CAPS[1]])
 def test_settled_caps_are_where_growth_comes_to_rest(histograms, start):
-    settled = _epsilon.settled_caps(histograms, 2.0, start)
-    caps = _epsilon.nearer_half(histograms) if start is None else start
-    for _ in range(_epsilon.MAX_GROWTH):
-        grown = _epsilon.grown_caps(histograms, caps, 2.0)
+    settled = settled_caps(histograms, 2.0, start)
+    caps = nearer_half(histograms) if start is None else start
+    for _ in range(MAX_GROWTH):
+        grown = grown_caps(histograms, caps, 2.0)
         if np.allclose(grown.caps, caps, rtol=1e-6, atol=0.0):
             break
         caps = grown.caps
@@ -75,26 +85,26 @@ def test_first_gaps(histograms, caps):
     expected = []
     for weights, cap in zip(histograms, caps, strict=True):
         q1, q2 = reference.histogram_quantiles(weights, [0.25, 0.5])
-        unit = max(q2 - q1, _epsilon.MIN_GAP * q2)
-        limits = _epsilon.GAP, _epsilon.GAP_ROWS, _epsilon.GAP_SHARE
-        large = weights.sum() >= _epsilon.MIN_CLASS_WEIGHT
+        unit = max(q2 - q1, MIN_GAP * q2)
+        limits = gate.GAP, gate.GAP_ROWS, gate.GAP_SHARE
+        large = weights.sum() >= MIN_CLASS_WEIGHT
         expected.append(reference.first_gap(weights, cap, unit, *limits) if large else INF)
-    found = _epsilon.first_gaps(histograms, caps)
+    found = gate.first_gaps(histograms, caps)
     np.testing.assert_allclose(found, 1.025 * np.array(expected), rtol=1e-12)
 
 
 def test_a_part_that_lies_apart_ends_a_class_at_the_gap(rng):
     near, far = rng.uniform(1.0, 2.0, size=150), rng.uniform(9.0, 10.0, size=50)
     histogram = histograms_of(np.append(near, far), np.zeros(200, np.int32), 1)
-    (gap,) = _epsilon.first_gaps(histogram, np.array([INF]))
+    (gap,) = gate.first_gaps(histogram, np.array([INF]))
     assert near.max() < gap < 1.1 * near.max()
     # Rows beyond the cap are out anyhow and prove nothing.
-    assert _epsilon.first_gaps(histogram, np.array([5.0])) == INF
+    assert gate.first_gaps(histogram, np.array([5.0])) == INF
 
 
 @pytest.mark.parametrize("move", [1e-10, 0.3, 50.0])
 def test_moment_of_what_may_cross(histograms, move):
     low, high = np.array([2.0, 3.0, 4.0]), np.array([2.5, 3.0, INF])
-    found = _epsilon.crossing_moment(histograms, low, high, move)
+    found = crossing_moment(histograms, low, high, move)
     expected = reference.crossing_moment(histograms, low, high, move)
     assert found == pytest.approx(expected, rel=1e-12)

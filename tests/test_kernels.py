@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cappedlda import _kernels, _passes, _record
+from cappedlda._cutoffs import gate
 from cappedlda._passes import run_block
 from cappedlda._record import Query, Record
 
@@ -21,7 +22,7 @@ QS = [0.5, 1.0, 1.5, 2.0]
 def kernels(request, monkeypatch):
     """Every build that this machine can run."""
     module = import_module(_kernels.BUILDS[request.param])
-    for user in (_passes, _record):
+    for user in (gate, _passes, _record):
         monkeypatch.setattr(user, "kernels", module)
     monkeypatch.setattr(_passes, "kernels_for", lambda n_features: module)
     return module

@@ -7,7 +7,7 @@ from common import angle, make_classes, rows_of
 from sklearn.exceptions import ConvergenceWarning
 
 from cappedlda import CappedLDA
-from cappedlda._epsilon import REACH
+from cappedlda._cutoffs.fences import REACH
 from cappedlda._paper import PaperIteration
 
 FLOOR = 1e-3

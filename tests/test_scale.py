@@ -13,7 +13,7 @@ from common import make_classes, spoil
 
 from cappedlda import CappedLDA, CappedLDACV, _inputs, _progress, _rows, _start
 from cappedlda._chunks import ChunkRows
-from cappedlda._epsilon import quantiles
+from cappedlda._cutoffs.fences import quantiles
 from cappedlda._passes import histograms_of
 from cappedlda.sources import Chunk, NpyFolder, NpzFolder, ParquetFolder
 

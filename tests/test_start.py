@@ -5,9 +5,9 @@ import pytest
 import reference
 from common import make_classes, rows_of
 
-from cappedlda import _concentration, _points, _start
+from cappedlda import _concentration, _start
 from cappedlda._kernels import selection, start_kernels
-from cappedlda._points import ArrayPoints
+from cappedlda._points import ArrayPoints, far_part, nearest_halves
 
 WEIGHTED = pytest.mark.parametrize("weighted", [False, True])
 
@@ -99,8 +99,8 @@ def test_far_points_are_found_as_among_repeated_ones(rng, weighted):
     X = rng.normal(size=(300, 5))
     X[:100, 2] += 12.0
     weight, repeated = some_weights(rng, 300, weighted)
-    found = _points.far_part(points_of(X, weight), 0.5 * len(repeated))
-    expected = _points.far_part(points_of(X[repeated]), 0.5 * len(repeated))
+    found = far_part(points_of(X, weight), 0.5 * len(repeated))
+    expected = far_part(points_of(X[repeated]), 0.5 * len(repeated))
     assert expected.any()
     np.testing.assert_array_equal(found[repeated], expected)
 
@@ -133,7 +133,7 @@ def test_as_much_weight_lies_between_spread_ranks(rng, weighted):
 def test_halves_are_those_of_the_distances(rng, weighted):
     X, centres = rng.normal(size=(51, 4)), rng.normal(size=(6, 4))
     weight, repeated = some_weights(rng, 51, weighted)
-    shares, totals, radii = _points.nearest_halves(points_of(X, weight), centres)
+    shares, totals, radii = nearest_halves(points_of(X, weight), centres)
     squares = np.sum((X - centres[:, None]) ** 2, axis=2)
     expected = np.median(squares[:, repeated], axis=1)
     np.testing.assert_allclose(radii, expected)

@@ -3,7 +3,7 @@
 import numpy as np
 
 from cappedlda import _linalg
-from cappedlda._epsilon import GATE_REACH, grown_caps, nearer_half
+from cappedlda._cutoffs.fences import GATE_REACH, grown_caps, nearer_half
 from cappedlda._kernels import start_kernels
 from cappedlda._passes import histograms_of
 from cappedlda._threads import in_turn

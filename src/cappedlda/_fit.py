@@ -8,11 +8,11 @@ import numpy as np
 
 from cappedlda import _linalg, _start, _wide
 from cappedlda._cg import ridged
-from cappedlda._epsilon import Fences, gate_caps, settled_caps
+from cappedlda._cutoffs.fences import Fences, settled_caps
+from cappedlda._cutoffs.gate import Gate, gate_caps
 from cappedlda._looks import PerSample
 from cappedlda._majorizer import SYSTEM_TOLERANCE, Frame, Majorizer, Rule, kept_covariance
 from cappedlda._paper import RIDGE, RIDGE_FLOAT32, PaperIteration
-from cappedlda._passes import Gate
 from cappedlda._recall import RECALL_FEATURES, Memory, RecallingRows
 from cappedlda._record import Query
 from cappedlda._rows import ArrayRows, Rows

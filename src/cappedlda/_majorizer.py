@@ -11,7 +11,7 @@ import numpy as np
 
 from cappedlda import _linalg
 from cappedlda._cg import ridged
-from cappedlda._epsilon import (
+from cappedlda._cutoffs.fences import (
     Fences,
     crossing_moment,
     grown_caps,

@@ -13,8 +13,8 @@ from zlib import error as ZlibError
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from cappedlda._cutoffs.gate import Gate
 from cappedlda._files import replacing
-from cappedlda._passes import Gate
 from cappedlda._version import __version__
 from cappedlda.capped import CappedLDA
 from cappedlda.cv import CappedLDACV

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 
 from cappedlda import _linalg
-from cappedlda._epsilon import fence, quantiles
+from cappedlda._cutoffs.fences import fence, quantiles
 from cappedlda._majorizer import Frame, kept_covariance
 from cappedlda._record import Query
 from cappedlda._solver import Iteration

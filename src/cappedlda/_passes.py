@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from cappedlda._cutoffs.gate import Gate, scaled_norms
 from cappedlda._kernels import kernels, kernels_for
 from cappedlda._record import Query, Record
 
@@ -66,45 +67,9 @@ def run_block(X, codes, sample_weight, query, distances=None):
 _NOTHING = np.empty(0)
 
 
-@dataclass(frozen=True)
-class Gate:
-    """A fence on the size of whole rows, in robust units of the features.
-
-    A row that is far outside in any direction is out for good: in directions that do
-    not separate the classes the cap would not see it, but the scatter would.
-
-    Attributes
-    ----------
-    centres : ndarray of shape (c, n)
-    scale : ndarray of shape (n,)
-    caps : ndarray of shape (c,)
-    """
-
-    centres: np.ndarray
-    scale: np.ndarray
-    caps: np.ndarray
-
-    def ratio(self, rows):
-        """Return the size of rows over that of the fence of their class."""
-        return rows.norms(self.centres, self.scale)[0] / self.caps[rows.codes]
-
-    def inside(self, X, codes):
-        """Return which rows of a C-ordered block are inside."""
-        return scaled_norms(X, codes, self.centres, self.scale) <= self.caps[codes]
-
-
 def weights_inside(inside, sample_weight):
     """Return the weights of rows with those outside out of every sum."""
     return inside * (1.0 if sample_weight is None else sample_weight)
-
-
-def scaled_norms(X, codes, centres, scale, norms=None):
-    """Return the root mean square of (x - centre) / scale of each row of a C-ordered block."""
-    norms = np.empty(len(X)) if norms is None else norms
-    kernels.scaled_norms(
-        X, codes, np.ascontiguousarray(centres, X.dtype), (1.0 / scale).astype(X.dtype), norms
-    )
-    return norms
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from cappedlda._epsilon import MIN_CLASS_WEIGHT, beyond_gap
+from cappedlda._cutoffs.fences import MIN_CLASS_WEIGHT
+from cappedlda._cutoffs.gate import GAP_SHARE
 from cappedlda._kernels import start_kernels
 from cappedlda._quantiles import column_medians
 
@@ -110,3 +111,34 @@ def nearest_halves(points, centres):
     shares, totals, radii = points.products(centres), np.empty(len(centres)), np.empty(len(centres))
     start_kernels.nearest_halves(shares, points.squares, points.weight, centres, radii, totals)
     return shares, totals, radii
+
+
+# A gap in one direction, in standard deviations of the part inside, which are at least so
+# large in robust units. With more than this share beyond it no part is clearly the larger.
+STRAIGHT_GAP = 2.0
+LEAST_DEVIATION = 0.3
+MOST_BEYOND = 0.45
+
+
+def beyond_gap(heights, weight, least):
+    """Return which heights are beyond the widest gap on either side, if it is wide enough.
+
+    Parameters
+    ----------
+    heights : ndarray of shape (N,)
+        Places of rows in one direction, in robust units.
+    weight : ndarray of shape (N,) or None
+    least : float
+        Weight that must stay inside.
+    """
+    if weight is None:
+        places, weights = np.sort(heights), None
+    else:
+        order = heights.argsort()
+        places, weights = heights[order], weight[order]
+    width, last, side = start_kernels.widest_gap(
+        places, weights, least, 1.0 - MOST_BEYOND, 1.0 - GAP_SHARE, LEAST_DEVIATION
+    )
+    if width < STRAIGHT_GAP:
+        return np.zeros(len(heights), dtype=bool)
+    return side * heights > side * last

@@ -12,9 +12,10 @@ from typing import Any
 
 import numpy as np
 
+from cappedlda._cutoffs.gate import Gate
 from cappedlda._kernels import marks
 from cappedlda._looks import ArrayLook, Look, within
-from cappedlda._passes import Gate, NormsJob, PassJob, weights_inside
+from cappedlda._passes import NormsJob, PassJob, weights_inside
 from cappedlda._progress import Progress
 from cappedlda._record import Query
 from cappedlda._threads import ordered_map

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from cappedlda._concentration import concentrated, row_pieces
-from cappedlda._epsilon import gate_caps
+from cappedlda._cutoffs.gate import gate_caps
 from cappedlda._kernels import selection, start_kernels
 from cappedlda._passes import histograms_of
 from cappedlda._points import ArrayPoints, densest_centre, far_part

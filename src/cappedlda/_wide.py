@@ -7,7 +7,7 @@ its number of entries shows; features where this is not so are made dense, in bl
 import numpy as np
 
 from cappedlda import _start
-from cappedlda._epsilon import gate_caps
+from cappedlda._cutoffs.gate import gate_caps
 from cappedlda._points import densest_centre
 from cappedlda._rows import SLAB_ELEMENTS
 from cappedlda._start import FARTHEST, FirstLook, without_far_parts

@@ -15,7 +15,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from cappedlda import _linalg
 from cappedlda._base import LinearDiscriminant, linear_rule
-from cappedlda._epsilon import quantiles
+from cappedlda._cutoffs.fences import quantiles
 from cappedlda._majorizer import kept_covariance
 from cappedlda._record import Query
 from cappedlda._rows import ArrayRows

@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import gammainc
 
-from cappedlda._kernels import fences, kernels, start_kernels
+from cappedlda._kernels import fences, kernels
 
 # Reach of a fence beyond the median, in distances from the lower quartile to it.
 # Tukey's outer fence, written with the lower half of the data, has 7.
@@ -20,16 +20,6 @@ MAX_GROWTH = 50
 # Fences that change by no more than this share stand still.
 STILL = 1e-6
 LARGE = 1e3
-# A gap that ends a class: so many distances from the lower quartile to the median wide,
-# at least half of the class inside and this share beyond; fewer rows need a wider gap.
-GAP = 1.5
-GAP_ROWS = 8.0
-GAP_SHARE = 0.1
-# A gap in one direction, in standard deviations of the part inside, which are at least so
-# large in robust units. With more than this share beyond it no part is clearly the larger.
-STRAIGHT_GAP = 2.0
-LEAST_DEVIATION = 0.3
-MOST_BEYOND = 0.45
 
 
 def bin_positions():
@@ -187,45 +177,3 @@ def settled_caps(histograms, reach=REACH, start=None):
     if start is None:  # from nothing a first step leads to the nearer half
         return grown_caps(histograms, np.zeros(len(histograms)), reach, 1 + MAX_GROWTH)
     return grown_caps(histograms, start, reach, MAX_GROWTH)
-
-
-def gate_caps(histograms):
-    """Return caps on the size of whole rows: fences, or nearer the first wide gap."""
-    caps = settled_caps(histograms, GATE_REACH).caps
-    return np.minimum(caps, first_gaps(histograms, caps))
-
-
-def first_gaps(histograms, caps):
-    """Return the distance at which the inner half of each class ends in a wide gap, or inf.
-
-    Part of a class that lies apart from the rest, as a cloud or a cluster does, may be
-    within the fence of a class that spreads much; the gap shows that it does not belong.
-    Rows beyond the caps are out anyhow and prove nothing.
-    """
-    gaps, limits = np.empty(len(caps)), (GAP, GAP_ROWS, GAP_SHARE, MIN_GAP, MIN_CLASS_WEIGHT)
-    fences.find_gaps(histograms, _POSITIONS, caps, *limits, gaps)
-    return gaps * (1.0 + 0.5 * MIN_GAP)
-
-
-def beyond_gap(heights, weight, least):
-    """Return which heights are beyond the widest gap on either side, if it is wide enough.
-
-    Parameters
-    ----------
-    heights : ndarray of shape (N,)
-        Places of rows in one direction, in robust units.
-    weight : ndarray of shape (N,) or None
-    least : float
-        Weight that must stay inside.
-    """
-    if weight is None:
-        places, weights = np.sort(heights), None
-    else:
-        order = heights.argsort()
-        places, weights = heights[order], weight[order]
-    width, last, side = start_kernels.widest_gap(
-        places, weights, least, 1.0 - MOST_BEYOND, 1.0 - GAP_SHARE, LEAST_DEVIATION
-    )
-    if width < STRAIGHT_GAP:
-        return np.zeros(len(heights), dtype=bool)
-    return side * heights > side * last

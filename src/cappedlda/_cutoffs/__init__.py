@@ -1,0 +1,1 @@
+"""Cutoffs: from histograms of distances to caps. No rows are seen here."""
