@@ -21,9 +21,9 @@ from robust_data import contaminate, from_folder, seed_of
 from sklearn.model_selection import StratifiedKFold, train_test_split
 
 from cappedlda import CappedLDA, CappedLDACV
+from cappedlda._data.array import ArrayRows
 from cappedlda._fit import fit_majorized
 from cappedlda._majorizer import Rule
-from cappedlda._rows import ArrayRows
 
 KINDS = {"clean": 0.0, "feature noise": 0.1}
 FOLDS = 5

@@ -20,7 +20,7 @@ import numpy as np
 from suite.common import contaminated, interleaved, ratio_of
 
 from cappedlda import CappedLDA
-from cappedlda._record import Query, Record
+from cappedlda._data.record import Query, Record
 
 LARGE_ROWS, LARGE_FEATURES = 10_000_000, 500
 
@@ -125,14 +125,14 @@ def measure_overhead(folder, quick):
     import dask.array as da
     from distributed import Client
 
-    from cappedlda import _dask
+    from cappedlda._data import dask as dask_rows
 
     result = []
     with Client(n_workers=2, threads_per_worker=1, host="127.0.0.1", dashboard_address=None):
         for n_blocks in (16, 64, 256):
             X = da.ones((10 * n_blocks, 2), chunks=(10, -1)).persist()
             y = da.from_array(np.tile([0, 1], 5 * n_blocks), chunks=10).persist()
-            rows, _ = _dask.training_rows(X, y, None)
+            rows, _ = dask_rows.training_rows(X, y, None)
             query = Query.of_all_rows(np.zeros((2, 2)), np.ones(2))
             times = interleaved(
                 {"pass": lambda r=rows, q=query: r.run(q)}, least=5, clock=time.perf_counter

@@ -15,7 +15,7 @@ from scipy import linalg, sparse
 from suite.common import contaminated
 
 from cappedlda import CappedLDA
-from cappedlda._products import ProductScatter
+from cappedlda._data.implicit import ProductScatter
 
 
 def fitted(X, y):

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import numpy as np
 from scipy.linalg import subspace_angles
 
-from cappedlda._rows import ArrayRows
+from cappedlda._data.array import ArrayRows
 
 # One pass adds some thousand products. In float64 the rounding of such a sum is a few
 # 1e-13 of its size. In float32 every product already has an error of 6e-8, multiplied

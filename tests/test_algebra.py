@@ -5,8 +5,8 @@ import pytest
 from scipy import linalg
 
 from cappedlda import _linalg
+from cappedlda._data.record import Query, Record
 from cappedlda._majorizer import kept_covariance
-from cappedlda._record import Query, Record
 
 SIZES = [1, 2, 3, 7, 40]
 

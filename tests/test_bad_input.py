@@ -9,7 +9,7 @@ from common import make_classes
 from sklearn.exceptions import NotFittedError
 
 from cappedlda import CappedLDA, _start, capped
-from cappedlda._rows import ArrayRows
+from cappedlda._data.array import ArrayRows
 
 N, n = 30, 4
 

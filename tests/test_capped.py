@@ -19,7 +19,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from cappedlda import CappedLDA, _rows, _start
+from cappedlda import CappedLDA, _start
+from cappedlda._data import base
 
 LOADERS = [load_iris, load_wine, load_breast_cancer, load_digits]
 
@@ -313,8 +314,8 @@ def test_float32_data_give_nearly_the_answer_of_float64(dirty):
 
 @pytest.mark.parametrize("solver", ["mm", "paper"])
 def test_the_fit_does_not_depend_on_the_number_of_threads(dirty, dtype, monkeypatch, solver):
-    monkeypatch.setattr(_rows, "SLAB_ELEMENTS", 1)
-    monkeypatch.setattr(_rows, "MIN_SLAB_ROWS", 16)
+    monkeypatch.setattr(base, "SLAB_ELEMENTS", 1)
+    monkeypatch.setattr(base, "MIN_SLAB_ROWS", 16)
     X, y, _ = dirty
     options = {"solver": solver, "epsilon": np.inf if solver == "paper" else "auto"}
     fits = [CappedLDA(n_jobs=n, **options).fit(X.astype(dtype), y) for n in (1, 2, 4)]

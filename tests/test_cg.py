@@ -7,8 +7,8 @@ from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 
 from cappedlda import _cg, _linalg
-from cappedlda._record import Query
-from cappedlda._sparse import SparseRows
+from cappedlda._data.record import Query
+from cappedlda._data.sparse import SparseRows
 
 
 def sparse_problem(rng, sizes, n, q=1.0, density=0.2):

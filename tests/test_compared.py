@@ -9,7 +9,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.preprocessing import minmax_scale
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from cappedlda._rows import ArrayRows
+from cappedlda._data.array import ArrayRows
 from cappedlda.compared import L1BLDA, L2BLDA, LDA, LDAL1, RDA, RLDA, _ldal1, _rlda
 from cappedlda.compared._directions import sphere_minimiser
 from cappedlda.compared._method import Problem

@@ -11,9 +11,9 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from cappedlda import CappedLDA, CappedLDACV, _concentration, cv
 from cappedlda._cutoffs.fences import Fences
+from cappedlda._data.array import ArrayRows
 from cappedlda._fit import fit_majorized, fit_path
 from cappedlda._majorizer import SMALL_DRIFT, Rule
-from cappedlda._rows import ArrayRows
 
 GRID = (0.5, 0.7, 1.0, 1.4, 2.0, np.inf)
 SMALL = {"multipliers": (1.0, np.inf), "cv": 3}

@@ -17,8 +17,10 @@ from common import angle, make_classes, spoil
 from dask.callbacks import Callback
 from distributed import Client
 
-from cappedlda import CappedLDA, CappedLDACV, _dask, _start
-from cappedlda._looks import MAX_BORDER_ROWS
+from cappedlda import CappedLDA, CappedLDACV, _start
+from cappedlda._data import dask as dask_module
+from cappedlda._data.dask import DaskRows, Survey
+from cappedlda._data.samples import MAX_BORDER_ROWS
 from cappedlda.compared import LDA
 
 # The blocks are added in another order than the slabs of an array. The rounding that makes
@@ -141,7 +143,7 @@ def test_a_worker_that_dies_in_the_middle_does_no_harm(client, rows, monkeypatch
     X, y, _ = rows
     expected = CappedLDA().fit(X, y)
     X = lazy(X, (100,) * 20).map_blocks(slowly, dtype=float)
-    reduce, passes = _dask.DaskRows.reduce, []
+    reduce, passes = DaskRows.reduce, []
     victim = next(iter(client.run(os.getpid).values()))
 
     def reduce_and_kill(self, job):
@@ -150,7 +152,7 @@ def test_a_worker_that_dies_in_the_middle_does_no_harm(client, rows, monkeypatch
             threading.Timer(0.2, os.kill, (victim, signal.SIGKILL)).start()
         return reduce(self, job)
 
-    monkeypatch.setattr(_dask.DaskRows, "reduce", reduce_and_kill)
+    monkeypatch.setattr(DaskRows, "reduce", reduce_and_kill)
     assert_same(CappedLDA().fit(X, y), expected)
     assert len(passes) > 3
     assert victim not in client.run(os.getpid).values()
@@ -191,13 +193,13 @@ class Tasks(Callback):
 
 def test_a_pass_is_one_round_trip_with_one_task_per_block(rows, monkeypatch):
     X, y, _ = rows
-    reduce, passes = _dask.DaskRows.reduce, []
+    reduce, passes = DaskRows.reduce, []
 
     def counting_reduce(self, job):
         passes.append(job)
         return reduce(self, job)
 
-    monkeypatch.setattr(_dask.DaskRows, "reduce", counting_reduce)
+    monkeypatch.setattr(DaskRows, "reduce", counting_reduce)
     X, y = (lazy(array, (100,) * 20) for array in (X, y))
     with Tasks() as tasks:
         CappedLDA().fit(X, y)
@@ -210,11 +212,11 @@ def test_a_pass_is_one_round_trip_with_one_task_per_block(rows, monkeypatch):
 
 def test_what_comes_back_does_not_grow_with_the_rows(rows, monkeypatch):
     X, y, _ = rows
-    added_up, sizes = _dask.added_up, {}
+    added_up, sizes = dask_module.added_up, {}
 
     def measured(results):
         total = added_up(results)
-        if not isinstance(total, _dask.Survey):
+        if not isinstance(total, Survey):
             # Rows near the caps come with a look: more of more rows, up to a limit.
             record = getattr(total, "record", total)
             if record is not total:
@@ -223,7 +225,7 @@ def test_what_comes_back_does_not_grow_with_the_rows(rows, monkeypatch):
             sizes.setdefault(times, []).append(sum(np.asarray(a).nbytes for a in arrays))
         return total
 
-    monkeypatch.setattr(_dask, "added_up", measured)
+    monkeypatch.setattr(dask_module, "added_up", measured)
     for times in (1, 4):
         tiled = da.from_array(np.tile(X, (times, 1)), chunks=(500, -1))
         CappedLDA().fit(tiled, np.tile(y, times))

@@ -16,7 +16,7 @@ from cappedlda._cutoffs.fences import (
     quantiles,
     settled_caps,
 )
-from cappedlda._passes import histograms_of
+from cappedlda._data.jobs import histograms_of
 
 INF = np.inf
 

@@ -9,10 +9,12 @@ from common import TOLERANCE, assert_close_record, make_classes
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cappedlda import _kernels, _passes, _record
+from cappedlda import _kernels
 from cappedlda._cutoffs import gate
-from cappedlda._passes import run_block
-from cappedlda._record import Query, Record
+from cappedlda._data import jobs
+from cappedlda._data import record as record_module
+from cappedlda._data.jobs import run_block
+from cappedlda._data.record import Query, Record
 
 BINS = _kernels.kernels.HISTOGRAM_BINS
 QS = [0.5, 1.0, 1.5, 2.0]
@@ -22,9 +24,9 @@ QS = [0.5, 1.0, 1.5, 2.0]
 def kernels(request, monkeypatch):
     """Every build that this machine can run."""
     module = import_module(_kernels.BUILDS[request.param])
-    for user in (gate, _passes, _record):
+    for user in (gate, jobs, record_module):
         monkeypatch.setattr(user, "kernels", module)
-    monkeypatch.setattr(_passes, "kernels_for", lambda n_features: module)
+    monkeypatch.setattr(jobs, "kernels_for", lambda n_features: module)
     return module
 
 

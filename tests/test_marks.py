@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from common import rows_of
 
-from cappedlda._looks import within
+from cappedlda._data.samples import within
 from cappedlda._start import drawn
 
 

@@ -12,17 +12,22 @@ import reference
 from common import TOLERANCE, assert_close_record, assert_same_bits, make_classes, rows_of
 from threadpoolctl import OpenBLASController, ThreadpoolController, threadpool_info
 
-from cappedlda import _looks, _passes, _record, _rows, _threads
-from cappedlda._record import Query
-from cappedlda._threads import effective_n_jobs, ordered_map, shared_threads, single_threaded_blas
+from cappedlda._data import base, jobs, samples, threads
+from cappedlda._data.record import Query, Record
+from cappedlda._data.threads import (
+    effective_n_jobs,
+    ordered_map,
+    shared_threads,
+    single_threaded_blas,
+)
 from cappedlda._validation import known_codes
 
 
 @pytest.fixture
 def small_slabs(monkeypatch):
     """Slabs of 16 rows, so that small data have many."""
-    monkeypatch.setattr(_rows, "SLAB_ELEMENTS", 1)
-    monkeypatch.setattr(_rows, "MIN_SLAB_ROWS", 16)
+    monkeypatch.setattr(base, "SLAB_ELEMENTS", 1)
+    monkeypatch.setattr(base, "MIN_SLAB_ROWS", 16)
 
 
 @pytest.fixture
@@ -90,7 +95,7 @@ def test_slabs_of_real_size_bound_the_elements():
     assert slabs[0].start == 0
     assert slabs[-1].stop == 10**7
     assert all(a.stop == b.start for a, b in zip(slabs, slabs[1:], strict=False))
-    assert max(slab.stop - slab.start for slab in slabs) * 100 <= _rows.SLAB_ELEMENTS
+    assert max(slab.stop - slab.start for slab in slabs) * 100 <= base.SLAB_ELEMENTS
 
 
 def test_run_matches_reference_with_many_slabs(small_slabs, problem):
@@ -156,7 +161,7 @@ def test_rows_are_taken_and_grouped_with_their_weights(problem):
 
 @pytest.mark.parametrize("shared", [False, True])
 def test_fits_at_once_share_the_cores(monkeypatch, shared):
-    monkeypatch.setattr(_threads, "_usable_cores", lambda: 4)
+    monkeypatch.setattr(threads, "_usable_cores", lambda: 4)
 
     def threads_of(n_jobs, share):
         caller, barrier = threading.get_ident(), threading.Barrier(share)
@@ -232,7 +237,7 @@ def interruptible():
 def test_an_interrupt_stops_within_a_slab(small_slabs, problem, monkeypatch, n_jobs):
     X, codes, weight, query = problem
     X, codes, weight = np.tile(X, (8, 1)), np.tile(codes, 8), np.tile(weight, 8)
-    run_block, done, before = _passes.run_block, [], set(threading.enumerate())
+    run_block, done, before = jobs.run_block, [], set(threading.enumerate())
 
     def interrupted(*arguments):
         done.append(1)
@@ -240,7 +245,7 @@ def test_an_interrupt_stops_within_a_slab(small_slabs, problem, monkeypatch, n_j
             _thread.interrupt_main()
         return run_block(*arguments)
 
-    monkeypatch.setattr(_passes, "run_block", interrupted)
+    monkeypatch.setattr(jobs, "run_block", interrupted)
     rows = rows_of(X, codes, weight, n_jobs=n_jobs)
     assert len(rows.slabs()) > 100
     with pytest.raises(KeyboardInterrupt):
@@ -257,7 +262,7 @@ def test_an_interrupt_between_slabs_leaves_no_thread(small_slabs, problem, monke
     def interrupted(self, other):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(_record.Record, "__iadd__", interrupted)
+    monkeypatch.setattr(Record, "__iadd__", interrupted)
     with pytest.raises(KeyboardInterrupt) as caught:
         rows_of(X, codes, weight, n_jobs=2).run(query)
     # A traceback may live long, as in an interactive session; the threads must not.
@@ -345,13 +350,13 @@ def test_rows_near_the_caps_tell_what_other_caps_keep(problem, small_slabs, monk
         caps = query.caps * factors
         expected = rows.run(replace(query, caps=caps)).kept[:, 1].sum()
         passes.clear()
-        look = _looks.Look(rows, query)
+        look = samples.Look(rows, query)
         assert look.kept_weight(caps) == pytest.approx(expected, rel=1e-12)
         return len(passes)
 
     assert kept_weight(np.array([0.95, 1.0, 1.1])) == 1
     assert kept_weight(np.array([0.8, 1.0, 1.1])) == 2  # too far off to have been noted
-    monkeypatch.setattr(_looks, "MAX_BORDER_ROWS", 2)
+    monkeypatch.setattr(samples, "MAX_BORDER_ROWS", 2)
     assert kept_weight(np.array([0.95, 1.0, 1.1])) == 2  # too many to be noted
 
 
@@ -359,7 +364,7 @@ def test_a_class_without_a_cap_has_no_border(problem):
     X, codes, _, query = problem
     query = replace(query, caps=np.array([np.inf, *query.caps[1:]]))
     rows = rows_of(X, codes)
-    assert _looks.Look(rows, query).kept_weight(query.caps) == rows.run(query).kept[:, 1].sum()
+    assert samples.Look(rows, query).kept_weight(query.caps) == rows.run(query).kept[:, 1].sum()
 
 
 @pytest.mark.parametrize("dtype", [np.int8, np.uint8, np.int64, np.uint64, float, "U9", object])

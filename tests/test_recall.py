@@ -7,9 +7,9 @@ import pytest
 from common import TOLERANCE, angle, assert_close_record, make_classes, rows_of, spoil
 
 from cappedlda import CappedLDA, _fit
-from cappedlda._recall import Memory, RecallingRows
-from cappedlda._record import Query
-from cappedlda._rows import ArrayRows
+from cappedlda._data.array import ArrayRows
+from cappedlda._data.record import Query
+from cappedlda._data.scatter_cache import Memory, RecallingRows
 
 
 @pytest.fixture

@@ -11,10 +11,12 @@ import pytest
 import zarr
 from common import make_classes, spoil
 
-from cappedlda import CappedLDA, CappedLDACV, _inputs, _progress, _rows, _start
-from cappedlda._chunks import ChunkRows
+from cappedlda import CappedLDA, CappedLDACV, _start
 from cappedlda._cutoffs.fences import quantiles
-from cappedlda._passes import histograms_of
+from cappedlda._data import base, factory, progress
+from cappedlda._data.array import ArrayRows
+from cappedlda._data.chunks import ChunkRows
+from cappedlda._data.jobs import histograms_of
 from cappedlda.sources import Chunk, NpyFolder, NpzFolder, ParquetFolder
 
 FITTED = ["classes_", "priors_", "means_", "xbar_", "scalings_", "explained_variance_ratio_"]
@@ -33,8 +35,8 @@ SETTINGS = {
 @pytest.fixture(autouse=True)
 def small_slabs(monkeypatch):
     """Slabs of 256 rows and a sample of 250, so that 2,000 rows are many."""
-    monkeypatch.setattr(_rows, "SLAB_ELEMENTS", 1)
-    monkeypatch.setattr(_rows, "MIN_SLAB_ROWS", 256)
+    monkeypatch.setattr(base, "SLAB_ELEMENTS", 1)
+    monkeypatch.setattr(base, "MIN_SLAB_ROWS", 256)
     monkeypatch.setattr(_start, "SAMPLE_ROWS", 250)
 
 
@@ -126,7 +128,7 @@ def test_numbers_of_any_type_are_converted_slab_by_slab(rows, tmp_path, dtype):
     expected = CappedLDA().fit(X, y)
     np.save(tmp_path / "X.npy", X)
     mapped = np.load(tmp_path / "X.npy", mmap_mode="r")
-    assert _inputs.is_read_by_slices(mapped) == (X.dtype != np.float32)
+    assert factory.is_read_by_slices(mapped) == (X.dtype != np.float32)
     for source in (mapped, Sliced(X)):
         assert_same_model(CappedLDA().fit(source, y), expected)
 
@@ -162,7 +164,7 @@ def test_chunks_give_what_arrays_give(data, settings):
 def test_chunks_of_few_slabs_give_what_arrays_give(rows, n_jobs):
     X, y, _ = rows
     X, y = X[::2], y[::2]
-    assert _rows.ArrayRows(X, y, 3).slab_rows == 250
+    assert ArrayRows(X, y, 3).slab_rows == 250
     expected = CappedLDA(n_jobs=n_jobs).fit(X, y)
     for cuts in ([], [256, 300, 777]):
         model = CappedLDA(n_jobs=n_jobs).fit_chunks(chunks_of(cuts, X, y))
@@ -470,7 +472,7 @@ def test_progress_within_a_pass_is_shown_on_request(
         return capsys.readouterr().out
 
     assert "rows" not in printed(2)  # a short pass has nothing to tell
-    monkeypatch.setattr(_progress, "INTERVAL", 0.0)
+    monkeypatch.setattr(progress, "INTERVAL", 0.0)
     assert "rows" not in printed(1)
     lines = [line for line in printed(2).splitlines() if "rows" in line]
     assert [line.split(" time")[0].strip() for line in lines[:7]] == [

@@ -12,9 +12,9 @@ from scipy import linalg
 from sklearn.datasets import load_breast_cancer, load_digits, load_iris, load_wine
 
 from cappedlda import CappedLDA, _majorizer, _start, capped_norm
+from cappedlda._data.record import Query
 from cappedlda._fit import trimmed_lda
 from cappedlda._majorizer import Majorizer, Rule
-from cappedlda._record import Query
 from cappedlda._solver import Anderson
 from cappedlda._span import Span
 from cappedlda._start import plain_look, robust_look

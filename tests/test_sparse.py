@@ -8,9 +8,10 @@ from common import TOLERANCE, angle, assert_close_record, make_classes, rows_of
 from scipy import sparse
 from sklearn.feature_extraction.text import TfidfTransformer
 
-from cappedlda import CappedLDA, CappedLDACV, _sparse, _start, _wide
-from cappedlda._record import Query
-from cappedlda._sparse import DensifiedRows, SparseRows
+from cappedlda import CappedLDA, CappedLDACV, _start, _wide
+from cappedlda._data import sparse as sparse_module
+from cappedlda._data.record import Query
+from cappedlda._data.sparse import MAX_DENSE_FEATURES, DensifiedRows, SparseRows
 from cappedlda.datasets import make_zipf_text
 
 FORMATS = [sparse.csr_array, sparse.csr_matrix, sparse.csc_array, sparse.coo_matrix]
@@ -21,12 +22,12 @@ WIDE_ANGLE = 1e-5
 @pytest.fixture
 def always_wide(monkeypatch):
     """No matrix of n x n, whatever the number of features."""
-    monkeypatch.setattr(_sparse, "MAX_DENSE_FEATURES", 0)
+    monkeypatch.setattr(sparse_module, "MAX_DENSE_FEATURES", 0)
 
 
 @pytest.fixture
 def many_slabs(monkeypatch):
-    monkeypatch.setattr(_sparse, "ENTRIES_PER_FEATURE", 0.2)
+    monkeypatch.setattr(sparse_module, "ENTRIES_PER_FEATURE", 0.2)
 
 
 @pytest.fixture
@@ -222,7 +223,7 @@ def test_products_give_the_fit_of_the_array(always_wide, rng, q):
 @pytest.mark.parametrize("n_rows", [300, 400])
 def test_text_has_the_fit_of_the_array(text, n_rows):
     X, y = text.X[:n_rows], text.y[:n_rows]
-    assert X.shape[1] > _sparse.MAX_DENSE_FEATURES
+    assert X.shape[1] > MAX_DENSE_FEATURES
     model, dense = CappedLDA().fit(X, y), CappedLDA().fit(X.toarray(), y)
     assert_same_fit(model, dense, WIDE_ANGLE)
     assert model.status_ == "converged"

@@ -20,8 +20,8 @@ from scipy import sparse
 from sklearn.datasets import load_iris, load_wine, make_classification
 
 from cappedlda import CappedLDA, CappedLDACV, compared
-from cappedlda._passes import NormsJob, run_block
-from cappedlda._record import Query
+from cappedlda._data.jobs import NormsJob, run_block
+from cappedlda._data.record import Query
 
 METHODS = {"q=1": {"q": 1.0}, "q=2": {"q": 2.0}, "paper": {"solver": "paper"}}
 VARIANTS = {

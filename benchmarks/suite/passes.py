@@ -6,9 +6,9 @@ from dataclasses import replace
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from cappedlda._record import Query
-from cappedlda._rows import ArrayRows
-from cappedlda._threads import single_threaded_blas
+from cappedlda._data.array import ArrayRows
+from cappedlda._data.record import Query
+from cappedlda._data.threads import single_threaded_blas
 
 from .common import contaminated, ratio
 

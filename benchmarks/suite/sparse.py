@@ -1,7 +1,7 @@
 """Sparse rows with very many features."""
 
 from cappedlda import CappedLDA
-from cappedlda._threads import single_threaded_blas
+from cappedlda._data.threads import single_threaded_blas
 from cappedlda.datasets import make_zipf_text
 
 from .common import ratio

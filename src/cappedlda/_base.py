@@ -15,10 +15,10 @@ from sklearn.utils import assert_all_finite
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from cappedlda import _linalg
-from cappedlda._inputs import blocks_of, is_dask, is_read_by_slices
+from cappedlda._data.base import cut, slab_rows
+from cappedlda._data.factory import blocks_of, is_dask, is_read_by_slices
+from cappedlda._data.threads import blas_threads, ordered_map, single_threaded_blas
 from cappedlda._kernels import kernels_for
-from cappedlda._rows import cut, slab_rows
-from cappedlda._threads import blas_threads, ordered_map, single_threaded_blas
 from cappedlda._typing import Floats, Labels, MatrixLike
 from cappedlda._validation import FLOATS
 
@@ -77,9 +77,9 @@ class LinearDiscriminant(
         """Return what a method gives for checked rows, whatever X is; lazily for dask."""
         check_is_fitted(self)
         if is_dask(X):
-            from cappedlda import _dask
+            from cappedlda._data import dask as dask_rows
 
-            return _dask.predicted(self, method, X, y, **settings)
+            return dask_rows.predicted(self, method, X, y, **settings)
         function = getattr(self, method)
         finite = method not in _LINEAR
         if is_read_by_slices(X):

@@ -4,9 +4,9 @@ import numpy as np
 
 from cappedlda import _linalg
 from cappedlda._cutoffs.fences import GATE_REACH, grown_caps, nearer_half
+from cappedlda._data.jobs import histograms_of
+from cappedlda._data.threads import in_turn
 from cappedlda._kernels import start_kernels
-from cappedlda._passes import histograms_of
-from cappedlda._threads import in_turn
 
 CONCENTRATION_STEPS = 3
 GROWTH_STEPS = 20

@@ -10,12 +10,13 @@ from cappedlda import _linalg, _start, _wide
 from cappedlda._cg import ridged
 from cappedlda._cutoffs.fences import Fences, settled_caps
 from cappedlda._cutoffs.gate import Gate, gate_caps
-from cappedlda._looks import PerSample
+from cappedlda._data.array import ArrayRows
+from cappedlda._data.base import Rows
+from cappedlda._data.record import Query
+from cappedlda._data.samples import PerSample
+from cappedlda._data.scatter_cache import RECALL_FEATURES, Memory, RecallingRows
 from cappedlda._majorizer import SYSTEM_TOLERANCE, Frame, Majorizer, Rule, kept_covariance
 from cappedlda._paper import RIDGE, RIDGE_FLOAT32, PaperIteration
-from cappedlda._recall import RECALL_FEATURES, Memory, RecallingRows
-from cappedlda._record import Query
-from cappedlda._rows import ArrayRows, Rows
 from cappedlda._solver import Trace, check_overflow, iterate
 from cappedlda._span import Span
 from cappedlda._start import stratified_sample

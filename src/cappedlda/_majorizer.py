@@ -18,8 +18,8 @@ from cappedlda._cutoffs.fences import (
     settled_caps,
     truncated_variance,
 )
+from cappedlda._data.record import Query
 from cappedlda._kernels import algebra
-from cappedlda._record import Query
 from cappedlda._solver import Anderson, Iteration
 
 # The frame is renewed while it is further off than this many times the tolerance, and

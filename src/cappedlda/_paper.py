@@ -6,8 +6,8 @@ import numpy as np
 
 from cappedlda import _linalg
 from cappedlda._cutoffs.fences import fence, quantiles
+from cappedlda._data.record import Query
 from cappedlda._majorizer import Frame, kept_covariance
-from cappedlda._record import Query
 from cappedlda._solver import Iteration
 
 # Floor of the norms, relative to the median of the initial ones, and the ridge that

@@ -13,11 +13,11 @@ import numpy as np
 
 from cappedlda._concentration import concentrated, row_pieces
 from cappedlda._cutoffs.gate import gate_caps
+from cappedlda._data.jobs import histograms_of
+from cappedlda._data.threads import in_turn, shared_threads
 from cappedlda._kernels import selection, start_kernels
-from cappedlda._passes import histograms_of
 from cappedlda._points import ArrayPoints, densest_centre, far_part
 from cappedlda._quantiles import BLOCK_COLUMNS
-from cappedlda._threads import in_turn, shared_threads
 from cappedlda._validation import check_seed
 
 # The first look and the first convergence use a stratified sample when there are several

@@ -8,8 +8,8 @@ import numpy as np
 
 from cappedlda import _start
 from cappedlda._cutoffs.gate import gate_caps
+from cappedlda._data.base import SLAB_ELEMENTS
 from cappedlda._points import densest_centre
-from cappedlda._rows import SLAB_ELEMENTS
 from cappedlda._start import FARTHEST, FirstLook, without_far_parts
 
 

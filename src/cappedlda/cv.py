@@ -11,10 +11,10 @@ from scipy.stats import rankdata
 from sklearn.model_selection import check_cv
 
 from cappedlda._base import linear_rule
+from cappedlda._data.array import ArrayRows
+from cappedlda._data.threads import ordered_map, single_threaded_blas
 from cappedlda._fit import fit_majorized
 from cappedlda._folds import Fold
-from cappedlda._rows import ArrayRows
-from cappedlda._threads import ordered_map, single_threaded_blas
 from cappedlda._typing import ArrayLike, MatrixLike
 from cappedlda._validation import (
     check_count,

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import numpy as np
 
-from cappedlda._chunks import Chunk
-from cappedlda._rows import slab_rows
+from cappedlda._data.base import slab_rows
+from cappedlda._data.chunks import Chunk
 
 # A chunk of a mapped file has so many slabs, most of which are then read where they are.
 SLABS = 8

@@ -16,11 +16,11 @@ from sklearn.exceptions import ConvergenceWarning
 from cappedlda import _linalg
 from cappedlda._base import LinearDiscriminant, linear_rule
 from cappedlda._cutoffs.fences import quantiles
+from cappedlda._data.array import ArrayRows
+from cappedlda._data.record import Query
+from cappedlda._data.threads import effective_n_jobs, single_threaded_blas
 from cappedlda._majorizer import kept_covariance
-from cappedlda._record import Query
-from cappedlda._rows import ArrayRows
 from cappedlda._span import Span
-from cappedlda._threads import effective_n_jobs, single_threaded_blas
 from cappedlda._typing import ArrayLike, MatrixLike
 from cappedlda._validation import check_count, check_real, check_training_data
 

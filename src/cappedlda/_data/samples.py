@@ -5,9 +5,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from cappedlda._data.jobs import PassJob, run_block
+from cappedlda._data.record import Record
 from cappedlda._kernels import kernels, marks
-from cappedlda._passes import PassJob, run_block
-from cappedlda._record import Record
 
 # What needs some numbers for each row, but not for all at once, goes by pieces of so many.
 PIECE_ROWS = 1 << 15

@@ -15,10 +15,11 @@ import numpy as np
 from sklearn.utils import check_array
 from sklearn.utils.multiclass import check_classification_targets
 
-from cappedlda._inputs import check_missing_labels, check_shape, float_type, is_dask
-from cappedlda._looks import PerSample
-from cappedlda._rows import ArrayRows, Measure, Rows, first_not_finite, joined, ranks_among
-from cappedlda._threads import single_threaded_blas
+from cappedlda._data.array import ArrayRows, Measure, joined
+from cappedlda._data.base import Rows, first_not_finite, ranks_among
+from cappedlda._data.factory import check_missing_labels, check_shape, float_type, is_dask
+from cappedlda._data.samples import PerSample
+from cappedlda._data.threads import single_threaded_blas
 from cappedlda._validation import FLOATS, check_class_weights, check_classes, known_codes
 
 # So many records are added in one task.

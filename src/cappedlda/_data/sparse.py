@@ -3,10 +3,10 @@
 import numpy as np
 from scipy import sparse
 
+from cappedlda._data.array import ArrayRows
+from cappedlda._data.implicit import ProductRows
+from cappedlda._data.threads import ordered_map
 from cappedlda._kernels import sparse_kernels
-from cappedlda._products import ProductRows
-from cappedlda._rows import ArrayRows
-from cappedlda._threads import ordered_map
 
 # With more features than this no matrix of n x n is made.
 MAX_DENSE_FEATURES = 1000

@@ -10,20 +10,13 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.utils.validation import _get_feature_names, column_or_1d
 
-from cappedlda._inputs import check_missing_labels, float_type
+from cappedlda._data.array import ArrayRows, joined
+from cappedlda._data.base import Rows, added_up, first_not_finite, ranks_among, slab_rows
+from cappedlda._data.factory import check_missing_labels, float_type
+from cappedlda._data.jobs import weights_inside
+from cappedlda._data.samples import LookJob
+from cappedlda._data.threads import ordered_map
 from cappedlda._kernels import checksums
-from cappedlda._looks import LookJob
-from cappedlda._passes import weights_inside
-from cappedlda._rows import (
-    ArrayRows,
-    Rows,
-    added_up,
-    first_not_finite,
-    joined,
-    ranks_among,
-    slab_rows,
-)
-from cappedlda._threads import ordered_map
 from cappedlda._validation import check_class_weights, check_classes, encode, known_codes
 
 # What is copied goes by pieces of a slab, so many, that its checksum is made from the cache.

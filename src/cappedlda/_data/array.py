@@ -1,33 +1,17 @@
-"""The data side: runs one pass over the rows and returns one additive record.
-
-This is the only place that knows how the rows are stored and how many threads
-work on them. The solver asks with a `Query` and sees nothing but a `Record`. `Rows` is
-what it holds; there is one subclass for each kind of input, here that of arrays.
-"""
+"""Rows of arrays, in memory or mapped to it."""
 
 import math
-from contextlib import closing
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from cappedlda._cutoffs.gate import Gate
+from cappedlda._data.base import Rows, added_up, cut, first_not_finite
+from cappedlda._data.jobs import NormsJob, PassJob, weights_inside
+from cappedlda._data.record import Query
+from cappedlda._data.samples import ArrayLook, within
+from cappedlda._data.threads import ordered_map
 from cappedlda._kernels import marks
-from cappedlda._looks import ArrayLook, Look, within
-from cappedlda._passes import NormsJob, PassJob, weights_inside
-from cappedlda._progress import Progress
-from cappedlda._record import Query
-from cappedlda._threads import ordered_map
-
-# A slab is the unit of threads and of the reduction. Its size depends on the shape
-# only, so the order of summation, and with it every bit of the result, does not
-# depend on the number of threads. With fewer than MIN_SLAB_ROWS the n x n partial sums
-# would cost too much: each as much as some hundred rows. Fewer than FEW_SLABS are of one
-# size and even in number, not to leave one of two threads waiting.
-SLAB_ELEMENTS = 1 << 20
-MIN_SLAB_ROWS = 3072
-FEW_SLABS = 8
 
 
 @dataclass(frozen=True)
@@ -67,147 +51,6 @@ class Measure:
             sums=False,
         )
         return rows.look(query)[1].per_sample(self.caps, self.q, self.floor)
-
-
-class Rows:
-    """Rows of labelled data, whatever holds them: all that a fit knows of them.
-
-    A subclass has the attributes, and `reduce`, `pick` and `load`. All else follows from
-    `reduce`, so that nothing of the size of N has to be kept anywhere; a subclass that
-    can keep it, as `ArrayRows`, may do better.
-
-    Attributes
-    ----------
-    shape : tuple
-        (N, n).
-    dtype : dtype
-        float32 or float64.
-    n_classes : int
-    class_weights : ndarray of shape (c,)
-        Weight of each class.
-    class_counts : ndarray of shape (c,), int
-        Rows of each class that have a weight above 0.
-    gate : Gate or None
-        Rows outside count for nothing. `class_weights` and `class_counts` know no gate.
-    example : array-like or None
-        Begin of the data, with the names of their features; None if X itself tells them.
-    progress : Progress or None
-        What is told about the slabs of a pass.
-    wide : bool
-        Whether there are too many features for matrices of n x n: then the scatter of a
-        record is a `ProductScatter`.
-    """
-
-    gate: Gate | None = None
-    example: Any = None
-    progress: Progress | None = None
-    wide = False
-
-    def reduce(self, job):
-        """Return the sum of `job(X, codes, sample_weight)` over C-ordered blocks of all rows.
-
-        Jobs can be pickled, and their results have `+=`.
-        """
-        raise NotImplementedError
-
-    def pick(self, ranks):
-        """Return some rows in memory, in their order: an `ArrayRows`.
-
-        Parameters
-        ----------
-        ranks : list of ndarray of int
-            For each class, which of its rows that have a weight above 0, from 0, ascending.
-        """
-        raise NotImplementedError
-
-    def load(self):
-        """Return all rows in memory, an `ArrayRows`; only asked for if they are few."""
-        raise NotImplementedError
-
-    def _copy(self):
-        """Return rows with the same attributes, which may then be set."""
-        rows = object.__new__(type(self))
-        vars(rows).update(vars(self))
-        return rows
-
-    def watched(self, results):
-        """Return a generator of the results of slabs, whose progress is shown if it should be."""
-        if self.progress is None:
-            return results
-        return self.progress.watch(results, self.slab_rows)
-
-    @property
-    def slab_rows(self):
-        """Rows of a slab; all slabs have as many, but for the last one."""
-        n_rows, n = self.shape
-        most = slab_rows(n)
-        slabs = -(-n_rows // most)
-        if slabs >= FEW_SLABS or slabs < 2:
-            return most
-        return -(-n_rows // (slabs + slabs % 2))
-
-    @property
-    def class_shares(self):
-        """Share of each class in the weight of all rows, shape (c,)."""
-        weights = self.class_weights
-        return weights / weights.sum()
-
-    def run(self, query):
-        """Return the record of one pass over all rows."""
-        return self.reduce(PassJob(query, self.gate)).mirror()
-
-    def check_finite(self):
-        """Raise an error if a number is not finite; not asked for where reading has done so."""
-
-    def class_means(self):
-        """Return the mean of each class, shape (c, n), in one pass."""
-        n = self.shape[1]
-        record = self.run(
-            Query.of_all_rows(np.zeros((self.n_classes, n)), np.ones(n), scatter=False)
-        )
-        return record.sums / record.kept[:, 1:]
-
-    def gated(self, centres, scale, settle):
-        """Return a gate by all rows, and the rows with those outside out of every sum.
-
-        Parameters
-        ----------
-        centres : ndarray of shape (c, n)
-        scale : ndarray of shape (n,)
-        settle : callable
-            Returns the caps for histograms of scaled norms.
-        """
-        gate = Gate(centres, scale, settle(self.reduce(NormsJob(centres, scale))))
-        rows = self._copy()
-        rows.gate = gate
-        return gate, rows
-
-    def per_sample(self, solution):
-        """Return the results for each row, `PerSample`, or None if they are not kept."""
-
-    def look(self, query):
-        """Return the record of a pass, and what it saw of each row, as `Look` or `ArrayLook`."""
-        look = Look(self, query)
-        return look.record(query), look
-
-
-def slab_rows(n):
-    """Return the largest number of rows of n features that are worked on at a time."""
-    return max(MIN_SLAB_ROWS, SLAB_ELEMENTS // n)
-
-
-def cut(n_rows, step):
-    """Return slices of so many rows, the last one of what is left."""
-    return [slice(start, min(start + step, n_rows)) for start in range(0, n_rows, step)]
-
-
-def added_up(parts):
-    """Return the sum of what a generator gives, added in its order to the first."""
-    with closing(parts):  # also on an interrupt, of which a traceback may live long
-        total = next(parts)
-        for part in parts:
-            total += part
-    return total
 
 
 class ArrayRows(Rows):
@@ -434,29 +277,3 @@ def rows_of_ranks(codes, ranks):
     rows = np.empty(len(wanted), dtype=np.int64)
     marks.find_ranks(codes, wanted, ends, ends - sizes, np.zeros_like(ends), rows)
     return rows
-
-
-def first_not_finite(X, *_):
-    """Return the index of the first row with NaN or infinity, or None."""
-    with np.errstate(all="ignore"):  # infinities of both signs
-        if math.isfinite(X.sum(dtype=np.float64)):
-            return None
-    bad = ~np.isfinite(X).all(axis=1)
-    return int(np.argmax(bad)) if bad.any() else None
-
-
-def ranks_among(ranks, seen, counts):
-    """Return which ranks are those of the next rows, counted from these.
-
-    Parameters
-    ----------
-    ranks : list of c ndarrays of int
-    seen : ndarray of shape (c,), int
-        Rows of each class that come before.
-    counts : ndarray of shape (c,), int
-        Rows of each class among the next ones.
-    """
-    return [
-        rank[(rank >= low) & (rank < low + count)] - low
-        for rank, low, count in zip(ranks, seen, counts, strict=True)
-    ]

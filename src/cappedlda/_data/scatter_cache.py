@@ -9,8 +9,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from cappedlda._looks import within
-from cappedlda._rows import ArrayRows
+from cappedlda._data.array import ArrayRows
+from cappedlda._data.samples import within
 
 # With as many features a pass that only projects costs a small part of one with a scatter.
 RECALL_FEATURES = 256

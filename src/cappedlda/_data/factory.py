@@ -6,8 +6,8 @@ from contextlib import nullcontext
 import numpy as np
 from scipy import sparse
 
-from cappedlda._rows import slab_rows
-from cappedlda._sparse import rows_of
+from cappedlda._data.base import slab_rows
+from cappedlda._data.sparse import rows_of
 from cappedlda._validation import FLOATS, check_labels, check_training_data, check_weights
 
 
@@ -18,9 +18,9 @@ def training_rows(estimator, X, y, sample_weight, n_jobs):
     the first pass of a robust fit.
     """
     if is_dask(X):
-        from cappedlda import _dask
+        from cappedlda._data import dask as dask_rows
 
-        return _dask.training_rows(X, y, sample_weight)
+        return dask_rows.training_rows(X, y, sample_weight)
     if is_read_by_slices(X):
         X = RowReader(X)
         check_shape(X.shape)

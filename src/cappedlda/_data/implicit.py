@@ -8,11 +8,12 @@ that sparse rows stay sparse.
 import numpy as np
 from scipy import sparse
 
+from cappedlda._data.array import ArrayRows
+from cappedlda._data.base import added_up
+from cappedlda._data.jobs import histograms_of, run_block
+from cappedlda._data.record import Query
+from cappedlda._data.threads import ordered_map
 from cappedlda._kernels import kernels
-from cappedlda._passes import histograms_of, run_block
-from cappedlda._record import Query
-from cappedlda._rows import ArrayRows, added_up
-from cappedlda._threads import ordered_map
 
 
 class ProductRows(ArrayRows):

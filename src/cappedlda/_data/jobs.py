@@ -1,0 +1,112 @@
+"""Jobs on one block of rows, whose results add up: records, norms and histograms.
+
+Blocks are C-ordered arrays in memory. Whoever holds the rows cuts them into blocks and runs
+these jobs on them; see `_rows`.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from cappedlda._cutoffs.gate import Gate, scaled_norms
+from cappedlda._data.record import Query, Record
+from cappedlda._kernels import kernels, kernels_for
+
+
+def run_block(X, codes, sample_weight, query, distances=None):
+    """Return the record of one C-ordered block of rows; only upper triangles are filled.
+
+    Parameters
+    ----------
+    X : ndarray of shape (N, n), float32 or float64, C order
+    codes : ndarray of shape (N,), int32
+    sample_weight : ndarray of shape (N,) or None
+    query : Query
+    distances : ndarray of shape (N,), float64, optional
+        Filled with the distances of the rows.
+    """
+    dtype = X.dtype
+    n, d = query.W.shape
+    build = kernels_for(n)
+    record = Record.empty(query, scatter=False)
+    W = np.ascontiguousarray(query.W, dtype)
+    centres = np.ascontiguousarray(query.centres, dtype)
+    # Images of the very values that the kernel multiplies, so that they cancel. For few numbers
+    # `dot` takes half as long as `@`.
+    wide_W = W.astype(np.float64, copy=False)
+    images = centres.astype(np.float64, copy=False).dot(wide_W)
+    padded_scatter = np.zeros((build.padded(n, dtype.itemsize),) * 2 if query.scatter else (0, 0))
+    padded_images = np.zeros((build.padded(d, dtype.itemsize),) * 2)
+    record.objective, record.not_finite = build.fused_pass(
+        X,
+        codes,
+        _NOTHING if sample_weight is None else sample_weight,
+        W,
+        images.astype(dtype, copy=False),
+        centres,
+        (1.0 / query.scale).astype(dtype, copy=False),
+        query.caps,
+        _NOTHING if distances is None else distances,
+        padded_scatter,
+        record.sums,
+        record.image_sums,
+        padded_images,
+        record.kept,
+        record.histograms,
+        query.q,
+        query.floor,
+    )
+    if query.scatter:
+        record.scatter = padded_scatter[:n, :n]
+    if query.sums:
+        record.image_sums = record.sums.dot(wide_W)
+    record.image_scatter = padded_images[:d, :d]
+    return record
+
+
+_NOTHING = np.empty(0)
+
+
+def weights_inside(inside, sample_weight):
+    """Return the weights of rows with those outside out of every sum."""
+    return inside * (1.0 if sample_weight is None else sample_weight)
+
+
+@dataclass(frozen=True)
+class PassJob:
+    """Makes the record of a block of rows; those outside the gate have no weight."""
+
+    query: Query
+    gate: Gate | None = None
+
+    def __call__(self, X, codes, sample_weight, distances=None):
+        """Return the record; `distances` are filled if given."""
+        weights = self.weights(X, codes, sample_weight)
+        return run_block(X, codes, weights, self.query, distances)
+
+    def weights(self, X, codes, sample_weight):
+        """Return the weights of the rows, 0 outside the gate."""
+        if self.gate is None:
+            return sample_weight
+        return weights_inside(self.gate.inside(X, codes), sample_weight)
+
+
+@dataclass(frozen=True)
+class NormsJob:
+    """Makes the histograms of the scaled norms of a block of rows."""
+
+    centres: np.ndarray
+    scale: np.ndarray
+
+    def __call__(self, X, codes, sample_weight, norms=None):
+        """Return histograms of shape (c, HISTOGRAM_BINS); `norms` are filled if given."""
+        norms = scaled_norms(X, codes, self.centres, self.scale, norms)
+        return histograms_of(norms, codes, len(self.centres), sample_weight)
+
+
+def histograms_of(distances, codes, n_classes, sample_weight=None):
+    """Return the histograms of distances of shape (N,), one per class."""
+    histograms = np.zeros((n_classes, kernels.HISTOGRAM_BINS))
+    weights = _NOTHING if sample_weight is None else sample_weight
+    kernels.add_to_histograms(distances, codes, weights, histograms)
+    return histograms
