@@ -23,7 +23,7 @@ from sklearn.model_selection import StratifiedKFold, train_test_split
 from cappedlda import CappedLDA, CappedLDACV
 from cappedlda._data.array import ArrayRows
 from cappedlda._fit import fit_majorized
-from cappedlda._majorizer import Rule
+from cappedlda._solvers.frame import Rule
 
 KINDS = {"clean": 0.0, "feature noise": 0.1}
 FOLDS = 5

@@ -4,9 +4,20 @@ import numpy as np
 import pytest
 from scipy import linalg
 
-from cappedlda import _linalg
 from cappedlda._data.record import Query, Record
-from cappedlda._majorizer import kept_covariance
+from cappedlda._solvers.frame import kept_covariance
+from cappedlda._solvers.linalg import (
+    RANK_CUTOFF,
+    between_factor,
+    constrained_minimiser,
+    eigh,
+    fix_signs,
+    leading_directions,
+    order_by_discrimination,
+    pinv_psd,
+    typical_length,
+    whitener,
+)
 
 SIZES = [1, 2, 3, 7, 40]
 
@@ -17,7 +28,7 @@ def semi_definite(rng, n, rank):
 
 
 def pseudo_inverse(C):
-    return np.linalg.pinv(C, rcond=_linalg.RANK_CUTOFF, hermitian=True)
+    return np.linalg.pinv(C, rcond=RANK_CUTOFF, hermitian=True)
 
 
 def other_layouts(array):
@@ -45,7 +56,7 @@ def record_of(rng, n, d, weights):
 @pytest.mark.parametrize("n", SIZES)
 def test_eigenvectors_are_those_of_numpy(rng, n):
     C = semi_definite(rng, n, n)
-    values, vectors = _linalg.eigh(C)
+    values, vectors = eigh(C)
     np.testing.assert_allclose(values, np.linalg.eigvalsh(C), atol=1e-12 * values[-1])
     np.testing.assert_allclose(vectors.T @ vectors, np.eye(n), atol=1e-12)
     np.testing.assert_allclose(C @ vectors, vectors * values, atol=1e-12 * values[-1])
@@ -62,9 +73,9 @@ def test_minimiser_and_leading_directions_match_their_formulas(rng, n, c, rank):
     expected = Y @ pseudo_inverse(B.T @ Y) @ K.T
     size = np.abs(expected).max()
     for given in (B, *other_layouts(B)):
-        W = _linalg.constrained_minimiser(A, given, np.asfortranarray(K))
+        W = constrained_minimiser(A, given, np.asfortranarray(K))
         np.testing.assert_allclose(W, expected, atol=1e-8 * size)
-        leading = _linalg.leading_directions(A, given)
+        leading = leading_directions(A, given)
         assert leading.shape == (n, rank)
         np.testing.assert_allclose(leading.T @ A @ leading, np.eye(rank), atol=1e-8)
         strengths = np.diag(leading.T @ B @ B.T @ leading)
@@ -74,16 +85,16 @@ def test_minimiser_and_leading_directions_match_their_formulas(rng, n, c, rank):
 
 def test_nothing_leads_where_all_means_coincide(spd):
     B = np.zeros((4, 3))
-    assert _linalg.leading_directions(spd, B).shape == (4, 0)
-    W = _linalg.constrained_minimiser(spd, B, np.zeros((2, 3)))
+    assert leading_directions(spd, B).shape == (4, 0)
+    W = constrained_minimiser(spd, B, np.zeros((2, 3)))
     np.testing.assert_array_equal(W, np.zeros((4, 2)))
 
 
 def test_a_matrix_of_no_rows_has_nothing_in_it():
     empty = np.zeros((0, 0))
-    assert _linalg.pinv_psd(empty).shape == (0, 0)
-    assert _linalg.eigh(empty)[0].shape == (0,)
-    assert _linalg.whitener(empty).shape == (0, 0)
+    assert pinv_psd(empty).shape == (0, 0)
+    assert eigh(empty)[0].shape == (0,)
+    assert whitener(empty).shape == (0, 0)
 
 
 @pytest.fixture
@@ -97,10 +108,10 @@ def spd(rng):
 def test_whitener_matches_numpy(rng, n, rank):
     C = semi_definite(rng, n, min(n, rank))
     values, vectors = np.linalg.eigh(C)
-    lengths = np.sqrt(np.maximum(values, _linalg.RANK_CUTOFF * values[-1]))
+    lengths = np.sqrt(np.maximum(values, RANK_CUTOFF * values[-1]))
     expected = (vectors / lengths) @ (vectors / lengths).T  # the same for any signs
     for given in (C, *other_layouts(C)):
-        R = _linalg.whitener(given)
+        R = whitener(given)
         np.testing.assert_allclose(R @ R.T, expected, atol=1e-6 * np.abs(expected).max())
 
 
@@ -109,7 +120,7 @@ def test_order_matches_the_generalised_eigenproblem(rng, n):
     C, images = semi_definite(rng, n, n + 5), rng.normal(size=(n, 3))
     expected = linalg.eigh(images @ images.T, C, eigvals_only=True)[::-1]
     for given in (images, *other_layouts(images)):
-        V, strengths = _linalg.order_by_discrimination(C, given)
+        V, strengths = order_by_discrimination(C, given)
         np.testing.assert_allclose(V.T @ C @ V, np.eye(n), atol=1e-9)
         np.testing.assert_allclose(strengths, expected, atol=1e-9 * expected[0])
         spread = V.T @ images @ images.T @ V
@@ -121,7 +132,7 @@ def test_order_matches_the_generalised_eigenproblem(rng, n):
 def test_typical_length_is_a_geometric_mean(rng, shape):
     R = rng.normal(size=shape)
     expected = np.prod(np.linalg.norm(R, axis=0)) ** (1.0 / shape[1])
-    assert _linalg.typical_length(R) == pytest.approx(expected, rel=1e-13)
+    assert typical_length(R) == pytest.approx(expected, rel=1e-13)
 
 
 @pytest.mark.parametrize("shape", [(1, 1), (6, 4), (3, 0)])
@@ -130,15 +141,15 @@ def test_signs_are_fixed_in_any_layout(rng, shape):
     signs = [np.sign(column[np.argmax(np.abs(column))]) for column in W.T]
     before = W.copy()
     for given in (W, *other_layouts(W)):
-        np.testing.assert_array_equal(_linalg.fix_signs(given), W * signs)
+        np.testing.assert_array_equal(fix_signs(given), W * signs)
     np.testing.assert_array_equal(W, before)
 
 
 def test_the_first_of_equal_entries_decides_the_sign():
     W = np.array([[-1.0, 1.0, 0.0], [1.0 + 1e-12, -1.0, -0.0]])
-    np.testing.assert_array_equal(_linalg.fix_signs(W)[0], [1.0, 1.0, 0.0])
+    np.testing.assert_array_equal(fix_signs(W)[0], [1.0, 1.0, 0.0])
     with_nan = np.array([[-1.0, 2.0], [np.nan, -3.0]])
-    np.testing.assert_array_equal(_linalg.fix_signs(with_nan), [[1.0, -2.0], [np.nan, 3.0]])
+    np.testing.assert_array_equal(fix_signs(with_nan), [[1.0, -2.0], [np.nan, 3.0]])
 
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf])
@@ -146,11 +157,11 @@ def test_the_first_of_equal_entries_decides_the_sign():
 def test_what_is_not_finite_is_an_error_or_not_finite(bad, n):
     C, B = np.full((n, n), bad), np.full((n, 3), bad)
     for result in (
-        lambda: _linalg.eigh(C)[0],
-        lambda: _linalg.whitener(C),
-        lambda: _linalg.order_by_discrimination(C, B)[1],
-        lambda: _linalg.order_by_discrimination(np.eye(n), B)[1],
-        lambda: _linalg.constrained_minimiser(np.eye(n), B, np.ones((2, 3))),
+        lambda: eigh(C)[0],
+        lambda: whitener(C),
+        lambda: order_by_discrimination(C, B)[1],
+        lambda: order_by_discrimination(np.eye(n), B)[1],
+        lambda: constrained_minimiser(np.eye(n), B, np.ones((2, 3))),
     ):
         try:
             assert not np.isfinite(result()).all()
@@ -158,7 +169,7 @@ def test_what_is_not_finite_is_an_error_or_not_finite(bad, n):
             assert "scale it" in str(error)  # noqa: PT017
 
 
-@pytest.mark.parametrize("function", [_linalg.eigh, _linalg.whitener])
+@pytest.mark.parametrize("function", [eigh, whitener])
 def test_a_single_number_that_is_not_one_has_no_eigenvalue(function):
     with pytest.raises(linalg.LinAlgError, match="scale it"):
         function(np.array([[np.nan]]))
@@ -191,5 +202,5 @@ def test_deviations_of_centres_in_any_layout(rng):
     centres, priors, scale = rng.normal(size=(3, 4)), np.array([0.2, 0.3, 0.5]), np.arange(1.0, 5.0)
     expected = (np.sqrt(priors)[:, None] * (centres - priors @ centres) / scale).T
     for given in (centres, *other_layouts(centres)):
-        B = _linalg.between_factor(given, priors[::-1][::-1], np.repeat(scale, 2)[::2])
+        B = between_factor(given, priors[::-1][::-1], np.repeat(scale, 2)[::2])
         np.testing.assert_allclose(B, expected, rtol=1e-13, atol=1e-15)

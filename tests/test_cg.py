@@ -6,9 +6,9 @@ from common import make_classes, rows_of
 from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 
-from cappedlda import _cg, _linalg
 from cappedlda._data.record import Query
 from cappedlda._data.sparse import SparseRows
+from cappedlda._solvers import cg, linalg
 
 
 def sparse_problem(rng, sizes, n, q=1.0, density=0.2):
@@ -26,7 +26,7 @@ def sparse_problem(rng, sizes, n, q=1.0, density=0.2):
         dense.scatter,
         product.scatter,
         len(X),
-        _linalg.between_factor(centres, priors, np.ones(n)),
+        linalg.between_factor(centres, priors, np.ones(n)),
     )
 
 
@@ -39,28 +39,28 @@ def problem(request, rng):
 @pytest.mark.parametrize("ridge", [1e-6, 1e-2])
 def test_solution_is_that_of_cholesky(problem, ridge):
     dense, product, weight, B = problem
-    expected = _linalg.solve_spd(_cg.ridged(dense, weight, ridge), B)
-    found = _linalg.solve_spd(_cg.ridged(product, weight, ridge, tol=1e-9), B)
+    expected = linalg.solve_spd(cg.ridged(dense, weight, ridge), B)
+    found = linalg.solve_spd(cg.ridged(product, weight, ridge, tol=1e-9), B)
     np.testing.assert_allclose(found, expected, atol=1e-6 * np.abs(expected).max())
 
 
 def test_product_is_that_of_the_matrix(problem, rng):
     dense, product, weight, B = problem
     V = rng.normal(size=(len(B), 3))
-    expected = _cg.ridged(dense, weight, 0.1) @ V
-    np.testing.assert_allclose(_cg.ridged(product, weight, 0.1) @ V, expected, rtol=1e-10)
+    expected = cg.ridged(dense, weight, 0.1) @ V
+    np.testing.assert_allclose(cg.ridged(product, weight, 0.1) @ V, expected, rtol=1e-10)
     np.testing.assert_allclose(product.diagonal, np.diag(dense), rtol=1e-10)
     assert product.trace() == pytest.approx(np.trace(dense))
 
 
 def test_error_is_below_the_tolerance(problem):
     dense, product, weight, B = problem
-    A = _cg.ridged(dense, weight, 1e-3)
-    exact = _linalg.solve_spd(A, B)
+    A = cg.ridged(dense, weight, 1e-3)
+    exact = linalg.solve_spd(A, B)
     size = np.sum(exact * (A @ exact))
     errors = []
     for tol in (1e-1, 1e-3, 1e-5):
-        wrong = _cg.ridged(product, weight, 1e-3, tol).solve(B) - exact
+        wrong = cg.ridged(product, weight, 1e-3, tol).solve(B) - exact
         errors.append(np.sqrt(np.sum(wrong * (A @ wrong)) / size))
         assert errors[-1] <= tol
     assert errors[2] < errors[0]  # it stops when it may, not at the end
@@ -69,7 +69,7 @@ def test_error_is_below_the_tolerance(problem):
 def count_products(monkeypatch, solve):
     """Return how many products a solution takes."""
     count = 0
-    plain = _cg.conjugate_gradients
+    plain = cg.conjugate_gradients
 
     def counting(product, *args):
         def counted(V):
@@ -80,33 +80,33 @@ def count_products(monkeypatch, solve):
         return plain(counted, *args)
 
     with monkeypatch.context() as patch:
-        patch.setattr(_cg, "conjugate_gradients", counting)
+        patch.setattr(cg, "conjugate_gradients", counting)
         solve()
     return count
 
 
 def test_a_good_guess_saves_products(problem, monkeypatch):
     _, product, weight, B = problem
-    answer = _cg.ridged(product, weight, 1e-3, 1e-10).solve(B)
+    answer = cg.ridged(product, weight, 1e-3, 1e-10).solve(B)
     mixed = answer @ np.array([[1.0, 2.0], [0.0, 1.0], [1.0, -1.0]])  # any basis of its span
     cold, warm = (
-        count_products(monkeypatch, lambda g=g: _cg.ridged(product, weight, 1e-3, 1e-6, g).solve(B))
+        count_products(monkeypatch, lambda g=g: cg.ridged(product, weight, 1e-3, 1e-6, g).solve(B))
         for g in (None, mixed)
     )
-    assert warm <= _cg.WINDOW + 1 < cold
+    assert warm <= cg.WINDOW + 1 < cold
 
 
 def test_dependent_columns_and_none(problem):
     dense, product, weight, B = problem
-    A = _cg.ridged(product, weight, 1e-2, 1e-9)
+    A = cg.ridged(product, weight, 1e-2, 1e-9)
     np.testing.assert_array_equal(A.solve(np.zeros_like(B)), np.zeros_like(B))
     twice = np.hstack([B, 2 * B])
-    expected = _linalg.solve_spd(_cg.ridged(dense, weight, 1e-2), twice)
+    expected = linalg.solve_spd(cg.ridged(dense, weight, 1e-2), twice)
     np.testing.assert_allclose(A.solve(twice), expected, atol=1e-6 * np.abs(expected).max())
 
 
 def test_too_many_steps_warn(problem, monkeypatch):
     _, product, weight, B = problem
-    monkeypatch.setattr(_cg, "MAX_STEPS", 2)
+    monkeypatch.setattr(cg, "MAX_STEPS", 2)
     with pytest.warns(ConvergenceWarning, match="increase ridge or tol"):
-        _cg.ridged(product, weight, 1e-9, 1e-12).solve(B)
+        cg.ridged(product, weight, 1e-9, 1e-12).solve(B)

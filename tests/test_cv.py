@@ -13,7 +13,8 @@ from cappedlda import CappedLDA, CappedLDACV, _concentration, cv
 from cappedlda._cutoffs.fences import Fences
 from cappedlda._data.array import ArrayRows
 from cappedlda._fit import fit_majorized, fit_path
-from cappedlda._majorizer import SMALL_DRIFT, Rule
+from cappedlda._solvers.frame import Rule
+from cappedlda._solvers.mm import SMALL_DRIFT
 
 GRID = (0.5, 0.7, 1.0, 1.4, 2.0, np.inf)
 SMALL = {"multipliers": (1.0, np.inf), "cv": 3}

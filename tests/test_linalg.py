@@ -7,7 +7,21 @@ from common import angle
 from scipy import linalg
 from sklearn.covariance import OAS
 
-from cappedlda import _linalg
+from cappedlda._solvers import shrinkage
+from cappedlda._solvers.linalg import (
+    between_factor,
+    constrained_minimiser,
+    eigh,
+    fix_signs,
+    leading_directions,
+    order_by_discrimination,
+    pinv_psd,
+    quietest_directions,
+    rank_of,
+    solve,
+    solve_spd,
+    whitener,
+)
 
 
 @pytest.fixture
@@ -21,55 +35,55 @@ def spd(rng):
 def between(rng):
     """B (8, 4) of rank 3, as the deviations of 4 class means are."""
     priors = np.array([0.1, 0.2, 0.3, 0.4])
-    return _linalg.between_factor(rng.normal(size=(4, 8)), priors, np.ones(8))
+    return between_factor(rng.normal(size=(4, 8)), priors, np.ones(8))
 
 
 def test_between_factor_matches_reference(rng):
     centres, scale = rng.normal(size=(5, 3)), rng.uniform(0.5, 2, size=3)
     priors = rng.dirichlet(np.ones(5))
-    B = _linalg.between_factor(centres, priors, scale)
+    B = between_factor(centres, priors, scale)
     np.testing.assert_allclose(B, reference.between_factor(centres, priors, scale), rtol=1e-13)
     np.testing.assert_allclose(B @ np.sqrt(priors), 0.0, atol=1e-14)
 
 
 def test_rank(between):
-    assert _linalg.rank_of(between) == 3
-    assert _linalg.rank_of(np.zeros((4, 3))) == 0
-    assert _linalg.rank_of(1e-200 * between) == 3
+    assert rank_of(between) == 3
+    assert rank_of(np.zeros((4, 3))) == 0
+    assert rank_of(1e-200 * between) == 3
 
 
 def test_solve_spd_solves_and_names_the_remedy(spd, between):
-    np.testing.assert_allclose(spd @ _linalg.solve_spd(spd, between), between, atol=1e-12)
+    np.testing.assert_allclose(spd @ solve_spd(spd, between), between, atol=1e-12)
     with pytest.raises(linalg.LinAlgError, match="increase `ridge`"):
-        _linalg.solve_spd(-spd, between)
+        solve_spd(-spd, between)
 
 
 def test_solve_matches_numpy_and_refuses_a_singular_matrix(rng):
     A, B = rng.normal(size=(4, 4)), rng.normal(size=(4, 2))
-    np.testing.assert_allclose(_linalg.solve(A, B), np.linalg.solve(A, B), rtol=1e-12)
+    np.testing.assert_allclose(solve(A, B), np.linalg.solve(A, B), rtol=1e-12)
     with pytest.raises(linalg.LinAlgError, match="singular"):
-        _linalg.solve(np.ones((2, 2)), np.ones((2, 1)))
+        solve(np.ones((2, 2)), np.ones((2, 1)))
 
 
 def test_eigh_gives_ascending_values_and_refuses_what_is_not_a_number(spd):
-    values, vectors = _linalg.eigh(spd)
+    values, vectors = eigh(spd)
     assert np.all(np.diff(values) > 0.0)
     np.testing.assert_allclose((vectors * values) @ vectors.T, spd, atol=1e-12 * values[-1])
     with pytest.raises(linalg.LinAlgError, match="not found"):
-        _linalg.eigh(np.full((3, 3), np.nan))
+        eigh(np.full((3, 3), np.nan))
 
 
 def test_pinv_psd_matches_numpy(rng):
     root = rng.normal(size=(6, 3))
     C = root @ root.T
-    np.testing.assert_allclose(_linalg.pinv_psd(C), np.linalg.pinv(C, rcond=1e-9), atol=1e-10)
-    np.testing.assert_array_equal(_linalg.pinv_psd(np.zeros((3, 3))), np.zeros((3, 3)))
+    np.testing.assert_allclose(pinv_psd(C), np.linalg.pinv(C, rcond=1e-9), atol=1e-10)
+    np.testing.assert_array_equal(pinv_psd(np.zeros((3, 3))), np.zeros((3, 3)))
 
 
 def test_constrained_minimiser_is_feasible_and_best(rng, spd, between):
     W0 = rng.normal(size=(8, 3))
     K = W0.T @ between
-    W = _linalg.constrained_minimiser(spd, between, K)
+    W = constrained_minimiser(spd, between, K)
     np.testing.assert_allclose(W.T @ between, K, atol=1e-12)
     least = np.trace(W.T @ spd @ W)
     # Every feasible point is W plus columns that B does not see.
@@ -84,7 +98,7 @@ def test_constrained_minimiser_is_feasible_and_best(rng, spd, between):
 
 
 def test_leading_directions_solve_the_generalised_eigenproblem(spd, between):
-    W = _linalg.leading_directions(spd, between)
+    W = leading_directions(spd, between)
     values, vectors = linalg.eigh(between @ between.T, spd)
     assert W.shape == (8, 3)
     np.testing.assert_allclose(W.T @ spd @ W, np.eye(3), atol=1e-12)
@@ -95,21 +109,21 @@ def test_leading_directions_solve_the_generalised_eigenproblem(spd, between):
 
 
 def test_whitener_whitens(spd):
-    R = _linalg.whitener(spd)
+    R = whitener(spd)
     np.testing.assert_allclose(R.T @ spd @ R, np.eye(8), atol=1e-12)
 
 
 def test_whitener_stays_finite_without_variance():
-    R = _linalg.whitener(np.diag([4.0, 0.0]))
+    R = whitener(np.diag([4.0, 0.0]))
     assert np.isfinite(R).all()
     np.testing.assert_allclose(R.T @ np.diag([4.0, 0.0]) @ R, np.diag([0.0, 1.0]), atol=1e-12)
-    R = _linalg.whitener(np.zeros((3, 3)))
+    R = whitener(np.zeros((3, 3)))
     np.testing.assert_allclose(R @ R.T, np.eye(3), atol=1e-12)
 
 
 def test_order_puts_the_best_direction_first(rng, spd):
     images = rng.normal(size=(8, 3))
-    V, values = _linalg.order_by_discrimination(spd, images)
+    V, values = order_by_discrimination(spd, images)
     np.testing.assert_allclose(V.T @ spd @ V, np.eye(8), atol=1e-11)
     spread = V.T @ images @ images.T @ V
     np.testing.assert_allclose(spread, np.diag(values), atol=1e-10)
@@ -120,7 +134,7 @@ def test_order_puts_the_best_direction_first(rng, spd):
 
 @pytest.mark.parametrize("count", [1, 2, 5])
 def test_quietest_directions_do_not_see_the_means(rng, spd, between, count):
-    V = _linalg.quietest_directions(spd, between, count)
+    V = quietest_directions(spd, between, count)
     assert V.shape == (8, count)
     np.testing.assert_allclose(between.T @ V, 0.0, atol=1e-12)
     np.testing.assert_allclose(V.T @ spd @ V, np.eye(count), atol=1e-11)
@@ -132,12 +146,12 @@ def test_quietest_directions_do_not_see_the_means(rng, spd, between, count):
 
 def test_signs_make_the_largest_entry_positive(rng):
     W = rng.normal(size=(6, 4))
-    fixed = _linalg.fix_signs(W)
+    fixed = fix_signs(W)
     largest = np.argmax(np.abs(W), axis=0)
     assert np.all(fixed[largest, np.arange(4)] > 0)
     np.testing.assert_array_equal(np.abs(fixed), np.abs(W))
-    np.testing.assert_array_equal(_linalg.fix_signs(-W), fixed)
-    np.testing.assert_array_equal(_linalg.fix_signs(np.zeros((2, 2))), np.zeros((2, 2)))
+    np.testing.assert_array_equal(fix_signs(-W), fixed)
+    np.testing.assert_array_equal(fix_signs(np.zeros((2, 2))), np.zeros((2, 2)))
 
 
 def scatter_of(rng, n, freedom, factor=None):
@@ -151,7 +165,7 @@ def scatter_of(rng, n, freedom, factor=None):
 def test_the_advised_ridge_brings_a_scatter_nearer_to_its_covariance(rng, n, freedom):
     factor = np.diag(rng.uniform(0.5, 2.0, n))
     scatter, covariance = scatter_of(rng, n, freedom, factor)
-    ridge = _linalg.advised_ridge(scatter, n, freedom)
+    ridge = shrinkage.advised_ridge(scatter, n, freedom)
     assert ridge > 0.0
     share = ridge / (ridge + np.trace(scatter) / n)
     shrunk = ((1.0 - share) * scatter + share * np.trace(scatter) / n * np.eye(n)) / freedom
@@ -164,27 +178,27 @@ def test_the_advised_ridge_is_that_of_oracle_approximating_shrinkage(rng):
     rows = rng.normal(size=(count, n)) * np.geomspace(0.1, 10.0, n)
     scatter = rows.T @ rows
     share = OAS(assume_centered=True).fit(rows).shrinkage_
-    ridge = _linalg.advised_ridge(scatter, n, count)
+    ridge = shrinkage.advised_ridge(scatter, n, count)
     # scikit-learn leaves out terms of 2/n.
     np.testing.assert_allclose(ridge, share / (1 - share) * np.trace(scatter) / n, rtol=0.1)
 
 
 def test_no_ridge_is_advised_for_many_rows_or_very_many_features(rng):
     scatter, _ = scatter_of(rng, 10, 50)
-    assert _linalg.advised_ridge(scatter, 10, 50.0) == 0.0
-    assert 0.0 < _linalg.advised_ridge(scatter, 10, 49.9) < 1e-3 * np.trace(scatter)
-    assert _linalg.advised_ridge(scatter, 1001, 50.0) == 0.0
+    assert shrinkage.advised_ridge(scatter, 10, 50.0) == 0.0
+    assert 0.0 < shrinkage.advised_ridge(scatter, 10, 49.9) < 1e-3 * np.trace(scatter)
+    assert shrinkage.advised_ridge(scatter, 1001, 50.0) == 0.0
 
 
 def test_a_scatter_that_is_shrunk_as_far_as_can_be_stays_finite():
     for scatter in (np.eye(6), np.zeros((6, 6))):
-        assert np.isfinite(_linalg.advised_ridge(scatter, 6, 2.0))
+        assert np.isfinite(shrinkage.advised_ridge(scatter, 6, 2.0))
 
 
 def test_no_ridge_is_advised_for_one_feature_or_no_scatter():
-    assert _linalg.advised_ridge(np.array([[2.0]]), 1, 1.0) == 0.0
-    assert _linalg.advised_ridge(np.zeros((3, 3)), 3, 4.0) == 0.0
+    assert shrinkage.advised_ridge(np.array([[2.0]]), 1, 1.0) == 0.0
+    assert shrinkage.advised_ridge(np.zeros((3, 3)), 3, 4.0) == 0.0
     huge, small = (
-        _linalg.advised_ridge(scale * np.diag([1.0, 2.0, 3.0]), 3, 4.0) for scale in (1e300, 1.0)
+        shrinkage.advised_ridge(scale * np.diag([1.0, 2.0, 3.0]), 3, 4.0) for scale in (1e300, 1.0)
     )
     assert huge == pytest.approx(1e300 * small)

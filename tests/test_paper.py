@@ -8,7 +8,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from cappedlda import CappedLDA
 from cappedlda._cutoffs.fences import REACH
-from cappedlda._paper import PaperIteration
+from cappedlda._solvers.paper import PaperIteration
 
 FLOOR = 1e-3
 

@@ -11,12 +11,14 @@ from hypothesis import strategies as st
 from scipy import linalg
 from sklearn.datasets import load_breast_cancer, load_digits, load_iris, load_wine
 
-from cappedlda import CappedLDA, _majorizer, _start, capped_norm
+from cappedlda import CappedLDA, _start, capped_norm
 from cappedlda._data.record import Query
 from cappedlda._fit import trimmed_lda
-from cappedlda._majorizer import Majorizer, Rule
-from cappedlda._solver import Anderson
-from cappedlda._span import Span
+from cappedlda._solvers import mm
+from cappedlda._solvers.anderson import Anderson
+from cappedlda._solvers.frame import Rule
+from cappedlda._solvers.mm import Majorizer
+from cappedlda._solvers.row_space import Span
 from cappedlda._start import plain_look, robust_look
 
 QS = [0.5, 1.0, 1.5, 2.0]
@@ -38,7 +40,7 @@ def lda_subspace(X, y):
 @pytest.mark.parametrize("q", QS)
 @pytest.mark.parametrize("epsilon", ["auto", 2.0, np.inf])
 def test_each_plain_step_is_the_closed_form_of_the_methods(dirty, monkeypatch, q, epsilon):
-    monkeypatch.setattr(_majorizer, "MEMORY", 1)  # no acceleration
+    monkeypatch.setattr(mm, "MEMORY", 1)  # no acceleration
     monkeypatch.setattr(Rule, "only_kept_count", False)  # no early end
     X, y, _ = dirty
     rows, method = majorizer(X, y, Rule(q, epsilon))
@@ -60,7 +62,7 @@ def test_each_plain_step_is_the_closed_form_of_the_methods(dirty, monkeypatch, q
 
 
 def test_weighted_steps_are_the_closed_form_too(rng, dirty, monkeypatch):
-    monkeypatch.setattr(_majorizer, "MEMORY", 1)
+    monkeypatch.setattr(mm, "MEMORY", 1)
     X, y, _ = dirty
     weight = rng.uniform(0.2, 3.0, size=len(y))
     rows, method = majorizer(X, y, Rule(1.0, "auto"), sample_weight=weight)

@@ -14,11 +14,11 @@ from sklearn.base import (
 from sklearn.utils import assert_all_finite
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from cappedlda import _linalg
 from cappedlda._data.base import cut, slab_rows
 from cappedlda._data.factory import blocks_of, is_dask, is_read_by_slices
 from cappedlda._data.threads import blas_threads, ordered_map, single_threaded_blas
 from cappedlda._kernels import kernels_for
+from cappedlda._solvers import linalg
 from cappedlda._typing import Floats, Labels, MatrixLike
 from cappedlda._validation import FLOATS
 
@@ -264,7 +264,7 @@ def linear_rule(W, covariance, means, priors):
     """
     centre = priors.dot(means)
     images = (means - centre).dot(W)
-    directions = _linalg.solve(covariance, images.T)
+    directions = linalg.solve(covariance, images.T)
     coef = W.dot(directions).T
     lengths = np.einsum("ij,ji->i", images, directions)
     intercept = np.log(priors) - 0.5 * lengths - coef.dot(centre)

@@ -2,11 +2,11 @@
 
 import numpy as np
 
-from cappedlda import _linalg
 from cappedlda._cutoffs.fences import GATE_REACH, grown_caps, nearer_half
 from cappedlda._data.jobs import histograms_of
 from cappedlda._data.threads import in_turn
 from cappedlda._kernels import start_kernels
+from cappedlda._solvers import linalg
 
 CONCENTRATION_STEPS = 3
 GROWTH_STEPS = 20
@@ -66,7 +66,7 @@ def shrunk_distances(pieces, kept, variance_floor):
     total = start_kernels.centre_moments(per_class, centres, covariance)
     fourth = pieces.fourth_moment(kept, centres)
     shrinkage = start_kernels.shrink(covariance, fourth, total, variance_floor, MIN_SHRINKAGE)
-    W, leverage = _linalg.whitening(covariance), (1.0 - shrinkage) / total
+    W, leverage = linalg.whitening(covariance), (1.0 - shrinkage) / total
     return pieces.left_out_distances(kept, centres, W, leverage, per_class)
 
 

@@ -6,8 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from cappedlda import _linalg, _start, _wide
-from cappedlda._cg import ridged
+from cappedlda import _start, _wide
 from cappedlda._cutoffs.fences import Fences, settled_caps
 from cappedlda._cutoffs.gate import Gate, gate_caps
 from cappedlda._data.array import ArrayRows
@@ -15,10 +14,13 @@ from cappedlda._data.base import Rows
 from cappedlda._data.record import Query
 from cappedlda._data.samples import PerSample
 from cappedlda._data.scatter_cache import RECALL_FEATURES, Memory, RecallingRows
-from cappedlda._majorizer import SYSTEM_TOLERANCE, Frame, Majorizer, Rule, kept_covariance
-from cappedlda._paper import RIDGE, RIDGE_FLOAT32, PaperIteration
-from cappedlda._solver import Trace, check_overflow, iterate
-from cappedlda._span import Span
+from cappedlda._solvers import linalg, shrinkage
+from cappedlda._solvers.base import Trace, check_overflow, iterate
+from cappedlda._solvers.cg import ridged
+from cappedlda._solvers.frame import Frame, Rule, kept_covariance
+from cappedlda._solvers.mm import SYSTEM_TOLERANCE, Majorizer
+from cappedlda._solvers.paper import RIDGE, RIDGE_FLOAT32, PaperIteration
+from cappedlda._solvers.row_space import Span
 from cappedlda._start import stratified_sample
 
 # The start only has to be near enough to see the outliers.
@@ -259,7 +261,7 @@ def decided(rule, start, polish):
     if rule.epsilon == "auto" and start.weight < Q_ROWS_PER_FEATURE * n_features:
         # The directions can follow every row: lower norms would only choose which to fit. A
         # last step of q = 2 differs from the others where it shrinks only.
-        q, polish = 2.0, polish and n_features <= _linalg.MOST_SHRUNK_FEATURES
+        q, polish = 2.0, polish and n_features <= shrinkage.MOST_SHRUNK_FEATURES
     if rule.epsilon != np.inf and start.gate is not None:
         renew_shape = q == 2.0
     return rule._replace(q=q, polish=polish, renew_shape=renew_shape)
@@ -318,7 +320,7 @@ def trimmed_lda(rows, look, priors, n_features):
     centres = record.recentre(look.centres, look.scale)
     frame = Frame.of(centres, look.scale, priors, n_features)
     A = ridged(record.scatter, weight, ridge, SYSTEM_TOLERANCE * START_TOLERANCE)
-    W = _linalg.leading_directions(A, frame.B)
+    W = linalg.leading_directions(A, frame.B)
     if W.shape[1] == 0:
         raise ValueError("The centres of all classes coincide in X: no direction separates them.")
     memory = Memory(kept.sample_weight > 0.0, record.scatter, centres, record.kept[:, 1])
@@ -330,7 +332,7 @@ def start_projection(start, rows, frame, rank, span):
     n = len(frame.scale) if span is None else span.n_features
     W = np.eye(n, rank) if isinstance(start, str) else start
     W = W * frame.scale[:, None] if span is None else span.project(W)
-    return W @ _linalg.whitener(kept_covariance(rows.run(project_only(frame, W))))
+    return W @ linalg.whitener(kept_covariance(rows.run(project_only(frame, W))))
 
 
 def fit_as_published(rows, *, epsilon, start, n_components, tol, max_iter, report=None):
@@ -360,7 +362,7 @@ def last_look(rows, method, trace, n_components, q):
     covariance = method.covariance(record, unbiased=True)
     V, strengths = method.order(covariance, method.W.T.dot(frame.B))
     return Solution(
-        W=_linalg.fix_signs(query.W.dot(V)),
+        W=linalg.fix_signs(query.W.dot(V)),
         covariance=V.T.dot(covariance).dot(V),
         strengths=strengths,
         extra=unsupervised_directions(method, n_components - V.shape[1]),
@@ -430,8 +432,8 @@ def unsupervised_directions(method, count):
     frame = method.frame
     n = len(frame.scale)
     wanted = count > 0 and method.A is not None
-    there_are = n - _linalg.rank_of(frame.B) if wanted else 0
+    there_are = n - linalg.rank_of(frame.B) if wanted else 0
     if there_are == 0:
         return np.empty((n, 0))
-    extra = _linalg.quietest_directions(method.A, frame.B, min(count, there_are))
-    return _linalg.fix_signs(extra / frame.scale[:, None])
+    extra = linalg.quietest_directions(method.A, frame.B, min(count, there_are))
+    return linalg.fix_signs(extra / frame.scale[:, None])

@@ -21,7 +21,7 @@ from cappedlda._data.samples import PerSample
 from cappedlda._data.sparse import MAX_DENSE_FEATURES, rows_of
 from cappedlda._data.threads import effective_n_jobs, single_threaded_blas
 from cappedlda._fit import fit_as_published, fit_majorized, least_outlyingness, outlyingness
-from cappedlda._majorizer import Rule
+from cappedlda._solvers.frame import Rule
 from cappedlda._typing import ArrayLike, Bools, Floats, MatrixLike
 from cappedlda._validation import (
     FLOATS,

@@ -4,7 +4,7 @@ from itertools import combinations
 
 import numpy as np
 
-from cappedlda._solver import Iteration, iterate
+from cappedlda._solvers.base import Iteration, iterate
 from cappedlda.compared._directions import complement, floor_of, signs_of, sphere_minimiser
 from cappedlda.compared._l2blda import l2_bound_minimiser, pair_weights
 from cappedlda.compared._method import ComparedMethod, Directions, check_iteration

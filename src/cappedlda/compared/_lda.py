@@ -3,7 +3,7 @@
 import numpy as np
 from scipy import linalg
 
-from cappedlda import _linalg
+from cappedlda._solvers.linalg import RANK_CUTOFF
 from cappedlda.compared._method import Directions, FisherMethod
 
 
@@ -57,7 +57,7 @@ class LDA(FisherMethod):
         _, values, vectors = linalg.svd(
             H, full_matrices=False, overwrite_a=True, check_finite=False
         )
-        kept = values > _linalg.RANK_CUTOFF * values[0]
+        kept = values > RANK_CUTOFF * values[0]
         if not kept.any():
             raise ValueError(
                 "No row differs from the mean of its class, so that there is no within-class "
@@ -67,5 +67,5 @@ class LDA(FisherMethod):
         left, values, _ = linalg.svd(
             whitening.T @ problem.between_factor, full_matrices=False, check_finite=False
         )
-        rank = np.sum(values > _linalg.RANK_CUTOFF * values[0])
+        rank = np.sum(values > RANK_CUTOFF * values[0])
         return Directions(whitening @ left[:, : min(n_components, rank)])

@@ -5,7 +5,7 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from cappedlda._solver import Iteration, iterate
+from cappedlda._solvers.base import Iteration, iterate
 from cappedlda._validation import check_choice, check_real
 from cappedlda.compared._directions import (
     floor_of,

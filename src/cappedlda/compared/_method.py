@@ -13,14 +13,14 @@ from typing import Self
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from cappedlda import _linalg
 from cappedlda._base import LinearDiscriminant, linear_rule
 from cappedlda._cutoffs.fences import quantiles
 from cappedlda._data.array import ArrayRows
 from cappedlda._data.record import Query
 from cappedlda._data.threads import effective_n_jobs, single_threaded_blas
-from cappedlda._majorizer import kept_covariance
-from cappedlda._span import Span
+from cappedlda._solvers import linalg
+from cappedlda._solvers.frame import kept_covariance
+from cappedlda._solvers.row_space import Span
 from cappedlda._typing import ArrayLike, MatrixLike
 from cappedlda._validation import check_count, check_real, check_training_data
 
@@ -172,7 +172,7 @@ class ComparedMethod(LinearDiscriminant):
         return directions
 
     def _store(self, X, classes, problem, directions):
-        W = _linalg.fix_signs(directions.W)
+        W = linalg.fix_signs(directions.W)
         record = problem.rows.run(problem.query(W, q=2.0, scatter=False))
         covariance = kept_covariance(record, unbiased=True)
         between = W.T @ problem.between_factor

@@ -6,7 +6,7 @@ import numpy as np
 from scipy import linalg
 from sklearn.utils import check_random_state
 
-from cappedlda import _linalg
+from cappedlda._solvers.linalg import leading_directions, solve_spd
 from cappedlda._validation import check_choice, check_real
 from cappedlda.compared._directions import one_by_one, ridged_scatter, signs_of
 from cappedlda.compared._method import (
@@ -136,7 +136,7 @@ def sign_starts(S, X0, B):
     if n_classes <= MAX_ENUMERATED_CLASSES:
         # The last sign may be fixed, as s and -s are the same direction.
         return 1.0 - 2.0 * (np.arange(2 ** (n_classes - 1))[:, None] >> np.arange(n_classes) & 1)
-    lda = _linalg.leading_directions(S, B)[:, :1]
+    lda = leading_directions(S, B)[:, :1]
     return signs_of(np.hstack([B, lda]).T @ X0)
 
 
@@ -146,7 +146,7 @@ def signed_minimum(S, X0, signs, lam, max_iter):
     The steps s <- sign(X0'w) never increase it. All rows of `signs` are starts; the best
     end is returned.
     """
-    Y = _linalg.solve_spd(S, X0)
+    Y = solve_spd(S, X0)
     G = X0.T @ Y
     tolerance = np.finfo(float).eps * np.abs(G).sum() / lam
     paths, status = [], "max_iter"

@@ -5,22 +5,21 @@ class centres, K = W'B its fixed image, A = sum F_j h_j h_j' / N + gamma I.
 """
 
 import math
-from typing import NamedTuple
 
 import numpy as np
 
-from cappedlda import _linalg
-from cappedlda._cg import ridged
 from cappedlda._cutoffs.fences import (
-    Fences,
     crossing_moment,
     grown_caps,
     settled_caps,
     truncated_variance,
 )
 from cappedlda._data.record import Query
-from cappedlda._kernels import algebra
-from cappedlda._solver import Anderson, Iteration
+from cappedlda._solvers import linalg, shrinkage
+from cappedlda._solvers.anderson import Anderson
+from cappedlda._solvers.base import Iteration
+from cappedlda._solvers.cg import ridged
+from cappedlda._solvers.frame import degrees_of_freedom, kept_covariance, vanishing
 
 # The frame is renewed while it is further off than this many times the tolerance, and
 # further off than the projection itself; at most so many times.
@@ -34,9 +33,6 @@ SHAPE_DRIFT = 0.05
 FLOOR = 1e-2
 # A mean variance of the scaled features that is only rounding.
 NO_SPREAD = 1e-10
-# A class that would keep less than this share of its weight is kept whole. It is a little
-# less than a tenth: one row of ten is enough, however the sums are rounded.
-MIN_KEPT = 0.1 * (1.0 - 1e-9)
 # A system that is not solved exactly is solved to this share of the tolerance.
 SYSTEM_TOLERANCE = 1e-3
 # Iterates that the acceleration combines.
@@ -49,126 +45,6 @@ UNKNOWN_RATE = 0.7
 SAMPLE_RATE = 0.3
 SLOWEST_RATE = 0.95
 LEAST_MOVE = 1e-10
-
-
-class Rule(NamedTuple):
-    """How distances become weights, and what is renewed while the frame settles.
-
-    Attributes
-    ----------
-    q : float
-    epsilon : float or "auto"
-    ridge : float
-        Relative to the mean weighted within-class variance of the features.
-    renew_centres : bool
-    renew_shape : bool
-        Cap, floor and gauge. Norms with q < 2 draw many distances to zero, and a cap that
-        followed them would leave out good rows.
-    multiplier : float
-        Of an automatic epsilon.
-    polish : bool
-        Whether plain discriminant analysis on the kept rows follows.
-    """
-
-    q: float = 1.0
-    epsilon: float | str = "auto"
-    ridge: float = 1e-4
-    renew_centres: bool = True
-    renew_shape: bool = True
-    multiplier: float = 1.0
-    polish: bool = False
-
-    @property
-    def only_kept_count(self):
-        """Whether the result depends on which rows are kept, and not on how far off they are."""
-        return self.q == 2.0 or self.polish
-
-    def multiplied(self, multiplier):
-        """Return the rule with a multiple of the automatic epsilon; inf is no cap at all."""
-        epsilon = np.inf if multiplier == np.inf else "auto"
-        return self._replace(epsilon=epsilon, multiplier=multiplier)
-
-    def distance(self, other):
-        """Return how much another rule differs: in q first, then in the multiplier."""
-        return abs(self.q - other.q), abs(1.0 / self.multiplier - 1.0 / other.multiplier)
-
-
-class Frame(NamedTuple):
-    """What stays fixed while the majorizing loop runs.
-
-    Attributes
-    ----------
-    centres : ndarray of shape (c, n)
-    scale : ndarray of shape (n,)
-        Unit of each feature.
-    priors : ndarray of shape (c,)
-    n_features : int
-        Number of raw features, of which the n coordinates may be a rotation.
-    B : ndarray of shape (n, c)
-        Scaled deviations of the class centres.
-    epsilon : float
-        The cap of the distances.
-    caps : ndarray of shape (c,)
-        The cap of each class: at least epsilon, and inf for a class that is kept whole.
-    fences : Fences
-        What the caps are multiples of.
-    floor : float
-    gamma : float
-        The ridge.
-    K : ndarray of shape (r, c)
-        Where the projection sends the class centres.
-    """
-
-    centres: np.ndarray
-    scale: np.ndarray
-    priors: np.ndarray
-    n_features: int
-    B: np.ndarray
-    epsilon: float = np.inf
-    caps: np.ndarray | None = None
-    fences: Fences | None = None
-    floor: float = 0.0
-    gamma: float = 0.0
-    K: np.ndarray | None = None
-
-    @classmethod
-    def of(cls, centres, scale, priors, n_features):
-        """Return a frame without caps."""
-        B = _linalg.between_factor(centres, priors, scale)
-        fences = Fences.at(np.inf, np.full(len(centres), np.inf))
-        return cls(centres, scale, priors, n_features, B, fences.epsilon, fences.caps, fences)
-
-    def recentred(self, centres):
-        """Return the frame with other centres."""
-        B = _linalg.between_factor(centres, self.priors, self.scale)
-        return self._replace(centres=centres, B=B)
-
-    def with_cap(self, epsilon, floor):
-        """Return the frame with one cap for all classes."""
-        fences = Fences.at(epsilon, np.full(len(self.centres), epsilon))
-        return self.with_fences(fences, floor=floor)
-
-    def with_fences(self, fences, multiplier=1.0, **others):
-        """Return the frame with a multiple of fences as caps, and with other changes."""
-        epsilon, caps = fences.times(multiplier)
-        return self._replace(epsilon=epsilon, caps=caps, fences=fences, **others)
-
-    def without_caps_on(self, whole):
-        """Return the frame with some classes kept whole."""
-        if not np.count_nonzero(whole):
-            return self
-        fences = self.fences._replace(caps=np.where(whole, np.inf, self.fences.caps))
-        return self._replace(caps=np.where(whole, np.inf, self.caps), fences=fences)
-
-    @property
-    def kept_whole(self):
-        """Classes without a cap although there is one."""
-        return np.isinf(self.caps) & (self.epsilon < np.inf)
-
-    @property
-    def any_kept_whole(self):
-        """Whether there are such classes."""
-        return self.epsilon < np.inf and np.inf in self.caps.tolist()
 
 
 class Majorizer(Iteration):
@@ -297,7 +173,7 @@ class Majorizer(Iteration):
         path = list(self.objective_path)
         self._renew(record)
         freedom = degrees_of_freedom(record)
-        shrunk = _linalg.advised_ridge(record.scatter, self.frame.n_features, freedom)
+        shrunk = shrinkage.advised_ridge(record.scatter, self.frame.n_features, freedom)
         self.frame = self.frame._replace(gamma=self.frame.gamma + shrunk / record.weight)
         self._step(record)
         self.objective_path = path
@@ -315,7 +191,7 @@ class Majorizer(Iteration):
 
     def order(self, covariance, images):
         """Return a change of coordinates of the image that puts the best direction first."""
-        return _linalg.order_by_discrimination(covariance, images)
+        return linalg.order_by_discrimination(covariance, images)
 
     def _drift(self, record):
         """Return how far the frame is from the one that this record would make."""
@@ -409,9 +285,9 @@ class Majorizer(Iteration):
 
         Its distances were measured in the old gauge.
         """
-        R = _linalg.whitener(self.covariance(record))
+        R = linalg.whitener(self.covariance(record))
         self.W = self.W.dot(R)
-        growth = _linalg.typical_length(R)
+        growth = linalg.typical_length(R)
         floor = growth * frame.floor
         if self.rule.epsilon == "auto":
             fences = frame.fences.scaled(growth)
@@ -424,10 +300,10 @@ class Majorizer(Iteration):
         A = self.A = ridged(record.scatter, record.weight, self.frame.gamma, tol, self.W)
         B = self.frame.B
         if self.frame.K is None:
-            self.W = _linalg.leading_directions(A, B)
+            self.W = linalg.leading_directions(A, B)
             self.frame = self.frame._replace(K=self.W.T.dot(B))
             return np.inf
-        W = _linalg.constrained_minimiser(A, B, self.frame.K)
+        W = linalg.constrained_minimiser(A, B, self.frame.K)
         previous, step = self.change, W - self.W
         self.change = np.sqrt(np.vdot(step, A @ step) / np.vdot(self.W, A @ self.W))
         self._before, self.W = self.W, W
@@ -458,27 +334,3 @@ class Majorizer(Iteration):
         self.W, self._fallback = self._fallback, None
         self._accelerator.forget()
         return None
-
-
-def vanishing(record):
-    """Return the classes of which a record kept hardly anything."""
-    return record.kept[:, 1] < MIN_KEPT * record.class_weights
-
-
-def kept_covariance(record, unbiased=False, cut=1.0):
-    """Return the pooled covariance of the kept images about the means of their classes.
-
-    It is divided by what a cap leaves of a variance, `cut`.
-    """
-    freedom = degrees_of_freedom(record) if unbiased else record.kept_weight
-    covariance = np.empty(record.image_scatter.shape)
-    sums = record.image_scatter, record.image_sums, record.kept
-    algebra.covariance(*sums, cut * (freedom or 1.0), covariance)
-    return covariance
-
-
-def degrees_of_freedom(record):
-    """Return those of the scatter of the kept rows."""
-    total = record.kept_weight
-    # One degree of freedom per class, but never more than half of them: weights may be small.
-    return max(total - len(record.kept), 0.5 * total)

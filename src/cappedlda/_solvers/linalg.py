@@ -8,11 +8,6 @@ from cappedlda._kernels import algebra
 
 # Eigenvalues below this share of the largest are rounding, not rank.
 RANK_CUTOFF = 1e-10
-# A scatter of as many rows per feature is not shrunk, nor is one of more features; shrunk
-# further than this nothing would be left of it.
-UNSHRUNK_ROWS_PER_FEATURE = 5
-MOST_SHRUNK_FEATURES = 1000
-MOST_SHRUNK = 0.99
 
 
 def between_factor(centres, priors, scale):
@@ -90,26 +85,6 @@ def _check_found(found):
             "The eigenvalues of a scatter were not found; X has numbers that are too large or "
             "too small, scale it."
         )
-
-
-def advised_ridge(scatter, n, freedom):
-    """Return the ridge that shrinks a scatter of n features towards a multiple of the identity.
-
-    It is the shrinkage of Chen, Wiesel, Eldar and Hero ("oracle approximating"), which needs
-    the scatter alone, held below a limit that falls with the degrees of freedom per feature:
-    with several there is none. With very many features there is none either: a scatter that
-    is known by products only could not be given the same.
-    """
-    limit = min(n / max(freedom, 1.0) - 1.0 / UNSHRUNK_ROWS_PER_FEATURE, MOST_SHRUNK)
-    trace = scatter.trace()
-    if limit <= 0.0 or not 1 < n <= MOST_SHRUNK_FEATURES or trace <= 0.0:
-        return 0.0
-    relative = scatter / trace  # the squares of huge numbers would overflow
-    squares = np.vdot(relative, relative)
-    excess = squares - 1.0 / n
-    advised = ((1.0 - 2.0 / n) * squares + 1.0) / (freedom + 1.0 - 2.0 / n)
-    share = advised / excess if advised < limit * excess else limit
-    return share / (1.0 - share) * trace / n
 
 
 def pinv_psd(C):

@@ -4,11 +4,11 @@ from dataclasses import replace
 
 import numpy as np
 
-from cappedlda import _linalg
 from cappedlda._cutoffs.fences import fence, quantiles
 from cappedlda._data.record import Query
-from cappedlda._majorizer import Frame, kept_covariance
-from cappedlda._solver import Iteration
+from cappedlda._solvers import linalg
+from cappedlda._solvers.base import Iteration
+from cappedlda._solvers.frame import Frame, kept_covariance
 
 # Floor of the norms, relative to the median of the initial ones, and the ridge that
 # makes the pencil regular, relative to the mean of the diagonal of S1; float32 data
@@ -128,7 +128,7 @@ class PaperIteration(Iteration):
                 "solver='mm'."
             )
         S1[np.diag_indices_from(S1)] += self._ridge * np.trace(S1) / len(S1)
-        W = _linalg.leading_directions(S1, root_S2)[:, : self._n_columns]
+        W = linalg.leading_directions(S1, root_S2)[:, : self._n_columns]
         if self._scale == "s2":
             length = np.sqrt(np.sum((root_S2.T @ W) ** 2, axis=0))
         elif self._scale == "unit":

@@ -15,7 +15,7 @@ from collections import deque
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from cappedlda import _linalg
+from cappedlda._solvers import linalg
 
 # The error is measured by the last steps, so many of them.
 WINDOW = 5
@@ -58,7 +58,7 @@ class ProductSystem:
     def solve(self, B):
         """Return A^{-1} B for B of shape (n, k) of any rank."""
         U, lengths, V = np.linalg.svd(B, full_matrices=False)
-        rank = int(np.sum(lengths > _linalg.RANK_CUTOFF * lengths[0]))
+        rank = int(np.sum(lengths > linalg.RANK_CUTOFF * lengths[0]))
         solve = self._solve_rows if self._scatter.n_kept < len(B) else self._solve_features
         return solve(U[:, :rank]) @ (lengths[:rank, None] * V[:rank])
 
@@ -184,5 +184,5 @@ def _first_point(product, B, guess):
     if guess is None:
         return np.zeros_like(B), B.copy()
     image = product(guess)
-    coefficients = _linalg.pinv_psd(guess.T @ image) @ (guess.T @ B)
+    coefficients = linalg.pinv_psd(guess.T @ image) @ (guess.T @ B)
     return guess @ coefficients, B - image @ coefficients

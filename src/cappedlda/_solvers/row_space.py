@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 from scipy import linalg
 
-from cappedlda import _linalg
+from cappedlda._solvers.linalg import fix_signs
 
 
 class Span:
@@ -71,8 +71,8 @@ class Span:
             extra = np.hstack([extra, outside[:, :missing] / self._scale[:, None]])
         return replace(
             solution,
-            W=_linalg.fix_signs(self.lift(solution.W)),
-            extra=_linalg.fix_signs(extra),
+            W=fix_signs(self.lift(solution.W)),
+            extra=fix_signs(extra),
             metric=self.lift(solution.metric),
             centres=self._origin + (solution.centres @ self._basis.T) * self._scale,
         )

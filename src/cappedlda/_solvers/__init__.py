@@ -1,0 +1,1 @@
+"""Solvers: from records to the next projection, by small matrices. No rows are seen here."""

@@ -1,0 +1,159 @@
+"""The frame of the MM iteration: what stays fixed while its objective has to fall."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from cappedlda._cutoffs.fences import (
+    Fences,
+)
+from cappedlda._kernels import algebra
+from cappedlda._solvers import linalg
+
+# A class that would keep less than this share of its weight is kept whole. It is a little
+# less than a tenth: one row of ten is enough, however the sums are rounded.
+MIN_KEPT = 0.1 * (1.0 - 1e-9)
+
+
+class Rule(NamedTuple):
+    """How distances become weights, and what is renewed while the frame settles.
+
+    Attributes
+    ----------
+    q : float
+    epsilon : float or "auto"
+    ridge : float
+        Relative to the mean weighted within-class variance of the features.
+    renew_centres : bool
+    renew_shape : bool
+        Cap, floor and gauge. Norms with q < 2 draw many distances to zero, and a cap that
+        followed them would leave out good rows.
+    multiplier : float
+        Of an automatic epsilon.
+    polish : bool
+        Whether plain discriminant analysis on the kept rows follows.
+    """
+
+    q: float = 1.0
+    epsilon: float | str = "auto"
+    ridge: float = 1e-4
+    renew_centres: bool = True
+    renew_shape: bool = True
+    multiplier: float = 1.0
+    polish: bool = False
+
+    @property
+    def only_kept_count(self):
+        """Whether the result depends on which rows are kept, and not on how far off they are."""
+        return self.q == 2.0 or self.polish
+
+    def multiplied(self, multiplier):
+        """Return the rule with a multiple of the automatic epsilon; inf is no cap at all."""
+        epsilon = np.inf if multiplier == np.inf else "auto"
+        return self._replace(epsilon=epsilon, multiplier=multiplier)
+
+    def distance(self, other):
+        """Return how much another rule differs: in q first, then in the multiplier."""
+        return abs(self.q - other.q), abs(1.0 / self.multiplier - 1.0 / other.multiplier)
+
+
+class Frame(NamedTuple):
+    """What stays fixed while the majorizing loop runs.
+
+    Attributes
+    ----------
+    centres : ndarray of shape (c, n)
+    scale : ndarray of shape (n,)
+        Unit of each feature.
+    priors : ndarray of shape (c,)
+    n_features : int
+        Number of raw features, of which the n coordinates may be a rotation.
+    B : ndarray of shape (n, c)
+        Scaled deviations of the class centres.
+    epsilon : float
+        The cap of the distances.
+    caps : ndarray of shape (c,)
+        The cap of each class: at least epsilon, and inf for a class that is kept whole.
+    fences : Fences
+        What the caps are multiples of.
+    floor : float
+    gamma : float
+        The ridge.
+    K : ndarray of shape (r, c)
+        Where the projection sends the class centres.
+    """
+
+    centres: np.ndarray
+    scale: np.ndarray
+    priors: np.ndarray
+    n_features: int
+    B: np.ndarray
+    epsilon: float = np.inf
+    caps: np.ndarray | None = None
+    fences: Fences | None = None
+    floor: float = 0.0
+    gamma: float = 0.0
+    K: np.ndarray | None = None
+
+    @classmethod
+    def of(cls, centres, scale, priors, n_features):
+        """Return a frame without caps."""
+        B = linalg.between_factor(centres, priors, scale)
+        fences = Fences.at(np.inf, np.full(len(centres), np.inf))
+        return cls(centres, scale, priors, n_features, B, fences.epsilon, fences.caps, fences)
+
+    def recentred(self, centres):
+        """Return the frame with other centres."""
+        B = linalg.between_factor(centres, self.priors, self.scale)
+        return self._replace(centres=centres, B=B)
+
+    def with_cap(self, epsilon, floor):
+        """Return the frame with one cap for all classes."""
+        fences = Fences.at(epsilon, np.full(len(self.centres), epsilon))
+        return self.with_fences(fences, floor=floor)
+
+    def with_fences(self, fences, multiplier=1.0, **others):
+        """Return the frame with a multiple of fences as caps, and with other changes."""
+        epsilon, caps = fences.times(multiplier)
+        return self._replace(epsilon=epsilon, caps=caps, fences=fences, **others)
+
+    def without_caps_on(self, whole):
+        """Return the frame with some classes kept whole."""
+        if not np.count_nonzero(whole):
+            return self
+        fences = self.fences._replace(caps=np.where(whole, np.inf, self.fences.caps))
+        return self._replace(caps=np.where(whole, np.inf, self.caps), fences=fences)
+
+    @property
+    def kept_whole(self):
+        """Classes without a cap although there is one."""
+        return np.isinf(self.caps) & (self.epsilon < np.inf)
+
+    @property
+    def any_kept_whole(self):
+        """Whether there are such classes."""
+        return self.epsilon < np.inf and np.inf in self.caps.tolist()
+
+
+def vanishing(record):
+    """Return the classes of which a record kept hardly anything."""
+    return record.kept[:, 1] < MIN_KEPT * record.class_weights
+
+
+def kept_covariance(record, unbiased=False, cut=1.0):
+    """Return the pooled covariance of the kept images about the means of their classes.
+
+    It is divided by what a cap leaves of a variance, `cut`.
+    """
+    freedom = degrees_of_freedom(record) if unbiased else record.kept_weight
+    covariance = np.empty(record.image_scatter.shape)
+    sums = record.image_scatter, record.image_sums, record.kept
+    algebra.covariance(*sums, cut * (freedom or 1.0), covariance)
+    return covariance
+
+
+def degrees_of_freedom(record):
+    """Return those of the scatter of the kept rows."""
+    total = record.kept_weight
+    # One degree of freedom per class, but never more than half of them: weights may be small.
+    return max(total - len(record.kept), 0.5 * total)
