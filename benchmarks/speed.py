@@ -37,7 +37,8 @@ from suite.fits import (
 from suite.passes import ROWS, PassProblem
 from threadpoolctl import threadpool_limits
 
-from cappedlda import CappedLDA, _start
+from cappedlda import CappedLDA
+from cappedlda._initial import sampling
 
 TIMES_SMALLER = 10  # --quick
 # Codes, weights, distances and flags: what a fit keeps for each row, whatever its features.
@@ -144,7 +145,7 @@ def measure_sample(scale):
         rows, n, c = map(int, shape.split("x"))
         X, y, true = heavy_tailed(rows // scale, n, c, freedom)
         sampled = [CappedLDA(n_jobs=1, random_state=seed).fit(X, y) for seed in range(3)]
-        with mock.patch.object(_start, "SAMPLE_WORTHWHILE", np.inf):
+        with mock.patch.object(sampling, "SAMPLE_WORTHWHILE", np.inf):
             whole = CappedLDA(n_jobs=1).fit(X, y)
         angles = [subspace_angles(model.scalings_, whole.scalings_).max() for model in sampled]
         other = [np.mean(model.outliers_ != whole.outliers_) for model in sampled]

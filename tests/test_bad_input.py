@@ -8,8 +8,9 @@ import scipy.sparse
 from common import make_classes
 from sklearn.exceptions import NotFittedError
 
-from cappedlda import CappedLDA, _start, capped
+from cappedlda import CappedLDA, capped
 from cappedlda._data.array import ArrayRows
+from cappedlda._initial import sampling
 
 N, n = 30, 4
 
@@ -240,9 +241,9 @@ def test_good_input_of_unusual_kind_is_accepted(data):
 def test_numbers_that_are_not_finite_are_found_on_the_way(rng, monkeypatch, options, drawn, value):
     # No pass looks for them alone: a sample is checked, then the gate sees all rows.
     X, y = make_classes(rng, [200, 200, 200], n)
-    monkeypatch.setattr(_start, "SAMPLE_ROWS", 60)
-    monkeypatch.setattr(_start, "SAMPLE_ROWS_PER_CLASS", 20)
-    sample = _start.stratified_sample(ArrayRows(X, y.astype(np.int32), 3), None).X
+    monkeypatch.setattr(sampling, "SAMPLE_ROWS", 60)
+    monkeypatch.setattr(sampling, "SAMPLE_ROWS_PER_CLASS", 20)
+    sample = sampling.stratified_sample(ArrayRows(X, y.astype(np.int32), 3), None).X
     row = np.flatnonzero(np.isin(X[:, 0], sample[:, 0]) == drawn)[-1]
     X[row, 1] = value
     model = CappedLDA(**{"epsilon": 50.0, **options})

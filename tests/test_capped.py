@@ -19,8 +19,9 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from cappedlda import CappedLDA, _start
+from cappedlda import CappedLDA
 from cappedlda._data import base
+from cappedlda._initial import sampling
 
 LOADERS = [load_iris, load_wine, load_breast_cancer, load_digits]
 
@@ -359,9 +360,9 @@ def large_problem(rng):
 def test_a_sample_first_ends_where_all_rows_end(rng, monkeypatch):
     X, y, spoilt = large_problem(rng)
     plain = CappedLDA(tol=1e-6).fit(X, y)
-    monkeypatch.setattr(_start, "SAMPLE_ROWS", 1000)
+    monkeypatch.setattr(sampling, "SAMPLE_ROWS", 1000)
     sampled = CappedLDA(tol=1e-6).fit(X, y)
-    assert _start.stratified_sample(rows_of(X, y), np.random.RandomState(0)) is not None
+    assert sampling.stratified_sample(rows_of(X, y), np.random.RandomState(0)) is not None
     assert angle(sampled.scalings_, plain.scalings_) < 1e-3
     differ = sampled.outliers_ != plain.outliers_
     assert np.all(np.abs(plain.distances_[differ] / plain.caps_[y[differ]] - 1) < 0.02)
@@ -370,7 +371,7 @@ def test_a_sample_first_ends_where_all_rows_end(rng, monkeypatch):
 
 @pytest.mark.parametrize("random_state", [None, 3])
 def test_the_sample_is_a_fixed_choice(rng, monkeypatch, random_state):
-    monkeypatch.setattr(_start, "SAMPLE_ROWS", 500)
+    monkeypatch.setattr(sampling, "SAMPLE_ROWS", 500)
     X, y, _ = large_problem(rng)
     fits = [CappedLDA(random_state=random_state, tol=1e-2).fit(X, y) for _ in range(2)]
     np.testing.assert_array_equal(fits[0].scalings_, fits[1].scalings_)
@@ -378,21 +379,21 @@ def test_the_sample_is_a_fixed_choice(rng, monkeypatch, random_state):
 
 
 def test_the_sample_is_stratified(rng, monkeypatch):
-    monkeypatch.setattr(_start, "SAMPLE_ROWS", 1000)
+    monkeypatch.setattr(sampling, "SAMPLE_ROWS", 1000)
     codes = rng.permutation(np.repeat([0, 1, 2], [9000, 2980, 20])).astype(np.int32)
     seed = np.random.RandomState(0)
     X = np.arange(12000.0)[:, None]
-    sample = _start.stratified_sample(rows_of(X, codes), seed)
+    sample = sampling.stratified_sample(rows_of(X, codes), seed)
     assert np.all(np.diff(sample.X[:, 0]) > 0)
     np.testing.assert_array_equal(sample.codes, codes[sample.X[:, 0].astype(int)])
     np.testing.assert_array_equal(np.bincount(sample.codes), [750, 248, 20])
     few = rows_of(np.zeros((3999, 1)), np.arange(3999, dtype=np.int32) % 3)
-    assert _start.stratified_sample(few, seed) is None
+    assert sampling.stratified_sample(few, seed) is None
 
 
 @pytest.mark.parametrize("solver", ["mm", "paper"])
 def test_data_are_not_copied_whole(rng, dtype, monkeypatch, solver):
-    monkeypatch.setattr(_start, "SAMPLE_ROWS", 500)
+    monkeypatch.setattr(sampling, "SAMPLE_ROWS", 500)
     X, y = make_classes(rng, [8000, 8000], 100, spread=0.3, dtype=dtype)
     options = {"solver": solver, "epsilon": np.inf} if solver == "paper" else {}
     CappedLDA(**options).fit(X[:1000], y[:1000])  # imports and caches

@@ -9,10 +9,11 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import StratifiedKFold, train_test_split
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from cappedlda import CappedLDA, CappedLDACV, _concentration, cv
+from cappedlda import CappedLDA, CappedLDACV, cv
 from cappedlda._cutoffs.fences import Fences
 from cappedlda._data.array import ArrayRows
 from cappedlda._fit import fit_majorized, fit_path
+from cappedlda._initial import csteps
 from cappedlda._solvers.frame import Rule
 from cappedlda._solvers.mm import SMALL_DRIFT
 
@@ -166,7 +167,7 @@ def spoil_some(rng, X, share=0.15):
 def visits(monkeypatch):
     """Count the rows that all passes visit, and those of the start: for moments and distances."""
     count = [0]
-    run, shrunk_distances = ArrayRows.run, _concentration.shrunk_distances
+    run, shrunk_distances = ArrayRows.run, csteps.shrunk_distances
 
     def counting_run(self, *args):
         count[0] += self.shape[0]
@@ -177,7 +178,7 @@ def visits(monkeypatch):
         return shrunk_distances(pieces, *args)
 
     monkeypatch.setattr(ArrayRows, "run", counting_run)
-    monkeypatch.setattr(_concentration, "shrunk_distances", counting_distances)
+    monkeypatch.setattr(csteps, "shrunk_distances", counting_distances)
     return count
 
 

@@ -17,10 +17,11 @@ from common import angle, make_classes, spoil
 from dask.callbacks import Callback
 from distributed import Client
 
-from cappedlda import CappedLDA, CappedLDACV, _start
+from cappedlda import CappedLDA, CappedLDACV
 from cappedlda._data import dask as dask_module
 from cappedlda._data.dask import DaskRows, Survey
 from cappedlda._data.samples import MAX_BORDER_ROWS
+from cappedlda._initial import sampling
 from cappedlda.compared import LDA
 
 # The blocks are added in another order than the slabs of an array. The rounding that makes
@@ -38,7 +39,7 @@ BLOCKS = (700, 1, 0, 299, 1000)
 
 @pytest.fixture(autouse=True)
 def small_sample(monkeypatch):
-    monkeypatch.setattr(_start, "SAMPLE_ROWS", 250)
+    monkeypatch.setattr(sampling, "SAMPLE_ROWS", 250)
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from cappedlda._cutoffs import fences
 from cappedlda._cutoffs.fences import REACH, bin_positions, grown_caps, settled_caps
 from cappedlda._data.jobs import histograms_of
-from cappedlda._points import beyond_gap
+from cappedlda._initial.separation import beyond_gap
 
 ONE_BIN = 1 / 32
 

@@ -5,7 +5,7 @@ import pytest
 from common import rows_of
 
 from cappedlda._data.samples import within
-from cappedlda._start import drawn
+from cappedlda._initial.sampling import drawn
 
 
 def test_within_is_a_comparison_with_the_cap_of_the_class(rng):

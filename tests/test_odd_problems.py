@@ -7,7 +7,8 @@ import pytest
 from common import angle, make_classes
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 
-from cappedlda import CappedLDA, _start
+from cappedlda import CappedLDA
+from cappedlda._initial import sampling
 from cappedlda._kernels import kernels
 
 
@@ -264,8 +265,8 @@ def test_equal_centres_are_refused(rng):
 def test_a_sample_is_not_drawn_with_more_features_than_rows(rng, monkeypatch):
     X, y = make_classes(rng, [60, 60], 150)
     plain = CappedLDA().fit(X, y)
-    monkeypatch.setattr(_start, "SAMPLE_ROWS", 20)
-    monkeypatch.setattr(_start, "SAMPLE_ROWS_PER_CLASS", 5)
+    monkeypatch.setattr(sampling, "SAMPLE_ROWS", 20)
+    monkeypatch.setattr(sampling, "SAMPLE_ROWS_PER_CLASS", 5)
     np.testing.assert_array_equal(CappedLDA().fit(X, y).scalings_, plain.scalings_)
 
 
@@ -273,7 +274,7 @@ def test_rows_of_no_weight_are_not_drawn_for_the_sample(rng, monkeypatch):
     X, y = make_classes(rng, [2000, 2000], 3)
     weight = np.ones(4000)
     weight[np.flatnonzero(y == 0)[5:]] = 0.0
-    monkeypatch.setattr(_start, "SAMPLE_ROWS", 300)
+    monkeypatch.setattr(sampling, "SAMPLE_ROWS", 300)
     model = CappedLDA().fit(X, y, sample_weight=weight)
     kept = weight > 0
     assert model.score(X[kept], y[kept]) > 0.99

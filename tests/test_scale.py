@@ -11,12 +11,13 @@ import pytest
 import zarr
 from common import make_classes, spoil
 
-from cappedlda import CappedLDA, CappedLDACV, _start
+from cappedlda import CappedLDA, CappedLDACV
 from cappedlda._cutoffs.fences import quantiles
 from cappedlda._data import base, factory, progress
 from cappedlda._data.array import ArrayRows
 from cappedlda._data.chunks import ChunkRows
 from cappedlda._data.jobs import histograms_of
+from cappedlda._initial import sampling
 from cappedlda.sources import Chunk, NpyFolder, NpzFolder, ParquetFolder
 
 FITTED = ["classes_", "priors_", "means_", "xbar_", "scalings_", "explained_variance_ratio_"]
@@ -37,7 +38,7 @@ def small_slabs(monkeypatch):
     """Slabs of 256 rows and a sample of 250, so that 2,000 rows are many."""
     monkeypatch.setattr(base, "SLAB_ELEMENTS", 1)
     monkeypatch.setattr(base, "MIN_SLAB_ROWS", 256)
-    monkeypatch.setattr(_start, "SAMPLE_ROWS", 250)
+    monkeypatch.setattr(sampling, "SAMPLE_ROWS", 250)
 
 
 @pytest.fixture

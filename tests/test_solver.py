@@ -11,15 +11,16 @@ from hypothesis import strategies as st
 from scipy import linalg
 from sklearn.datasets import load_breast_cancer, load_digits, load_iris, load_wine
 
-from cappedlda import CappedLDA, _start, capped_norm
+from cappedlda import CappedLDA, capped_norm
 from cappedlda._data.record import Query
 from cappedlda._fit import trimmed_lda
+from cappedlda._initial import sampling
+from cappedlda._initial.dense import plain_look, robust_look
 from cappedlda._solvers import mm
 from cappedlda._solvers.anderson import Anderson
 from cappedlda._solvers.frame import Rule
 from cappedlda._solvers.mm import Majorizer
 from cappedlda._solvers.row_space import Span
-from cappedlda._start import plain_look, robust_look
 
 QS = [0.5, 1.0, 1.5, 2.0]
 
@@ -300,7 +301,7 @@ def test_short_cuts_do_not_change_the_result(monkeypatch, name, q):
     X, y = PROBLEMS[name]()
     short = CappedLDA(q=q).fit(X, y)
     monkeypatch.setattr(Rule, "only_kept_count", False)
-    monkeypatch.setattr(_start, "SAMPLE_WORTHWHILE", np.inf)
+    monkeypatch.setattr(sampling, "SAMPLE_WORTHWHILE", np.inf)
     plain = CappedLDA(q=q, tol=1e-7, max_iter=1000).fit(X, y)
     assert short.n_passes_ < plain.n_passes_ or plain.n_passes_ <= 4
     assert linalg.subspace_angles(short.scalings_, plain.scalings_).max() < 1e-3

@@ -8,10 +8,12 @@ from common import TOLERANCE, angle, assert_close_record, make_classes, rows_of
 from scipy import sparse
 from sklearn.feature_extraction.text import TfidfTransformer
 
-from cappedlda import CappedLDA, CappedLDACV, _start, _wide
+from cappedlda import CappedLDA, CappedLDACV
 from cappedlda._data import sparse as sparse_module
 from cappedlda._data.record import Query
 from cappedlda._data.sparse import MAX_DENSE_FEATURES, DensifiedRows, SparseRows
+from cappedlda._initial import dense, sampling, standardize
+from cappedlda._initial import sparse as sparse_initial
 from cappedlda.datasets import make_zipf_text
 
 FORMATS = [sparse.csr_array, sparse.csr_matrix, sparse.csc_array, sparse.coo_matrix]
@@ -141,13 +143,13 @@ def test_norms_are_those_of_dense_rows(rng, thinned):
 
 @pytest.mark.parametrize("weighted", [False, True])
 def test_medians_and_scale_are_those_of_dense_rows(rng, thinned, monkeypatch, weighted):
-    monkeypatch.setattr(_wide, "SLAB_ELEMENTS", 700)  # several blocks of features
+    monkeypatch.setattr(sparse_initial, "SLAB_ELEMENTS", 700)  # several blocks of features
     X, y = thinned
     X[:, 3] = 0.0
     X[:, 4] = -np.abs(X[:, 4])
     codes, weight = y.astype(np.int32), rng.integers(1, 4, len(y)) * 1.0 if weighted else None
-    expected = _start.medians_and_scale(rows_of(X, codes, weight))
-    found = _wide.medians_and_scale(SparseRows(sparse.csr_array(X), codes, 3, weight))
+    expected = standardize.medians_and_scale(rows_of(X, codes, weight))
+    found = sparse_initial.medians_and_scale(SparseRows(sparse.csr_array(X), codes, 3, weight))
     assert expected[2].any()
     assert not expected[2].all()
     np.testing.assert_array_equal(found[0], expected[0])
@@ -159,10 +161,10 @@ def test_first_look_is_that_of_dense_rows(rng, text, weighted):
     X, codes = text.X.toarray(), text.y.astype(np.int32)
     X[7] *= 1e9  # beyond what is cut off
     weight = rng.integers(1, 4, len(codes)) * 1.0 if weighted else None
-    expected = _start.robust_look(rows_of(X, codes, weight))
+    expected = dense.robust_look(rows_of(X, codes, weight))
     rows = SparseRows(sparse.csr_array(X), codes, 3, weight)
     before = rows.X.data.copy()
-    found = _wide.robust_look(rows)
+    found = sparse_initial.robust_look(rows)
     np.testing.assert_array_equal(rows.X.data, before)
     assert expected.centres.any()
     np.testing.assert_allclose(found.centres, expected.centres, atol=1e-12)
@@ -173,7 +175,7 @@ def test_first_look_is_that_of_dense_rows(rng, text, weighted):
 def test_half_zero_features_have_the_median_between():
     X = np.array([[0.0, 0.0], [2.0, 0.0], [0.0, 5.0], [4.0, 5.0]])
     codes = np.zeros(4, np.int32)
-    centres, _ = _wide.medians_and_scale(SparseRows(sparse.csr_array(X), codes, 1))
+    centres, _ = sparse_initial.medians_and_scale(SparseRows(sparse.csr_array(X), codes, 1))
     np.testing.assert_array_equal(centres, np.median(X, axis=0)[None])
 
 
@@ -291,9 +293,9 @@ def test_weights_repeat_documents(text):
 
 
 def test_random_state_chooses_the_sample(text, monkeypatch, always_wide):
-    monkeypatch.setattr(_start, "SAMPLE_ROWS", 80)
-    monkeypatch.setattr(_start, "SAMPLE_ROWS_PER_CLASS", 20)
-    monkeypatch.setattr(_start, "SAMPLE_ROWS_PER_FEATURE", 0)
+    monkeypatch.setattr(sampling, "SAMPLE_ROWS", 80)
+    monkeypatch.setattr(sampling, "SAMPLE_ROWS_PER_CLASS", 20)
+    monkeypatch.setattr(sampling, "SAMPLE_ROWS_PER_FEATURE", 0)
     X = text.X[:, :50]  # more rows than features: fitted on a sample first
     one, same, other = (
         CappedLDA(q=2.0, random_state=s, tol=1e-3).fit(X, text.y) for s in (1, 1, 2)

@@ -5,9 +5,10 @@ import pytest
 import reference
 from common import make_classes, rows_of
 
-from cappedlda import _concentration, _start
+from cappedlda._initial import csteps, dense, standardize
+from cappedlda._initial.location import ArrayPoints, nearest_halves
+from cappedlda._initial.separation import far_part
 from cappedlda._kernels import selection, start_kernels
-from cappedlda._points import ArrayPoints, far_part, nearest_halves
 
 WEIGHTED = pytest.mark.parametrize("weighted", [False, True])
 
@@ -54,7 +55,7 @@ def test_medians_and_deviations_are_those_of_each_class_and_of_all(rng, dtype, w
     if weighted:
         weight[y == 1] = 2.0
     rows, _ = rows_of(X, y, weight).by_class()
-    medians, quantiles = _start.medians_and_deviations(rows, (0.5, 0.7))
+    medians, quantiles = standardize.medians_and_deviations(rows, (0.5, 0.7))
     repeated = np.repeat(np.arange(len(y)), 1 if weight is None else weight.astype(int))
     X, y = X[repeated].astype(float), y[repeated]
     expected = np.array([np.median(X[y == i], axis=0) for i in range(3)])
@@ -73,8 +74,10 @@ def test_rows_in_units_are_cut_off_before_the_centres_move(rng, dtype):
     centres, scale, moves = rng.normal(size=(2, 5)), rng.uniform(1, 2, 5), rng.normal(size=(2, 5))
     rows, order = rows_of(X, y).by_class()
     X, y = X[order], y[order]
-    scaled, squares = _start.in_units(rows, centres, scale, moves)
-    expected = np.clip((X - centres[y]) / scale, -_start.FARTHEST, _start.FARTHEST) - moves[y]
+    scaled, squares = standardize.in_units(rows, centres, scale, moves)
+    expected = (
+        np.clip((X - centres[y]) / scale, -standardize.FARTHEST, standardize.FARTHEST) - moves[y]
+    )
     np.testing.assert_array_equal(scaled, expected)
     np.testing.assert_allclose(squares, np.sum(expected**2, axis=1), rtol=1e-14)
 
@@ -144,7 +147,7 @@ def test_halves_are_those_of_the_distances(rng, weighted):
 
 
 def shrunk_distances(rows, kept, floor):
-    return _concentration.shrunk_distances(_concentration.Pieces(rows), kept, floor)
+    return csteps.shrunk_distances(csteps.Pieces(rows), kept, floor)
 
 
 @pytest.mark.parametrize("n", [1, 3, 40])
@@ -154,16 +157,16 @@ def test_shrunk_distances_are_those_of_the_covariance(rng, n, weighted):
     weight = rng.uniform(0.0, 2.0, len(y)) if weighted else None
     kept, floor = rng.uniform(size=len(y)) < 0.7, rng.uniform(0.5, 1.2, n)
     found = shrunk_distances(rows_of(X, y, weight), kept, floor)
-    expected = reference.shrunk_distances(X, y, weight, kept, floor, _concentration.MIN_SHRINKAGE)
+    expected = reference.shrunk_distances(X, y, weight, kept, floor, csteps.MIN_SHRINKAGE)
     np.testing.assert_allclose(found, expected, rtol=1e-10)
 
 
 @pytest.mark.parametrize("size", [1.0, 1e6], ids=["like the others", "far off"])
 def test_moments_that_change_are_those_made_anew(rng, monkeypatch, size):
-    monkeypatch.setattr(_concentration, "CHANGE_WORTHWHILE", 0)
+    monkeypatch.setattr(csteps, "CHANGE_WORTHWHILE", 0)
     X, y = make_classes(rng, (300, 200), 5)
     X[:10] *= size  # their squares leave nothing but rounding when they go
-    pieces = _concentration.Pieces(rows_of(X, y, rng.uniform(size=500)))
+    pieces = csteps.Pieces(rows_of(X, y, rng.uniform(size=500)))
     made = []
     add_up = pieces._sums
     monkeypatch.setattr(pieces, "_sums", lambda kept: made.append(kept.sum()) or add_up(kept))
@@ -205,8 +208,8 @@ def test_the_first_look_does_not_depend_on_the_order_of_the_rows(rng, weighted):
     X[rng.uniform(size=len(y)) < 0.2] += 8.0
     weight, _ = some_weights(rng, len(y), weighted)
     shuffled = rng.permutation(len(y))
-    look = _start.robust_look(rows_of(X, y, weight))
-    other = _start.robust_look(
+    look = dense.robust_look(rows_of(X, y, weight))
+    other = dense.robust_look(
         rows_of(X[shuffled], y[shuffled], None if weight is None else weight[shuffled])
     )
     assert 0 < look.kept.sum() < len(y)
@@ -215,22 +218,22 @@ def test_the_first_look_does_not_depend_on_the_order_of_the_rows(rng, weighted):
 
 
 def test_the_first_look_is_the_same_on_any_number_of_threads(rng, monkeypatch):
-    monkeypatch.setattr(_start, "THREADED_ELEMENTS", 0)
-    monkeypatch.setattr(_concentration, "PIECE_ELEMENTS", 1000)
+    monkeypatch.setattr(dense, "THREADED_ELEMENTS", 0)
+    monkeypatch.setattr(csteps, "PIECE_ELEMENTS", 1000)
     X, y = make_classes(rng, (400, 300, 200), 20)
     X[y == 1] += 15.0 * (rng.uniform(size=(300, 1)) < 0.3)
-    assert len(_concentration.row_pieces(*X.shape)[0]) == _concentration.MOST_PIECES
-    alone = _start.robust_look(rows_of(X, y))
+    assert len(csteps.row_pieces(*X.shape)[0]) == csteps.MOST_PIECES
+    alone = dense.robust_look(rows_of(X, y))
     assert 0 < alone.kept.sum() < len(y)
     for n_jobs in (2, 3):
         for found, expected in zip(
-            _start.robust_look(rows_of(X, y, n_jobs=n_jobs)), alone, strict=True
+            dense.robust_look(rows_of(X, y, n_jobs=n_jobs)), alone, strict=True
         ):
             np.testing.assert_array_equal(found, expected)
 
 
 @pytest.mark.parametrize("shape", [(1, 1), (150, 4), (5000, 50), (5000, 784), (100, 3000)])
 def test_pieces_are_all_rows_in_their_order(shape):
-    begins, ends = _concentration.row_pieces(*shape)
+    begins, ends = csteps.row_pieces(*shape)
     assert [*begins, shape[0]] == [0, *ends]
     assert np.all(np.diff([0, *ends]) > 0)

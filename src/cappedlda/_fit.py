@@ -6,7 +6,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from cappedlda import _start, _wide
 from cappedlda._cutoffs.fences import Fences, settled_caps
 from cappedlda._cutoffs.gate import Gate, gate_caps
 from cappedlda._data.array import ArrayRows
@@ -14,6 +13,8 @@ from cappedlda._data.base import Rows
 from cappedlda._data.record import Query
 from cappedlda._data.samples import PerSample
 from cappedlda._data.scatter_cache import RECALL_FEATURES, Memory, RecallingRows
+from cappedlda._initial import dense, sparse
+from cappedlda._initial.sampling import stratified_sample
 from cappedlda._solvers import linalg, shrinkage
 from cappedlda._solvers.base import Trace, check_overflow, iterate
 from cappedlda._solvers.cg import ridged
@@ -21,7 +22,6 @@ from cappedlda._solvers.frame import Frame, Rule, kept_covariance
 from cappedlda._solvers.mm import SYSTEM_TOLERANCE, Majorizer
 from cappedlda._solvers.paper import RIDGE, RIDGE_FLOAT32, PaperIteration
 from cappedlda._solvers.row_space import Span
-from cappedlda._start import stratified_sample
 
 # The start only has to be near enough to see the outliers.
 START_TOLERANCE = 1e-3
@@ -189,7 +189,7 @@ def find_start(rows, rule, priors, start, random_state):
     if not robust or sample.first_not_finite() is not None:
         rows.check_finite()  # a robust fit does it in the first pass over all rows, the gate
     means = None if rule.renew_centres else rows.class_means()
-    looks = _wide if rows.wide else _start
+    looks = sparse if rows.wide else dense
     look = (looks.robust_look if robust else looks.plain_look)(sample)
     gate, all_rows = None, rows
     if robust:

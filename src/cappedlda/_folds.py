@@ -4,7 +4,7 @@ import numpy as np
 
 from cappedlda._base import class_codes, linear_rule
 from cappedlda._fit import fit_path, outlyingness
-from cappedlda._quantiles import column_medians
+from cappedlda._initial.quantiles import column_medians
 
 
 class Fold:

@@ -1,14 +1,11 @@
-"""The points of one class, centred and scaled: a part that lies apart, and the densest half."""
+"""The centre of a class: that of the smallest ball with half of its points."""
 
 import numpy as np
 
 from cappedlda._cutoffs.fences import MIN_CLASS_WEIGHT
-from cappedlda._cutoffs.gate import GAP_SHARE
+from cappedlda._initial.quantiles import column_medians
 from cappedlda._kernels import start_kernels
-from cappedlda._quantiles import column_medians
 
-# Steps towards the direction in which a class is widest.
-DIRECTION_STEPS = 4
 # Where to look for the smallest ball with half of a class.
 BALLS = 30
 BALL_STEPS = 2
@@ -55,29 +52,6 @@ def too_few(points):
     return total < MIN_CLASS_WEIGHT
 
 
-def far_part(points, least):
-    """Return which points lie beyond a wide gap in the direction in which they spread most.
-
-    At least the weight `least` stays. The norms of rows of many features hide a cloud that a
-    single direction shows. That direction comes from the points seen as directions
-    themselves, so that a few that are far off have no more influence than others.
-    """
-    squares, weight = points.squares, points.weight
-    none = np.zeros(len(squares), dtype=bool)
-    if too_few(points):
-        return none
-    shares = np.empty((1, len(squares)))
-    start_kernels.direction_shares(squares, weight, None, shares[0])
-    direction = points.sums(shares)
-    for _ in range(DIRECTION_STEPS):
-        start_kernels.direction_shares(squares, weight, points.products(direction)[0], shares[0])
-        direction = points.sums(shares)
-    length = np.sqrt(np.vdot(direction, direction))
-    if length == 0.0:
-        return none
-    return beyond_gap(points.products(direction / length)[0], weight, least)
-
-
 def densest_centre(points):
     """Return the median of the half of the points that lies in the smallest ball.
 
@@ -111,34 +85,3 @@ def nearest_halves(points, centres):
     shares, totals, radii = points.products(centres), np.empty(len(centres)), np.empty(len(centres))
     start_kernels.nearest_halves(shares, points.squares, points.weight, centres, radii, totals)
     return shares, totals, radii
-
-
-# A gap in one direction, in standard deviations of the part inside, which are at least so
-# large in robust units. With more than this share beyond it no part is clearly the larger.
-STRAIGHT_GAP = 2.0
-LEAST_DEVIATION = 0.3
-MOST_BEYOND = 0.45
-
-
-def beyond_gap(heights, weight, least):
-    """Return which heights are beyond the widest gap on either side, if it is wide enough.
-
-    Parameters
-    ----------
-    heights : ndarray of shape (N,)
-        Places of rows in one direction, in robust units.
-    weight : ndarray of shape (N,) or None
-    least : float
-        Weight that must stay inside.
-    """
-    if weight is None:
-        places, weights = np.sort(heights), None
-    else:
-        order = heights.argsort()
-        places, weights = heights[order], weight[order]
-    width, last, side = start_kernels.widest_gap(
-        places, weights, least, 1.0 - MOST_BEYOND, 1.0 - GAP_SHARE, LEAST_DEVIATION
-    )
-    if width < STRAIGHT_GAP:
-        return np.zeros(len(heights), dtype=bool)
-    return side * heights > side * last

@@ -1,16 +1,18 @@
 """The first look at rows with very many features, without a dense copy and covariances.
 
-The numbers are those of `_start`. Of a sparse feature most medians are zero, which only
+The numbers are those of `dense`. Of a sparse feature most medians are zero, which only
 its number of entries shows; features where this is not so are made dense, in blocks.
 """
 
 import numpy as np
 
-from cappedlda import _start
 from cappedlda._cutoffs.gate import gate_caps
 from cappedlda._data.base import SLAB_ELEMENTS
-from cappedlda._points import densest_centre
-from cappedlda._start import FARTHEST, FirstLook, without_far_parts
+from cappedlda._initial import standardize
+from cappedlda._initial.estimate import FirstLook
+from cappedlda._initial.location import densest_centre
+from cappedlda._initial.separation import without_far_parts
+from cappedlda._initial.standardize import FARTHEST
 
 
 def plain_look(rows):
@@ -35,10 +37,10 @@ def points_of(rows, centres, scale):
 
 
 def medians_and_scale(rows):
-    """Return class medians and a robust scale of each feature, as `_start` has them."""
+    """Return class medians and a robust scale of each feature, as `standardize` has them."""
     medians, scale = np.zeros((rows.n_classes, rows.shape[1])), rows.root_mean_squares()
     for block in busy_features(rows):
-        medians[:, block], scale[block], _ = _start.medians_and_scale(rows.columns(block))
+        medians[:, block], scale[block], _ = standardize.medians_and_scale(rows.columns(block))
     return medians, np.where(scale > 0.0, scale, 1.0)
 
 
@@ -46,7 +48,7 @@ def class_medians(rows):
     """Return the median of each class, shape (c, n)."""
     medians = np.zeros((rows.n_classes, rows.shape[1]))
     for block in busy_features(rows):
-        medians[:, block] = _start.class_medians(rows.columns(block))
+        medians[:, block] = standardize.class_medians(rows.columns(block))
     return medians
 
 

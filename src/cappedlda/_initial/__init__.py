@@ -1,0 +1,1 @@
+"""The robust initial estimate: centres, scale and the rows to begin with."""

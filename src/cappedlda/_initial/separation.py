@@ -1,0 +1,102 @@
+"""The part of a class that lies apart from its larger part."""
+
+import numpy as np
+
+from cappedlda._cutoffs.gate import GAP_SHARE
+from cappedlda._data.threads import in_turn
+from cappedlda._initial.location import too_few
+from cappedlda._kernels import start_kernels
+
+# Steps towards the direction in which a class is widest.
+DIRECTION_STEPS = 4
+
+
+def far_part(points, least):
+    """Return which points lie beyond a wide gap in the direction in which they spread most.
+
+    At least the weight `least` stays. The norms of rows of many features hide a cloud that a
+    single direction shows. That direction comes from the points seen as directions
+    themselves, so that a few that are far off have no more influence than others.
+    """
+    squares, weight = points.squares, points.weight
+    none = np.zeros(len(squares), dtype=bool)
+    if too_few(points):
+        return none
+    shares = np.empty((1, len(squares)))
+    start_kernels.direction_shares(squares, weight, None, shares[0])
+    direction = points.sums(shares)
+    for _ in range(DIRECTION_STEPS):
+        start_kernels.direction_shares(squares, weight, points.products(direction)[0], shares[0])
+        direction = points.sums(shares)
+    length = np.sqrt(np.vdot(direction, direction))
+    if length == 0.0:
+        return none
+    return beyond_gap(points.products(direction / length)[0], weight, least)
+
+
+# A gap in one direction, in standard deviations of the part inside, which are at least so
+# large in robust units. With more than this share beyond it no part is clearly the larger.
+STRAIGHT_GAP = 2.0
+LEAST_DEVIATION = 0.3
+MOST_BEYOND = 0.45
+
+
+def beyond_gap(heights, weight, least):
+    """Return which heights are beyond the widest gap on either side, if it is wide enough.
+
+    Parameters
+    ----------
+    heights : ndarray of shape (N,)
+        Places of rows in one direction, in robust units.
+    weight : ndarray of shape (N,) or None
+    least : float
+        Weight that must stay inside.
+    """
+    if weight is None:
+        places, weights = np.sort(heights), None
+    else:
+        order = heights.argsort()
+        places, weights = heights[order], weight[order]
+    width, last, side = start_kernels.widest_gap(
+        places, weights, least, 1.0 - MOST_BEYOND, 1.0 - GAP_SHARE, LEAST_DEVIATION
+    )
+    if width < STRAIGHT_GAP:
+        return np.zeros(len(heights), dtype=bool)
+    return side * heights > side * last
+
+
+def without_far_parts(rows, units_of, points_of, each=in_turn):
+    """Find the rows that lie apart from the larger part of their class.
+
+    They inflate the units of the features, in which they are looked for: without them the
+    units are taken again, until no more are found.
+
+    Parameters
+    ----------
+    rows : ArrayRows
+    units_of : callable
+        Returns centres and scale of rows, and perhaps more.
+    points_of : callable
+        Returns the points of each class, given rows, centres and scale.
+    each : callable
+        As `in_turn`, perhaps on threads.
+
+    Returns
+    -------
+    apart : ndarray of shape (N,), bool
+    units : tuple
+        What `units_of` returns for the others.
+    classes : list
+        Their points.
+    """
+    apart = np.zeros(rows.shape[0], dtype=bool)
+    least = 0.5 * rows.class_weights
+    while True:
+        others = rows.take(~apart) if apart.any() else rows
+        units = units_of(others)
+        classes = points_of(others, *units[:2])
+        far = np.concatenate(each(far_part, classes, least))
+        if not far.any():
+            return apart, units, classes
+        by_class = np.flatnonzero(~apart)[np.argsort(others.codes, kind="stable")]
+        apart[by_class[far]] = True

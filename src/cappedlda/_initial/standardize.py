@@ -1,0 +1,108 @@
+"""Robust units: class medians, and a scale of each feature."""
+
+import numpy as np
+
+from cappedlda._data.threads import in_turn
+from cappedlda._initial.csteps import row_pieces
+from cappedlda._initial.quantiles import BLOCK_COLUMNS
+from cappedlda._kernels import selection, start_kernels
+
+MOST_COLUMN_BLOCKS = 8
+MAD_TO_SIGMA = 1.4826
+# The quantile of the absolute deviations at this level is at most so many times their
+# median, or the median is of a discrete feature: then it is raised, at most so many times.
+WIDER_LEVEL = 0.7
+WIDEST_TAIL = 3.0
+MOST_RAISED = 10.0
+# Deviations are cut off here, in robust units: far enough, and their powers stay finite.
+FARTHEST = 1e6
+
+
+def in_units(rows, centres, scale, moves=None, each=in_turn):
+    """Return the deviations of rows from the centres of their classes over the scale.
+
+    Parameters
+    ----------
+    rows : ArrayRows
+    centres : ndarray of shape (c, n)
+    scale : ndarray of shape (n,)
+    moves : ndarray of shape (c, n), optional
+        Of the centres, in units of the scale, after far deviations were cut off.
+    each : callable
+        As `in_turn`, perhaps on threads.
+
+    Returns
+    -------
+    scaled : ndarray of shape (N, n)
+    squares : ndarray of shape (N,)
+        Their squared norms.
+    """
+    scaled, squares = np.empty(rows.shape), np.empty(rows.shape[0])
+
+    def fill(first, stop):
+        units = centres, scale, FARTHEST, moves
+        start_kernels.scaled_rows(first, stop, rows.X, rows.codes, *units, scaled, squares)
+
+    each(fill, *row_pieces(*rows.shape))
+    return scaled, squares
+
+
+def medians_and_scale(rows, each=in_turn):
+    """Return class medians, a robust scale of each feature, and which features are sparse.
+
+    The scale is the pooled median absolute deviation, raised where it sees only one level
+    of a discrete feature; for sparse features, of which more than half of the deviations
+    are zero, the root mean square; 1 for constant ones.
+    """
+    rows, _ = rows.by_class()
+    centres, (median, wider) = medians_and_deviations(rows, (0.5, WIDER_LEVEL), each)
+    wider /= WIDEST_TAIL
+    scale = MAD_TO_SIGMA * np.maximum(median, np.minimum(wider, MOST_RAISED * median))
+    sparse = scale <= 0.0
+    if sparse.any():
+        deviations = np.abs(rows.X[:, sparse] - centres[:, sparse][rows.codes])
+        scale[sparse] = root_mean_square(deviations, rows.sample_weight)
+        scale[scale <= 0.0] = 1.0
+    return centres, scale, sparse
+
+
+def class_medians(rows):
+    """Return the median of each class, shape (c, n)."""
+    return medians_and_deviations(rows.by_class()[0], ())[0]
+
+
+def medians_and_deviations(rows, levels, each=in_turn):
+    """Return the median of each class, and quantiles of the absolute deviations from it.
+
+    Parameters
+    ----------
+    rows : ArrayRows
+        Class by class.
+    levels : sequence of float
+    each : callable
+        As `in_turn`, perhaps on threads.
+
+    Returns
+    -------
+    medians : ndarray of shape (c, n)
+    quantiles : ndarray of shape (len(levels), n)
+        Of all classes together.
+    """
+    n = rows.shape[1]
+    medians, quantiles = np.empty((rows.n_classes, n)), np.empty((len(levels), n))
+    levels, ends = np.array(levels, float), rows.class_ends()
+
+    def fill(first):
+        columns = first, min(first + step, n)
+        given = rows.X, ends, rows.sample_weight, levels
+        selection.medians_and_deviations(*columns, *given, medians, quantiles)
+
+    step = -(-n // (MOST_COLUMN_BLOCKS * BLOCK_COLUMNS)) * BLOCK_COLUMNS
+    each(fill, range(0, n, step))
+    return medians, quantiles
+
+
+def root_mean_square(values, weights):
+    """Return the root mean square of the columns, safe for huge and tiny numbers."""
+    largest = np.maximum(values.max(axis=0), np.finfo(float).tiny)
+    return largest * np.sqrt(np.average(np.square(values / largest), axis=0, weights=weights))
