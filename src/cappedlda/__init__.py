@@ -4,7 +4,7 @@ The layers, from the top; each uses only those below it:
 
 - periphery: `plotting`, `noise`, `datasets`, `_cli`
 - estimators: `capped` (`CappedLDA`), `cv` (`CappedLDACV`, on `_folds`), `compared`, on the
-  common `_base`; `_model_file` keeps what they found
+  common `_discriminant`; `_model_file` keeps what they found
 - start and end: `_fit` (from rows to a solution), `_start` (a first look at a sample, by `_points`
   of one class and the `_concentration` of all), `_quantiles`, `_span`
 - solver: `_solver` (the loop), `_majorizer` and `_paper` (what it runs), `_epsilon`, `_linalg`;

@@ -2,8 +2,9 @@
 
 import numpy as np
 
-from cappedlda._base import class_codes, linear_rule
-from cappedlda._fit import fit_path, outlyingness
+from cappedlda._discriminant import class_codes, linear_rule
+from cappedlda._fit import fit_path
+from cappedlda._fit.result import outlyingness
 from cappedlda._initial.quantiles import column_medians
 
 

@@ -12,7 +12,6 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 
-from cappedlda._base import LinearDiscriminant, linear_rule
 from cappedlda._data.array import Measure
 from cappedlda._data.chunks import ChunkReader, ChunkRows
 from cappedlda._data.factory import training_rows
@@ -20,7 +19,9 @@ from cappedlda._data.progress import PassReport, Progress
 from cappedlda._data.samples import PerSample
 from cappedlda._data.sparse import MAX_DENSE_FEATURES, rows_of
 from cappedlda._data.threads import effective_n_jobs, single_threaded_blas
-from cappedlda._fit import fit_as_published, fit_majorized, least_outlyingness, outlyingness
+from cappedlda._discriminant import LinearDiscriminant, linear_rule
+from cappedlda._fit import fit_as_published, fit_majorized
+from cappedlda._fit.result import least_outlyingness, outlyingness
 from cappedlda._solvers.frame import Rule
 from cappedlda._typing import ArrayLike, Bools, Floats, MatrixLike
 from cappedlda._validation import (

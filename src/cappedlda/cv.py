@@ -10,9 +10,9 @@ import numpy as np
 from scipy.stats import rankdata
 from sklearn.model_selection import check_cv
 
-from cappedlda._base import linear_rule
 from cappedlda._data.array import ArrayRows
 from cappedlda._data.threads import ordered_map, single_threaded_blas
+from cappedlda._discriminant import linear_rule
 from cappedlda._fit import fit_majorized
 from cappedlda._folds import Fold
 from cappedlda._typing import ArrayLike, MatrixLike

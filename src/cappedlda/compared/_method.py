@@ -13,11 +13,11 @@ from typing import Self
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from cappedlda._base import LinearDiscriminant, linear_rule
 from cappedlda._cutoffs.fences import quantiles
 from cappedlda._data.array import ArrayRows
 from cappedlda._data.record import Query
 from cappedlda._data.threads import effective_n_jobs, single_threaded_blas
+from cappedlda._discriminant import LinearDiscriminant, linear_rule
 from cappedlda._solvers import linalg
 from cappedlda._solvers.frame import kept_covariance
 from cappedlda._solvers.row_space import Span
