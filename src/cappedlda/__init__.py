@@ -5,13 +5,11 @@ The layers, from the top; each uses only those below it:
 - periphery: `plotting`, `noise`, `datasets`, `_cli`
 - estimators: `capped` (`CappedLDA`), `cv` (`CappedLDACV`, on `_folds`), `compared`, on the
   common `_discriminant`; `_model_file` keeps what they found
-- start and end: `_fit` (from rows to a solution), `_start` (a first look at a sample, by `_points`
-  of one class and the `_concentration` of all), `_quantiles`, `_span`
-- solver: `_solver` (the loop), `_majorizer` and `_paper` (what it runs), `_epsilon`, `_linalg`;
-  small matrices only
-- data: `_rows` (who holds the rows), `_passes` (jobs on a block of them), `_record` (what a pass is
-  asked and answers), `_looks` (what it saw of each row), `_recall` (what need not be asked
-  again), `_progress`, `_threads`
+- `_fit`: from rows to a solution
+- `_initial`: the robust initial estimate, on a sample of the rows
+- `_solvers`: the loop, and what it runs; small matrices only
+- `_data`: who holds the rows, one pass over them, and the record that comes back
+- `_cutoffs`: from histograms of distances to caps
 - kernels: `_kernels` (compiled)
 """
 

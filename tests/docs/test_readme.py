@@ -11,7 +11,7 @@ from common import check_console
 from cappedlda._cli import main
 from cappedlda._cli.text import table
 
-README = Path(__file__).parents[1] / "README.md"
+README = Path(__file__).parents[2] / "README.md"
 
 
 @pytest.fixture(scope="module")

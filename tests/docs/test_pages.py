@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from common import check_console
 
-DOCS = Path(__file__).parents[1] / "docs"
+DOCS = Path(__file__).parents[2] / "docs"
 PAGES = sorted(
     path
     for path in DOCS.rglob("*.md")

@@ -81,7 +81,7 @@ assert not hasattr(cappedlda, "no_such_module")
 
 def reference():
     """Full names that docs/api/index.rst lists or mentions."""
-    text = (Path(__file__).parents[1] / "docs/api/index.rst").read_text("utf-8")
+    text = (Path(__file__).parents[2] / "docs/api/index.rst").read_text("utf-8")
     module, names = "", set()
     for line in text.splitlines():
         if line.startswith(".. currentmodule::"):
