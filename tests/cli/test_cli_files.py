@@ -74,8 +74,10 @@ def test_redirected_inputs_are_safe_too(redirected, folder):
 
 
 def test_an_input_may_be_in_the_directory_of_the_output(folder):
-    assert main("predict m.npz d.csv --out p.csv --quiet".split()) == 0
-    assert main("predict m.npz d.csv --out p.csv --quiet".split()) == 0  # replaces the first
+    assert main(["predict", "m.npz", "d.csv", "--out", "p.csv", "--quiet"]) == 0
+    assert (
+        main(["predict", "m.npz", "d.csv", "--out", "p.csv", "--quiet"]) == 0
+    )  # replaces the first
     assert Path("p.csv").read_text().startswith("row,prediction\n0,")
 
 
@@ -83,7 +85,7 @@ def test_a_link_stays_a_link_and_a_file_keeps_its_mode(folder):
     Path("p.csv").write_text("old")
     Path("p.csv").chmod(0o600)
     os.symlink("p.csv", "q.csv")
-    assert main("predict m.npz d.csv --out q.csv --quiet".split()) == 0
+    assert main(["predict", "m.npz", "d.csv", "--out", "q.csv", "--quiet"]) == 0
     assert Path("q.csv").is_symlink()
     assert Path("p.csv").read_text().startswith("row,")
     assert Path("p.csv").stat().st_mode & 0o777 == 0o600
