@@ -1,20 +1,22 @@
 """Model files: a fitted model as an .npz archive of plain arrays, without pickle.
 
 One entry, `header`, is JSON: what the file is, its format version, the parameters and the scalar
-results. The others are arrays; `ARRAYS` names them with their shapes. Formats that were ever
-written stay readable; a change that old readers would misunderstand gets a new format version.
+results. Another, `checksum`, is that of all others. What else there is `_model_fields` lists.
+Formats that were ever written stay readable; a change that old readers would misunderstand
+gets a new format version.
 """
 
+import hashlib
 import json
 import os
 import zipfile
-from zlib import error as ZlibError
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from cappedlda._cutoffs.gate import Gate
 from cappedlda._files import replacing
+from cappedlda._model_fields import CV_FIELDS, FIELDS, GATE, LABELS, NUMBERS, contradiction
 from cappedlda._version import __version__
 from cappedlda.capped import CappedLDA
 from cappedlda.cv import CappedLDACV
@@ -22,38 +24,6 @@ from cappedlda.cv import CappedLDACV
 KIND = "cappedlda model"
 FORMAT_VERSION = 1
 ESTIMATORS = {"CappedLDA": CappedLDA, "CappedLDACV": CappedLDACV}
-NUMBERS, LABELS, TEXT = "fiu", "biufU", "U"
-# Classes c, features n, directions d, scores r (1 for two classes), directions that decide m.
-ARRAYS = {
-    "classes_": (("c",), LABELS),
-    "priors_": (("c",), NUMBERS),
-    "means_": (("c", "n"), NUMBERS),
-    "xbar_": (("n",), NUMBERS),
-    "scalings_": (("n", "d"), NUMBERS),
-    "explained_variance_ratio_": (("d",), NUMBERS),
-    "coef_": (("r", "n"), NUMBERS),
-    "intercept_": (("r",), NUMBERS),
-    "caps_": (("c",), NUMBERS),
-    "objective_path_": (("evaluations",), NUMBERS),
-    "_metric": (("n", "m"), NUMBERS),
-}
-NAMES = {"feature_names_in_": (("n",), TEXT)}
-GATE = {
-    "gate_centres": (("c", "n"), NUMBERS),
-    "gate_scale": (("n",), NUMBERS),
-    "gate_caps": (("c",), NUMBERS),
-}
-SCALARS = ("epsilon_", "n_iter_", "n_passes_", "status_", "n_features_in_")
-CV_SCALARS = (
-    "n_splits_",
-    "best_index_",
-    "best_multiplier_",
-    "best_epsilon_",
-    "best_q_",
-    "best_n_components_",
-    "best_score_",
-)
-UNREADABLE = (EOFError, KeyError, NotImplementedError, MemoryError)
 MOST_BYTES = 2**30  # of an unpacked file, unless its reader allows more
 ZIP = b"PK\x03\x04"  # what every .npz begins with
 CV_RESULTS, PARAMETER = "cv_results_.", "parameter."  # what such entries begin with
@@ -145,17 +115,7 @@ def write_model(path, model, notes):
         known = " or ".join(ESTIMATORS)
         raise TypeError(f"model is a {kind}; only a {known} can be saved.")
     check_is_fitted(model)
-    arrays = {name: plain(name, getattr(model, name)) for name in ARRAYS}
-    if hasattr(model, "feature_names_in_"):
-        arrays["feature_names_in_"] = plain("feature_names_in_", model.feature_names_in_)
-    if model._gate is not None:
-        arrays |= {name: getattr(model._gate, name.removeprefix("gate_")) for name in GATE}
-    scalars = {name: getattr(model, name) for name in SCALARS}
-    if kind == "CappedLDACV":
-        scalars |= {name: getattr(model, name) for name in CV_SCALARS}
-        arrays |= {CV_RESULTS + name: value for name, value in model.cv_results_.items()}
-    if hasattr(model, "_norm"):  # not in files that were written before there was measure_chunks
-        scalars["_norm"] = [float(number) for number in model._norm]
+    arrays, scalars = fitted_values(model)
     parameters = model.get_params()
     for name, value in list(parameters.items()):
         if isinstance(value, np.ndarray):
@@ -169,91 +129,150 @@ def write_model(path, model, notes):
         "results": {name: encoded(name, value) for name, value in scalars.items()},
         "notes": notes,
     }
+    entries = {"header": np.array(json.dumps(header)), **arrays}
     with replacing(path) as temporary, open(temporary, "wb") as file:
-        np.savez_compressed(file, header=np.array(json.dumps(header)), **arrays)
+        np.savez_compressed(file, **entries, checksum=np.array(checksum(entries)))
+
+
+def fitted_values(model):
+    """Return the fitted attributes of a model that are arrays, and those that are scalars."""
+    cv = isinstance(model, CappedLDACV)
+    fields = [field for field in own_fields(cv) if hasattr(model, field.name)]
+    arrays = {f.name: plain(f.name, getattr(model, f.name)) for f in fields if f.shape is not None}
+    scalars = {f.name: getattr(model, f.name) for f in fields if f.shape is None}
+    if model._gate is not None:
+        arrays |= {f.name: getattr(model._gate, f.name.removeprefix("gate_")) for f in GATE}
+    if cv:
+        arrays |= {CV_RESULTS + name: value for name, value in model.cv_results_.items()}
+    return arrays, scalars
+
+
+def own_fields(cv):
+    """Return the fields that are attributes of the estimator itself."""
+    return FIELDS + (CV_FIELDS if cv else ())
+
+
+def checksum(entries):
+    """Return the SHA-256 of arrays by their names; it finds damage, not forgery."""
+    digest = hashlib.sha256()
+    for name in sorted(entries):
+        array = entries[name]
+        digest.update(repr((name, array.dtype.str, array.shape)).encode())
+        digest.update(array.tobytes())
+    return digest.hexdigest()
 
 
 def read_model(path, max_bytes=MOST_BYTES):
     """Return the model in a file, and its notes."""
     header, arrays = read_archive(path, max_bytes)
     model = ESTIMATORS[header["estimator"]]()
-    expected = dict(ARRAYS)
-    if any(name in arrays for name in GATE):
-        expected |= GATE
-    if "feature_names_in_" in arrays:
-        expected |= NAMES
-    results = header["results"]
-    scalars = SCALARS + (CV_SCALARS if header["estimator"] == "CappedLDACV" else ())
-    check_arrays(path, arrays, expected)
-    if missing := [name for name in scalars if name not in results]:
-        raise damaged(path, f"{missing[0]} is missing")
-    for name in scalars:
-        kind = str if name == "status_" else (int, float)
-        if not isinstance(results[name], kind):
-            raise damaged(path, f"{name} is {results[name]!r}")
-    norm = results.get("_norm", [])
-    if not isinstance(norm, list) or not all(isinstance(value, float) for value in norm):
-        raise damaged(path, f"_norm is {norm!r}")
-    if results["n_features_in_"] != arrays["means_"].shape[1]:
-        raise damaged(path, "the number of features is contradictory")
-    if len(arrays["coef_"]) != (1 if len(arrays["classes_"]) == 2 else len(arrays["classes_"])):
-        raise damaged(path, "coef_ does not fit the number of classes")
+    cv = isinstance(model, CappedLDACV)
+    values = checked_values(path, {**header["results"], **arrays}, cv)
     parameters = {
         name: tuple(value) if isinstance(value, list) else value
         for name, value in header["parameters"].items()
     }
     parameters |= parts(arrays, PARAMETER)
-    try:
-        model.set_params(**parameters)
-    except (TypeError, ValueError):
-        raise damaged(path, "its parameters are unknown") from None
-    for name in scalars:
-        setattr(model, name, results[name])
-    if norm:
-        model._norm = tuple(norm)
-    for name in expected.keys() - GATE.keys():
-        setattr(model, name, arrays[name])
-    if "feature_names_in_" in arrays:
-        model.feature_names_in_ = arrays["feature_names_in_"].astype(object)
-    model._gate = Gate(*(arrays[name] for name in GATE)) if "gate_scale" in arrays else None
-    if header["estimator"] == "CappedLDACV":
-        model.cv_results_ = parts(arrays, CV_RESULTS)
+    if unknown := parameters.keys() - model.get_params(deep=False).keys():
+        raise damaged(path, f"its parameter {min(unknown)!r} is unknown")
+    model.set_params(**parameters)
+    gate = [values.pop(field.name, None) for field in GATE]
+    model._gate = None if gate[0] is None else Gate(*gate)
+    if cv:
+        model.cv_results_ = checked_results(path, parts(arrays, CV_RESULTS), values["best_index_"])
+    vars(model).update(values)
     return model, header["notes"]
+
+
+def checked_values(path, found, cv):
+    """Return the values of the fields, or refuse what is missing, wrong or contradicts itself."""
+    gated = any(field.name in found for field in GATE)
+    values, sizes = {}, {}
+    for field in own_fields(cv) + (GATE if gated else ()):
+        if field.name in found:
+            values[field.name] = found[field.name]
+        elif not field.optional:
+            raise damaged(path, f"{field.name} is missing")
+        else:
+            continue
+        if problem := field.problem(values[field.name], sizes):
+            raise damaged(path, problem)
+        if field.kind is NUMBERS:
+            values[field.name] = values[field.name].astype(np.float64, copy=False)
+    if problem := contradiction(values, sizes):
+        raise damaged(path, problem)
+    if "feature_names_in_" in values:
+        values["feature_names_in_"] = values["feature_names_in_"].astype(object)
+    if "_norm" in values:
+        values["_norm"] = tuple(values["_norm"])
+    return values
+
+
+def checked_results(path, results, best):
+    """Return the table of cross-validation, if each column has a value for each candidate."""
+    shapes = {column.shape for column in results.values()}
+    if len(shapes) != 1 or len(shape := shapes.pop()) != 1 or shape[0] <= best:
+        raise damaged(path, "cv_results_ has columns of wrong lengths")
+    return results
 
 
 def read_archive(path, max_bytes):
     """Return the header and the arrays of a model file of a version that is known."""
+    entries = read_entries(path, max_bytes)
     try:
-        # NumPy would leave a damaged file open.
-        with open(path, "rb") as file:
-            if file.read(len(ZIP)) != ZIP:
-                raise foreign(path)
-            file.seek(0)
-            with np.load(file, allow_pickle=False) as archive:
-                check_size(path, archive.zip, max_bytes)
-                arrays = dict(archive)
-            if not all(isinstance(array, np.ndarray) for array in arrays.values()):
-                raise foreign(path)
-    except (zipfile.BadZipFile, ZlibError, *UNREADABLE) as error:
-        raise damaged(path, str(error) or "it ends too early") from None
-    except TooLargeError:
-        raise
-    except ValueError:  # an object, which only pickle could read
-        raise foreign(path) from None
-    try:
-        header = json.loads(str(arrays.pop("header")))
-    except (KeyError, json.JSONDecodeError, RecursionError):
+        header = json.loads(str(entries["header"]))
+    except (KeyError, ValueError, RecursionError):
         raise foreign(path) from None
     if not isinstance(header, dict) or header.get("kind") != KIND:
         raise foreign(path)
     check_version(path, header)
+    check_checksum(path, entries)
     wanted = {"estimator": str, "parameters": dict, "results": dict, "notes": dict}
     for name, kind in wanted.items():
         if not isinstance(header.get(name), kind):
             raise damaged(path, f"{name} is missing")
     if header["estimator"] not in ESTIMATORS:
         raise damaged(path, f"its estimator, {header['estimator']!r}, is unknown")
-    return header, arrays
+    return header, entries
+
+
+def read_entries(path, max_bytes):
+    """Return all arrays in an .npz file by their names."""
+    # NumPy would leave a damaged file open.
+    with open(path, "rb") as file:
+        if file.read(len(ZIP)) != ZIP:
+            raise foreign(path)
+        file.seek(0)
+        try:
+            with np.load(file, allow_pickle=False) as archive:
+                check_size(path, archive.zip, max_bytes)
+                check_directory(archive.zip)
+                entries = dict(archive)
+        except TooLargeError:
+            raise
+        # Readers of archives raise what they like for files that nobody wrote.
+        except Exception as error:
+            if "pickle" in str(error):  # NumPy's advice would be to unpickle it
+                raise foreign(path) from None
+            reason = " ".join(str(error).split()) or "it ends too early"
+            raise damaged(path, reason) from error
+    if not all(isinstance(array, np.ndarray) for array in entries.values()):
+        raise foreign(path)
+    return entries
+
+
+def check_checksum(path, entries):
+    """Refuse entries that are not those that were written."""
+    written = entries.pop("checksum", None)
+    if written is not None:
+        if str(written) != checksum(entries):
+            raise damaged(path, "its checksum is wrong")
+        return
+    # Without a checksum, in files of early versions, a wrong name would be overlooked.
+    known = {"header", *(field.name for field in FIELDS + GATE)}
+    for name in entries.keys() - known:
+        if not name.startswith((CV_RESULTS, PARAMETER)):
+            raise damaged(path, f"its entry {name!r} is unknown")
 
 
 class TooLargeError(ValueError):
@@ -271,6 +290,13 @@ def check_size(path, archive, max_bytes):
         )
 
 
+def check_directory(archive):
+    """Refuse a directory in which an entry has swallowed others."""
+    # A comment there is not, and the sizes of huge entries take up to 28 bytes; one entry, 46.
+    if any(entry.comment or len(entry.extra) > 28 for entry in archive.infolist()):
+        raise zipfile.BadZipFile("its list of entries is incomplete")
+
+
 def check_version(path, header):
     """Refuse a format that is newer than this library."""
     version = header.get("format_version")
@@ -281,26 +307,6 @@ def check_version(path, header):
             f"{path} has format version {version}, of cappedlda {header.get('cappedlda')}; "
             f"cappedlda {__version__} reads versions up to {FORMAT_VERSION}. Update cappedlda."
         )
-
-
-def check_arrays(path, arrays, expected):
-    """Refuse arrays that are missing, of a wrong type, or do not fit together."""
-    sizes = {}
-    for name, (shape, kinds) in expected.items():
-        if name not in arrays:
-            raise damaged(path, f"{name} is missing")
-        array = arrays[name]
-        if array.dtype.kind not in kinds:
-            raise damaged(path, f"{name} has the type {array.dtype}")
-        if kinds is NUMBERS and np.isnan(array).any():
-            raise damaged(path, f"{name} has values that are not numbers")
-        if array.ndim != len(shape) or any(
-            sizes.setdefault(letter, size) != size
-            for letter, size in zip(shape, array.shape, strict=True)
-        ):
-            raise damaged(path, f"{name} has the shape {array.shape}")
-    if sizes["c"] < 2:
-        raise damaged(path, "it has fewer than two classes")
 
 
 def parts(arrays, prefix):

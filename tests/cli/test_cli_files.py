@@ -9,9 +9,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from cappedlda import CappedLDA, save_model
+from cappedlda import CappedLDA, load_model, save_model
 from cappedlda._cli import main
 from cappedlda._files import replacing
+from cappedlda._model_file import write_model
 
 pytest.importorskip("pandas")
 
@@ -74,10 +75,8 @@ def test_redirected_inputs_are_safe_too(redirected, folder):
 
 
 def test_an_input_may_be_in_the_directory_of_the_output(folder):
-    assert main(["predict", "m.npz", "d.csv", "--out", "p.csv", "--quiet"]) == 0
-    assert (
-        main(["predict", "m.npz", "d.csv", "--out", "p.csv", "--quiet"]) == 0
-    )  # replaces the first
+    for _ in range(2):  # the second replaces the first
+        assert main(["predict", "m.npz", "d.csv", "--out", "p.csv", "--quiet"]) == 0
     assert Path("p.csv").read_text().startswith("row,prediction\n0,")
 
 
@@ -139,3 +138,23 @@ def test_a_full_standard_output_is_named(folder):
         found = subprocess.run(argv, stdout=full, stderr=subprocess.PIPE, text=True, timeout=60)
     assert found.returncode == 1
     assert found.stderr == "cappedlda predict: standard output: No space left on device\n"
+
+
+@pytest.mark.parametrize(
+    "notes",
+    [
+        {"n_columns": 6},
+        {"n_columns": 5, "features": [0, 1, 2, 3, 4, 5]},
+        {"n_columns": 6, "features": [0, 1, 2, 3, 4]},
+        {"n_columns": 6, "features": [0, 1, 2, 3, 4, -1]},
+        {"n_columns": True, "features": "abcdef"},
+        {"n_columns": 7, "features": [0, 1, 2, 3, 4, 5], "target_position": 7},
+        {"n_columns": 7, "features": [0, 1, 2, 3, 4, 5], "target": 6},
+    ],
+)
+def test_wrong_notes_are_refused(notes, folder, capsys):
+    model = load_model("m.npz")
+    write_model("n.npz", model, notes)
+    assert main(["outliers", "n.npz", "d.csv"]) == 1
+    message = "cappedlda outliers: n.npz is damaged: its notes on columns contradict themselves."
+    assert capsys.readouterr().err.startswith(message)

@@ -15,6 +15,7 @@ from cappedlda._cli.labels import Labels
 from cappedlda._cli.progress import Progress
 from cappedlda._cli.rows import applied_reader
 from cappedlda._cli.writing import SUFFIXES, table_writer, to_json
+from cappedlda._model_file import damaged, read_model
 
 
 def transform(args):
@@ -69,12 +70,30 @@ def outliers(args):
 
 def read(path):
     """Return the model in a file, the names of its features or None, and the notes."""
-    from cappedlda._model_file import read_model
-
     model, notes = read_model(path)
+    check_notes(path, notes, model.n_features_in_)
     # Columns are chosen here; the estimator need not look for their names in arrays.
     names = vars(model).pop("feature_names_in_", None)
     return model, None if names is None else names.tolist(), notes
+
+
+def check_notes(path, notes, n_features):
+    """Refuse notes of a model file that do not say where columns are."""
+    positions = range(notes["n_columns"]) if is_count(notes.get("n_columns")) else ()
+    features, target = notes.get("features"), notes.get("target_position")
+    if notes and not (
+        isinstance(features, list)
+        and len(features) == n_features
+        and all(is_count(j) and j in positions for j in features)
+        and isinstance(notes.get("target"), str | None)
+        and (target is None or (is_count(target) and target in positions))
+    ):
+        raise damaged(path, "its notes on columns contradict themselves")
+
+
+def is_count(value):
+    """Return whether a value is an integer of 0 or more."""
+    return isinstance(value, int) and not isinstance(value, bool) and value >= 0
 
 
 def check_names(kept, written):
