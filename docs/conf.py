@@ -1,11 +1,18 @@
 """How sphinx builds the documentation: `make docs`. Nothing here needs a network."""
 
+import os
 import sys
+import tomllib
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent / "_ext"))
 
 import cappedlda  # noqa: E402
+
+with open(Path(__file__).parents[1] / "pyproject.toml", "rb") as file:
+    URLS = tomllib.load(file)["project"]["urls"]
+# The folder that this is published in, beside those of other versions; see tools/publish_docs.py.
+PUBLISHED_AS = os.environ.get("CAPPEDLDA_DOCS_VERSION")
 
 project = "cappedlda"
 release = version = cappedlda.__version__
@@ -69,6 +76,9 @@ sphinx_gallery_conf = {
 
 html_theme = "pydata_sphinx_theme"
 html_math_renderer = "mathml"
+html_baseurl = f"{URLS['Documentation']}/stable/"
+html_logo = "_static/logo.svg"
+html_favicon = "_static/logo.svg"
 html_static_path = ["_static"]
 html_css_files = ["custom.css"]
 html_show_sourcelink = False
@@ -78,9 +88,22 @@ html_theme_options = {
     "logo": {"text": "cappedlda"},
     "show_prev_next": True,
     "navigation_with_keys": False,
-    "header_links_before_dropdown": 4,
+    "header_links_before_dropdown": 6,
+    "icon_links": [
+        {"name": "Repository", "url": URLS["Homepage"], "icon": "fa-brands fa-github"},
+    ],
     "secondary_sidebar_items": ["page-toc"],
     "footer_start": [],
     "footer_end": [],
 }
 html_sidebars = {"install": [], "tutorial": [], "changelog": []}
+
+# The menu of versions reads a file from the network, so only published pages have it.
+if PUBLISHED_AS:
+    html_theme_options["switcher"] = {
+        "json_url": f"{URLS['Documentation']}/switcher.json",
+        "version_match": PUBLISHED_AS,
+    }
+    html_theme_options["check_switcher"] = False
+    html_theme_options["navbar_end"] = ["version-switcher", "theme-switcher", "navbar-icon-links"]
+    html_theme_options["show_version_warning_banner"] = True
