@@ -22,7 +22,7 @@ from sklearn.model_selection import StratifiedKFold, train_test_split
 
 from cappedlda import CappedLDA, CappedLDACV
 from cappedlda._data.array import ArrayRows
-from cappedlda._fit import fit_majorized
+from cappedlda._fit import fit_mm
 from cappedlda._solvers.frame import Rule
 
 KINDS = {"clean": 0.0, "feature noise": 0.1}
@@ -64,7 +64,7 @@ def single_fits(model, X, y):
     for train, rules in fits:
         for rule in rules:
             part = ArrayRows(np.ascontiguousarray(X[train]), codes[train], len(model.classes_))
-            fit_majorized(
+            fit_mm(
                 part, rule, priors=part.class_shares, start="robust", polish=True, n_components=1,
                 tol=model.tol, max_iter=model.max_iter, random_state=np.random.RandomState(0),
             )  # fmt: skip

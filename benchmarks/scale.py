@@ -132,7 +132,7 @@ def measure_overhead(folder, quick):
         for n_blocks in (16, 64, 256):
             X = da.ones((10 * n_blocks, 2), chunks=(10, -1)).persist()
             y = da.from_array(np.tile([0, 1], 5 * n_blocks), chunks=10).persist()
-            rows, _ = dask_rows.training_rows(X, y, None)
+            rows, _ = dask_rows.rows_from_dask(X, y, None)
             query = Query.of_all_rows(np.zeros((2, 2)), np.ones(2))
             times = interleaved(
                 {"pass": lambda r=rows, q=query: r.run(q)}, least=5, clock=time.perf_counter

@@ -15,18 +15,18 @@ from scipy import linalg, sparse
 from suite.common import contaminated
 
 from cappedlda import CappedLDA
-from cappedlda._data.implicit import ProductScatter
+from cappedlda._data.implicit import ImplicitScatter
 
 
 def fitted(X, y):
     """Return a fitted model, its processor time, and how many products it took."""
-    images, count = ProductScatter.images, []
-    ProductScatter.images = lambda scatter, V: count.append(1) or images(scatter, V)
+    images, count = ImplicitScatter.images, []
+    ImplicitScatter.images = lambda scatter, V: count.append(1) or images(scatter, V)
     begin = time.process_time()
     try:
         model = CappedLDA(n_jobs=1).fit(X, y)
     finally:
-        ProductScatter.images = images
+        ImplicitScatter.images = images
     return model, time.process_time() - begin, len(count)
 
 

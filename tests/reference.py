@@ -210,7 +210,7 @@ def histogram_quantiles(weights, levels, cap=np.inf):
     return np.interp(np.array(levels) * weights.sum(), middles, positions)
 
 
-def grown_caps(histograms, caps, halves, reach, min_gap, min_weight):
+def update_caps(histograms, caps, halves, reach, min_gap, min_weight):
     """The common fence over the rows within caps, and the caps that follow from it."""
 
     def fence(weights, cap):

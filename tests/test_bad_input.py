@@ -106,7 +106,7 @@ WEIGHTS = [
 
 def check_refused(model, X, y, error, match, monkeypatch, **fit_options):
     """Check for the error, before any work, and that nothing of a fit is left behind."""
-    for work in ("fit_majorized", "fit_as_published"):
+    for work in ("fit_mm", "fit_paper"):
         monkeypatch.setattr(capped, work, lambda *a, **k: pytest.fail("work before the check"))
     check_no_trace(model, X, y, error, match, **fit_options)
 
@@ -175,7 +175,7 @@ def test_a_failed_refit_leaves_the_old_fit_alone(data, monkeypatch, bad):
         def interrupted(*arguments, **options):
             raise KeyboardInterrupt
 
-        monkeypatch.setattr(capped, "fit_majorized", interrupted)
+        monkeypatch.setattr(capped, "fit_mm", interrupted)
     with pytest.raises((ValueError, KeyboardInterrupt)):
         model.fit(narrow, labels, **options)
     assert model.n_features_in_ == n

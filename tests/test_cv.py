@@ -12,7 +12,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from cappedlda import CappedLDA, CappedLDACV, cv
 from cappedlda._cutoffs.fences import Fences
 from cappedlda._data.array import ArrayRows
-from cappedlda._fit import fit_majorized, fit_path
+from cappedlda._fit import fit_mm, fit_path
 from cappedlda._initial import csteps
 from cappedlda._solvers.frame import Rule
 from cappedlda._solvers.mm import SMALL_DRIFT
@@ -135,7 +135,7 @@ def test_the_warm_path_ends_where_single_fits_end(rng, kind):
     rules.sort(key=default.distance)
     warm = fit_path(rows, rules, **path_settings(rows))
     for rule, solution in zip(rules, warm, strict=True):
-        cold = fit_majorized(rows, rule, **path_settings(rows))
+        cold = fit_mm(rows, rule, **path_settings(rows))
         np.testing.assert_array_equal(solution.samples.outliers, cold.samples.outliers, str(rule))
         # Without a cap nothing is polished, and a norm with q < 2 depends on the gauge, which
         # the solver settles to SMALL_DRIFT only.
@@ -150,7 +150,7 @@ def test_on_real_data_the_warm_path_flags_nearly_the_same_rows(rng, load):
     rows = rows_of(spoil_some(rng, X), y)
     rules = sorted([Rule().multiplied(m) for m in GRID], key=Rule().distance)
     for rule, solution in zip(rules, fit_path(rows, rules, **path_settings(rows)), strict=True):
-        cold = fit_majorized(rows, rule, **path_settings(rows))
+        cold = fit_mm(rows, rule, **path_settings(rows))
         allowed = 0.0 if rule.multiplier >= 1.0 else 0.03
         assert np.mean(solution.samples.outliers != cold.samples.outliers) <= allowed, rule
 
@@ -194,7 +194,7 @@ def test_it_costs_less_than_the_fits_that_it_replaces(rng, load, visits):
         fits += [(train, Rule(q).multiplied(m)) for m in GRID for q in (1.0, 2.0)]
     for train, rule in fits:
         rows = rows_of(X[train], y[train])
-        fit_majorized(rows, rule, **path_settings(rows) | {"tol": 1e-4, "max_iter": 100})
+        fit_mm(rows, rule, **path_settings(rows) | {"tol": 1e-4, "max_iter": 100})
     # The contract is 3; without the warm starts it would be 1.
     assert cost <= 0.8 * visits[0]
 
@@ -389,7 +389,7 @@ def test_the_same_seed_gives_the_same_choice_on_large_data(rng):
 )
 def test_bad_parameters_are_named_before_any_work(dirty, monkeypatch, name, value, error, message):
     X, y, _ = dirty
-    monkeypatch.setattr(cv, "fit_majorized", None)
+    monkeypatch.setattr(cv, "fit_mm", None)
     monkeypatch.setattr(cv.Fold, "evaluate", None)
     model = CappedLDACV(**{name: value})
     with pytest.raises(error, match=message):

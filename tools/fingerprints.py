@@ -20,7 +20,7 @@ from scipy import sparse
 from sklearn.datasets import load_iris, load_wine, make_classification
 
 from cappedlda import CappedLDA, CappedLDACV, compared
-from cappedlda._data.jobs import NormsJob, run_block
+from cappedlda._data.jobs import NormsJob, block_record
 from cappedlda._data.record import Query
 
 METHODS = {"q=1": {"q": 1.0}, "q=2": {"q": 2.0}, "paper": {"solver": "paper"}}
@@ -145,7 +145,7 @@ def told_records(dtype):
         scale, weight = random.uniform(0.5, 2.0, n), random.uniform(0.0, 2.0, n_rows)
         for q in (1.0, 2.0):
             query = Query(W, centres, scale, np.full(c, 2.0 * np.sqrt(n)), q, 0.1)
-            record = run_block(X, codes, weight, query)
+            record = block_record(X, codes, weight, query)
             for part, value in vars(record).items():
                 name = f"record {n_rows}x{n}, {c} classes | {X.dtype} | q={q:g}"
                 print(f"{name} | {part} | {fingerprint(value)}")

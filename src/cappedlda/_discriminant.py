@@ -14,7 +14,7 @@ from sklearn.base import (
 from sklearn.utils import assert_all_finite
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from cappedlda._data.base import cut, slab_rows
+from cappedlda._data.base import slab_rows, slices_of
 from cappedlda._data.factory import blocks_of, is_dask, is_read_by_slices
 from cappedlda._data.threads import blas_threads, ordered_map, single_threaded_blas
 from cappedlda._kernels import kernels_for
@@ -199,7 +199,7 @@ def shifted_product(X, W, offset, n_jobs=1):
     """
     result = X @ W if issparse(X) else np.empty((X.shape[0], W.shape[1]), X.dtype)
     fill = compiled_fill(X, W, offset, result) or blockwise_fill(X, W, offset, result)
-    slabs = cut(X.shape[0], slab_rows(X.shape[1]))
+    slabs = slices_of(X.shape[0], slab_rows(X.shape[1]))
     return result, sum(ordered_map(fill, slabs, n_jobs))
 
 
@@ -230,7 +230,7 @@ def blockwise_fill(X, W, offset, result):
     def fill(slab):
         total = 0.0
         with np.errstate(all="ignore"):  # each thread has its own
-            for rows in cut(slab.stop - slab.start, step):
+            for rows in slices_of(slab.stop - slab.start, step):
                 block = result[slab][rows]
                 if not issparse(X):
                     np.matmul(X[slab][rows], W, out=block)

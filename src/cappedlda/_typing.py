@@ -8,14 +8,14 @@ from numpy.typing import ArrayLike, NDArray
 __all__ = ["ArrayLike", "Bools", "Floats", "Labels", "MatrixLike", "RandomState"]
 
 
-class Rows(Protocol):
+class RowsLike(Protocol):
     """Anything with a shape that rows can be read from: frames, memory maps, sparse arrays."""
 
     @property
     def shape(self) -> Any: ...
 
 
-MatrixLike: TypeAlias = ArrayLike | Rows
+MatrixLike: TypeAlias = ArrayLike | RowsLike
 Floats: TypeAlias = NDArray[np.floating[Any]]
 Bools: TypeAlias = NDArray[np.bool_]
 Labels: TypeAlias = NDArray[Any]

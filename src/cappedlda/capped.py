@@ -15,12 +15,12 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_dat
 from cappedlda._data.array import Measure
 from cappedlda._data.chunks import ChunkReader, ChunkRows
 from cappedlda._data.factory import training_rows
-from cappedlda._data.progress import PassReport, Progress
+from cappedlda._data.progress import PassReport, SlabProgress
 from cappedlda._data.samples import PerSample
 from cappedlda._data.sparse import MAX_DENSE_FEATURES, rows_of
 from cappedlda._data.threads import effective_n_jobs, single_threaded_blas
 from cappedlda._discriminant import LinearDiscriminant, linear_rule
-from cappedlda._fit import fit_as_published, fit_majorized
+from cappedlda._fit import fit_mm, fit_paper
 from cappedlda._fit.result import least_outlyingness, outlyingness
 from cappedlda._solvers.frame import Rule
 from cappedlda._typing import ArrayLike, Bools, Floats, MatrixLike
@@ -320,13 +320,13 @@ default="robust"
         n_components = self._check_n_components(n_directions, n_features)
         n_wanted = n_components if self.solver == "paper" else n_directions
         start = check_start(self.start, (n_features, n_wanted))
-        if rows.wide:
-            self._check_wide(n_components, n_wanted, n_features)
+        if rows.implicit_scatter:
+            self._check_implicit(n_components, n_wanted, n_features)
         epsilon = self.epsilon if isinstance(self.epsilon, str) else float(self.epsilon)
         report = self._report(rows)
         with single_threaded_blas():
             if self.solver == "mm":
-                solution = fit_majorized(
+                solution = fit_mm(
                     rows,
                     self._rule(self.q, epsilon),
                     priors=priors,
@@ -339,7 +339,7 @@ default="robust"
                     report=report,
                 )
             else:
-                solution = fit_as_published(
+                solution = fit_paper(
                     rows,
                     epsilon=epsilon,
                     start=start,
@@ -368,7 +368,7 @@ default="robust"
         return Rule(float(q), epsilon, self.ridge, self.centers == "kept")
 
     def _report(self, rows):
-        rows.progress = Progress(rows.shape[0]) if self.verbose > 1 else None
+        rows.progress = SlabProgress(rows.shape[0]) if self.verbose > 1 else None
         return PassReport(rows.class_weights.sum()) if self.verbose else None
 
     def _check_parameters(self):
@@ -394,7 +394,7 @@ default="robust"
         check_count("n_components", self.n_components, 1, n_features, advice)
         return self.n_components
 
-    def _check_wide(self, n_components, n_supervised, n_features):
+    def _check_implicit(self, n_components, n_supervised, n_features):
         many = f"X is sparse and has n_features={n_features}, more than {MAX_DENSE_FEATURES}"
         if self.solver == "paper":
             raise ValueError(f"{many}, too many for solver='paper'; use solver='mm'.")
@@ -444,8 +444,8 @@ default="robust"
                 wanted=n_supervised,
             )
             warnings.warn(f"{self.status_}: {message}", ConvergenceWarning, stacklevel=stacklevel)
-        if solution.kept_whole.any():
-            names = self.classes_[solution.kept_whole].tolist()
+        if solution.uncapped.any():
+            names = self.classes_[solution.uncapped].tolist()
             warnings.warn(
                 f"The cap would have removed the classes {names}; all their rows are kept.",
                 UserWarning,

@@ -13,7 +13,7 @@ from sklearn.model_selection import check_cv
 from cappedlda._data.array import ArrayRows
 from cappedlda._data.threads import ordered_map, single_threaded_blas
 from cappedlda._discriminant import linear_rule
-from cappedlda._fit import fit_majorized
+from cappedlda._fit import fit_mm
 from cappedlda._folds import Fold
 from cappedlda._typing import ArrayLike, MatrixLike
 from cappedlda._validation import (
@@ -201,7 +201,7 @@ default="robust"
             scores, converged = (np.array(x)[:, steps].reshape(len(folds), -1) for x in found)
             best = choose(candidates, scores, default, self.one_standard_error)
             rule, n_components = candidates[best]
-            solution = fit_majorized(
+            solution = fit_mm(
                 rows,
                 rule,
                 priors=priors,

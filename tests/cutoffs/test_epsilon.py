@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cappedlda._cutoffs import fences
-from cappedlda._cutoffs.fences import REACH, bin_positions, grown_caps, settled_caps
+from cappedlda._cutoffs.fences import REACH, bin_positions, fixed_point_caps, update_caps
 from cappedlda._data.jobs import histograms_of
 from cappedlda._initial.separation import beyond_gap
 
@@ -113,7 +113,7 @@ def classes_of(*distances):
 def test_caps_grow_from_the_half_to_the_gap(rng):
     good = [np.abs(rng.normal(3.0, 0.5, size=300)) for _ in range(2)]
     histograms = classes_of(np.append(good[0], np.full(200, 60.0)), good[1])
-    epsilon, caps, _, _ = settled_caps(histograms, REACH)
+    epsilon, caps, _, _ = fixed_point_caps(histograms, REACH)
     assert np.all(caps >= epsilon)
     # 40 % of the first class lie beyond the gap; all good rows are within.
     assert np.all(caps > max(good[0].max(), good[1].max()))
@@ -122,7 +122,7 @@ def test_caps_grow_from_the_half_to_the_gap(rng):
 
 def test_a_class_that_spreads_more_has_a_wider_fence(rng):
     narrow, wide = np.abs(rng.normal(size=(2, 400))) * [[1.0], [20.0]]
-    epsilon, caps, _, _ = grown_caps(classes_of(narrow, wide), np.full(2, np.inf))
+    epsilon, caps, _, _ = update_caps(classes_of(narrow, wide), np.full(2, np.inf))
     assert caps[1] > np.sort(wide)[-5]
     assert caps[0] == pytest.approx(epsilon)
     assert np.all(caps >= epsilon)
@@ -130,7 +130,7 @@ def test_a_class_that_spreads_more_has_a_wider_fence(rng):
 
 def test_every_class_keeps_half(rng):
     near, far = rng.uniform(1.0, 1.1, size=200), rng.uniform(50.0, 60.0, size=10)
-    _, caps, _, _ = grown_caps(classes_of(near, far), np.full(2, np.inf))
+    _, caps, _, _ = update_caps(classes_of(near, far), np.full(2, np.inf))
     assert np.mean(far <= caps[1]) >= 0.5
     assert caps[0] < 50.0
 

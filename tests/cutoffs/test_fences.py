@@ -11,10 +11,10 @@ from cappedlda._cutoffs.fences import (
     MIN_CLASS_WEIGHT,
     MIN_GAP,
     crossing_moment,
-    grown_caps,
+    fixed_point_caps,
     nearer_half,
     quantiles,
-    settled_caps,
+    update_caps,
 )
 from cappedlda._data.jobs import histograms_of
 
@@ -56,10 +56,10 @@ def test_quantiles_within_caps(histograms, caps):
 @pytest.mark.parametrize("caps", CAPS)
 def test_caps_grow_by_the_rows_within(histograms, caps, reach):
     before = caps.copy()
-    fences = grown_caps(histograms, caps, reach)
+    fences = update_caps(histograms, caps, reach)
     np.testing.assert_array_equal(caps, before)
     halves = [1.05 * reference.histogram_quantiles(each, [0.5])[0] for each in histograms]
-    epsilon, grown = reference.grown_caps(
+    epsilon, grown = reference.update_caps(
         histograms, caps, halves, reach, MIN_GAP, MIN_CLASS_WEIGHT
     )
     np.testing.assert_allclose(fences.halves, halves, rtol=1e-12)
@@ -69,10 +69,10 @@ def test_caps_grow_by_the_rows_within(histograms, caps, reach):
 
 @pytest.mark.parametrize("start", [None, CAPS[1]])
 def test_settled_caps_are_where_growth_comes_to_rest(histograms, start):
-    settled = settled_caps(histograms, 2.0, start)
+    settled = fixed_point_caps(histograms, 2.0, start)
     caps = nearer_half(histograms) if start is None else start
     for _ in range(MAX_GROWTH):
-        grown = grown_caps(histograms, caps, 2.0)
+        grown = update_caps(histograms, caps, 2.0)
         if np.allclose(grown.caps, caps, rtol=1e-6, atol=0.0):
             break
         caps = grown.caps

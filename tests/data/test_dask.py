@@ -19,7 +19,7 @@ from distributed import Client
 
 from cappedlda import CappedLDA, CappedLDACV
 from cappedlda._data import dask as dask_module
-from cappedlda._data.dask import DaskRows, Survey
+from cappedlda._data.dask import DaskRows, LabelCounts
 from cappedlda._data.samples import MAX_BORDER_ROWS
 from cappedlda._initial import sampling
 from cappedlda.compared import LDA
@@ -213,11 +213,11 @@ def test_a_pass_is_one_round_trip_with_one_task_per_block(rows, monkeypatch):
 
 def test_what_comes_back_does_not_grow_with_the_rows(rows, monkeypatch):
     X, y, _ = rows
-    added_up, sizes = dask_module.added_up, {}
+    tree_sum, sizes = dask_module.tree_sum, {}
 
     def measured(results):
-        total = added_up(results)
-        if not isinstance(total, Survey):
+        total = tree_sum(results)
+        if not isinstance(total, LabelCounts):
             # Rows near the caps come with a look: more of more rows, up to a limit.
             record = getattr(total, "record", total)
             if record is not total:
@@ -226,7 +226,7 @@ def test_what_comes_back_does_not_grow_with_the_rows(rows, monkeypatch):
             sizes.setdefault(times, []).append(sum(np.asarray(a).nbytes for a in arrays))
         return total
 
-    monkeypatch.setattr(dask_module, "added_up", measured)
+    monkeypatch.setattr(dask_module, "tree_sum", measured)
     for times in (1, 4):
         tiled = da.from_array(np.tile(X, (times, 1)), chunks=(500, -1))
         CappedLDA().fit(tiled, np.tile(y, times))

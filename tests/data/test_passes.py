@@ -237,15 +237,15 @@ def interruptible():
 def test_an_interrupt_stops_within_a_slab(small_slabs, problem, monkeypatch, n_jobs):
     X, codes, weight, query = problem
     X, codes, weight = np.tile(X, (8, 1)), np.tile(codes, 8), np.tile(weight, 8)
-    run_block, done, before = jobs.run_block, [], set(threading.enumerate())
+    block_record, done, before = jobs.block_record, [], set(threading.enumerate())
 
     def interrupted(*arguments):
         done.append(1)
         if len(done) == 20:
             _thread.interrupt_main()
-        return run_block(*arguments)
+        return block_record(*arguments)
 
-    monkeypatch.setattr(jobs, "run_block", interrupted)
+    monkeypatch.setattr(jobs, "block_record", interrupted)
     rows = rows_of(X, codes, weight, n_jobs=n_jobs)
     assert len(rows.slabs()) > 100
     with pytest.raises(KeyboardInterrupt):
@@ -350,7 +350,7 @@ def test_rows_near_the_caps_tell_what_other_caps_keep(problem, small_slabs, monk
         caps = query.caps * factors
         expected = rows.run(replace(query, caps=caps)).kept[:, 1].sum()
         passes.clear()
-        look = samples.Look(rows, query)
+        look = samples.BorderDistances(rows, query)
         assert look.kept_weight(caps) == pytest.approx(expected, rel=1e-12)
         return len(passes)
 
@@ -364,7 +364,10 @@ def test_a_class_without_a_cap_has_no_border(problem):
     X, codes, _, query = problem
     query = replace(query, caps=np.array([np.inf, *query.caps[1:]]))
     rows = rows_of(X, codes)
-    assert samples.Look(rows, query).kept_weight(query.caps) == rows.run(query).kept[:, 1].sum()
+    assert (
+        samples.BorderDistances(rows, query).kept_weight(query.caps)
+        == rows.run(query).kept[:, 1].sum()
+    )
 
 
 @pytest.mark.parametrize("dtype", [np.int8, np.uint8, np.int64, np.uint64, float, "U9", object])

@@ -9,12 +9,12 @@ from common import TOLERANCE, angle, assert_close_record, make_classes, rows_of,
 from cappedlda import CappedLDA, _fit
 from cappedlda._data.array import ArrayRows
 from cappedlda._data.record import Query
-from cappedlda._data.scatter_cache import Memory, RecallingRows
+from cappedlda._data.scatter_cache import ScatterCache, ScatterCacheRows
 
 
 @pytest.fixture
 def problem(rng, dtype):
-    """Rows, a query of equal weights that caps some of them, and the memory of the others."""
+    """Rows, a query of equal weights that caps some of them, and the cache of the others."""
     X, codes = make_classes(rng, [100, 60, 45], 6, dtype=dtype)
     weight = rng.uniform(0, 2, size=205) * (rng.uniform(size=205) < 0.9)
     rows = rows_of(X, codes, weight)
@@ -25,7 +25,7 @@ def problem(rng, dtype):
     kept = (distances <= 2.5) & (weight > 0.0)
     assert 50 < kept.sum() < 150
     means = record.recentre(query.centres, scale)
-    return rows, query, Memory(kept, record.scatter, means, record.kept[:, 1])
+    return rows, query, ScatterCache(kept, record.scatter, means, record.kept[:, 1])
 
 
 @pytest.fixture
@@ -43,23 +43,23 @@ def scatters(monkeypatch):
 
 @pytest.mark.parametrize("centred", [True, False])
 def test_the_same_kept_rows_have_the_same_record_without_a_scatter(problem, scatters, centred):
-    rows, query, memory = problem
+    rows, query, cache = problem
     if centred:
         # About the very means; then the caps that keep the same rows are others.
-        query = replace(query, centres=memory.means, caps=np.full(3, np.inf))
-        rows = rows.reweighted(memory.kept)
+        query = replace(query, centres=cache.means, caps=np.full(3, np.inf))
+        rows = rows.reweighted(cache.support)
     expected = rows.run(query)
     scatters.clear()
-    record = RecallingRows(rows, memory).run(query)
+    record = ScatterCacheRows(rows, cache).run(query)
     assert scatters == [False]
     assert_close_record(record, expected, TOLERANCE[rows.dtype].pass_rtol)
 
 
 def test_other_kept_rows_end_the_memory(problem, scatters):
-    rows, query, memory = problem
+    rows, query, cache = problem
     wider = replace(query, caps=np.array([2.5, 2.5, 9.0]))
     expected = rows.run(wider)
-    recalling = RecallingRows(rows, memory)
+    recalling = ScatterCacheRows(rows, cache)
     scatters.clear()
     record = recalling.run(wider)
     assert_close_record(record, expected, TOLERANCE[rows.dtype].pass_rtol)
@@ -68,8 +68,8 @@ def test_other_kept_rows_end_the_memory(problem, scatters):
 
 
 def test_other_weights_and_passes_without_a_scatter_recall_nothing(problem, scatters):
-    rows, query, memory = problem
-    recalling = RecallingRows(rows, memory)
+    rows, query, cache = problem
+    recalling = ScatterCacheRows(rows, cache)
     for other in (replace(query, q=1.0, floor=0.1), replace(query, scatter=False)):
         expected = rows.run(other)
         assert_close_record(recalling.run(other), expected, TOLERANCE[rows.dtype].pass_rtol)
@@ -84,7 +84,7 @@ def test_a_fit_with_a_memory_is_the_fit_without(rng, monkeypatch, scatters, q, w
     weight = rng.integers(0, 3, size=340).astype(float) if weighted else None
     found = []
     for least_features in (1, 100):
-        monkeypatch.setattr(_fit, "RECALL_FEATURES", least_features)
+        monkeypatch.setattr(_fit, "CACHE_FEATURES", least_features)
         scatters.clear()
         found.append((CappedLDA(q=q).fit(X, y, weight), sum(scatters)))
     (recalled, few), (plain, many) = found

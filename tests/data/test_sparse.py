@@ -157,19 +157,19 @@ def test_medians_and_scale_are_those_of_dense_rows(rng, thinned, monkeypatch, we
 
 
 @pytest.mark.parametrize("weighted", [False, True])
-def test_first_look_is_that_of_dense_rows(rng, text, weighted):
+def test_initial_estimate_is_that_of_dense_rows(rng, text, weighted):
     X, codes = text.X.toarray(), text.y.astype(np.int32)
     X[7] *= 1e9  # beyond what is cut off
     weight = rng.integers(1, 4, len(codes)) * 1.0 if weighted else None
-    expected = dense.robust_look(rows_of(X, codes, weight))
+    expected = dense.robust_initial(rows_of(X, codes, weight))
     rows = SparseRows(sparse.csr_array(X), codes, 3, weight)
     before = rows.X.data.copy()
-    found = sparse_initial.robust_look(rows)
+    found = sparse_initial.robust_initial(rows)
     np.testing.assert_array_equal(rows.X.data, before)
     assert expected.centres.any()
     np.testing.assert_allclose(found.centres, expected.centres, atol=1e-12)
     np.testing.assert_allclose(found.scale, expected.scale, rtol=1e-14)
-    np.testing.assert_array_equal(found.kept, expected.kept)
+    np.testing.assert_array_equal(found.support, expected.support)
 
 
 def test_half_zero_features_have_the_median_between():

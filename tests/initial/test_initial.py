@@ -1,4 +1,4 @@
-"""The loops of the first look against obvious versions; weights count as repeated rows."""
+"""The loops of the initial estimate against obvious versions; weights count as repeated rows."""
 
 import numpy as np
 import pytest
@@ -6,8 +6,8 @@ import reference
 from common import make_classes, rows_of
 
 from cappedlda._initial import csteps, dense, standardize
-from cappedlda._initial.location import ArrayPoints, nearest_halves
-from cappedlda._initial.separation import far_part
+from cappedlda._initial.location import DensePoints, nearest_halves
+from cappedlda._initial.separation import separated_part
 from cappedlda._kernels import selection, start_kernels
 
 WEIGHTED = pytest.mark.parametrize("weighted", [False, True])
@@ -20,7 +20,7 @@ def some_weights(rng, n_rows, weighted):
 
 
 def points_of(X, weight=None):
-    return ArrayPoints(X, np.sum(X**2, axis=1), weight)
+    return DensePoints(X, np.sum(X**2, axis=1), weight)
 
 
 @pytest.mark.parametrize("n_rows", [1, 2, 12, 13, 50, 149, 150, 151, 1000])
@@ -102,8 +102,8 @@ def test_far_points_are_found_as_among_repeated_ones(rng, weighted):
     X = rng.normal(size=(300, 5))
     X[:100, 2] += 12.0
     weight, repeated = some_weights(rng, 300, weighted)
-    found = far_part(points_of(X, weight), 0.5 * len(repeated))
-    expected = far_part(points_of(X[repeated]), 0.5 * len(repeated))
+    found = separated_part(points_of(X, weight), 0.5 * len(repeated))
+    expected = separated_part(points_of(X[repeated]), 0.5 * len(repeated))
     assert expected.any()
     np.testing.assert_array_equal(found[repeated], expected)
 
@@ -203,31 +203,31 @@ def test_rows_class_by_class_and_back(rng, dtype):
 
 
 @WEIGHTED
-def test_the_first_look_does_not_depend_on_the_order_of_the_rows(rng, weighted):
+def test_the_initial_estimate_does_not_depend_on_the_order_of_the_rows(rng, weighted):
     X, y = make_classes(rng, (200, 150, 100), 6)
     X[rng.uniform(size=len(y)) < 0.2] += 8.0
     weight, _ = some_weights(rng, len(y), weighted)
     shuffled = rng.permutation(len(y))
-    look = dense.robust_look(rows_of(X, y, weight))
-    other = dense.robust_look(
+    initial = dense.robust_initial(rows_of(X, y, weight))
+    other = dense.robust_initial(
         rows_of(X[shuffled], y[shuffled], None if weight is None else weight[shuffled])
     )
-    assert 0 < look.kept.sum() < len(y)
-    np.testing.assert_array_equal(other.kept, look.kept[shuffled])
-    np.testing.assert_allclose(other.centres, look.centres, rtol=1e-13)
+    assert 0 < initial.support.sum() < len(y)
+    np.testing.assert_array_equal(other.support, initial.support[shuffled])
+    np.testing.assert_allclose(other.centres, initial.centres, rtol=1e-13)
 
 
-def test_the_first_look_is_the_same_on_any_number_of_threads(rng, monkeypatch):
+def test_the_initial_estimate_is_the_same_on_any_number_of_threads(rng, monkeypatch):
     monkeypatch.setattr(dense, "THREADED_ELEMENTS", 0)
     monkeypatch.setattr(csteps, "PIECE_ELEMENTS", 1000)
     X, y = make_classes(rng, (400, 300, 200), 20)
     X[y == 1] += 15.0 * (rng.uniform(size=(300, 1)) < 0.3)
     assert len(csteps.row_pieces(*X.shape)[0]) == csteps.MOST_PIECES
-    alone = dense.robust_look(rows_of(X, y))
-    assert 0 < alone.kept.sum() < len(y)
+    alone = dense.robust_initial(rows_of(X, y))
+    assert 0 < alone.support.sum() < len(y)
     for n_jobs in (2, 3):
         for found, expected in zip(
-            dense.robust_look(rows_of(X, y, n_jobs=n_jobs)), alone, strict=True
+            dense.robust_initial(rows_of(X, y, n_jobs=n_jobs)), alone, strict=True
         ):
             np.testing.assert_array_equal(found, expected)
 

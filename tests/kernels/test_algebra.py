@@ -11,12 +11,12 @@ from cappedlda._solvers.linalg import (
     between_factor,
     constrained_minimiser,
     eigh,
+    eigh_whitener,
     fix_signs,
     leading_directions,
     order_by_discrimination,
     pinv_psd,
     typical_length,
-    whitener,
 )
 
 SIZES = [1, 2, 3, 7, 40]
@@ -94,7 +94,7 @@ def test_a_matrix_of_no_rows_has_nothing_in_it():
     empty = np.zeros((0, 0))
     assert pinv_psd(empty).shape == (0, 0)
     assert eigh(empty)[0].shape == (0,)
-    assert whitener(empty).shape == (0, 0)
+    assert eigh_whitener(empty).shape == (0, 0)
 
 
 @pytest.fixture
@@ -111,7 +111,7 @@ def test_whitener_matches_numpy(rng, n, rank):
     lengths = np.sqrt(np.maximum(values, RANK_CUTOFF * values[-1]))
     expected = (vectors / lengths) @ (vectors / lengths).T  # the same for any signs
     for given in (C, *other_layouts(C)):
-        R = whitener(given)
+        R = eigh_whitener(given)
         np.testing.assert_allclose(R @ R.T, expected, atol=1e-6 * np.abs(expected).max())
 
 
@@ -158,7 +158,7 @@ def test_what_is_not_finite_is_an_error_or_not_finite(bad, n):
     C, B = np.full((n, n), bad), np.full((n, 3), bad)
     for result in (
         lambda: eigh(C)[0],
-        lambda: whitener(C),
+        lambda: eigh_whitener(C),
         lambda: order_by_discrimination(C, B)[1],
         lambda: order_by_discrimination(np.eye(n), B)[1],
         lambda: constrained_minimiser(np.eye(n), B, np.ones((2, 3))),
@@ -169,7 +169,7 @@ def test_what_is_not_finite_is_an_error_or_not_finite(bad, n):
             assert "scale it" in str(error)  # noqa: PT017
 
 
-@pytest.mark.parametrize("function", [eigh, whitener])
+@pytest.mark.parametrize("function", [eigh, eigh_whitener])
 def test_a_single_number_that_is_not_one_has_no_eigenvalue(function):
     with pytest.raises(linalg.LinAlgError, match="scale it"):
         function(np.array([[np.nan]]))

@@ -13,7 +13,7 @@ from cappedlda import _kernels
 from cappedlda._cutoffs import gate
 from cappedlda._data import jobs
 from cappedlda._data import record as record_module
-from cappedlda._data.jobs import run_block
+from cappedlda._data.jobs import block_record
 from cappedlda._data.record import Query, Record
 
 BINS = _kernels.kernels.HISTOGRAM_BINS
@@ -44,7 +44,7 @@ def make_query(rng, X, codes, d=2, q=1.0, cap=None, floor=0.05, **wanted):
 
 def run(X, codes, query, sample_weight=None):
     distances = np.full(len(X), np.nan)
-    record = run_block(X, codes.astype(np.int32), sample_weight, query, distances)
+    record = block_record(X, codes.astype(np.int32), sample_weight, query, distances)
     return record.mirror(), distances
 
 

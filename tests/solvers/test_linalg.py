@@ -12,6 +12,7 @@ from cappedlda._solvers.linalg import (
     between_factor,
     constrained_minimiser,
     eigh,
+    eigh_whitener,
     fix_signs,
     leading_directions,
     order_by_discrimination,
@@ -20,7 +21,6 @@ from cappedlda._solvers.linalg import (
     rank_of,
     solve,
     solve_spd,
-    whitener,
 )
 
 
@@ -109,15 +109,15 @@ def test_leading_directions_solve_the_generalised_eigenproblem(spd, between):
 
 
 def test_whitener_whitens(spd):
-    R = whitener(spd)
+    R = eigh_whitener(spd)
     np.testing.assert_allclose(R.T @ spd @ R, np.eye(8), atol=1e-12)
 
 
 def test_whitener_stays_finite_without_variance():
-    R = whitener(np.diag([4.0, 0.0]))
+    R = eigh_whitener(np.diag([4.0, 0.0]))
     assert np.isfinite(R).all()
     np.testing.assert_allclose(R.T @ np.diag([4.0, 0.0]) @ R, np.diag([0.0, 1.0]), atol=1e-12)
-    R = whitener(np.zeros((3, 3)))
+    R = eigh_whitener(np.zeros((3, 3)))
     np.testing.assert_allclose(R @ R.T, np.eye(3), atol=1e-12)
 
 
@@ -165,7 +165,7 @@ def scatter_of(rng, n, freedom, factor=None):
 def test_the_advised_ridge_brings_a_scatter_nearer_to_its_covariance(rng, n, freedom):
     factor = np.diag(rng.uniform(0.5, 2.0, n))
     scatter, covariance = scatter_of(rng, n, freedom, factor)
-    ridge = shrinkage.advised_ridge(scatter, n, freedom)
+    ridge = shrinkage.oas_ridge(scatter, n, freedom)
     assert ridge > 0.0
     share = ridge / (ridge + np.trace(scatter) / n)
     shrunk = ((1.0 - share) * scatter + share * np.trace(scatter) / n * np.eye(n)) / freedom
@@ -178,27 +178,27 @@ def test_the_advised_ridge_is_that_of_oracle_approximating_shrinkage(rng):
     rows = rng.normal(size=(count, n)) * np.geomspace(0.1, 10.0, n)
     scatter = rows.T @ rows
     share = OAS(assume_centered=True).fit(rows).shrinkage_
-    ridge = shrinkage.advised_ridge(scatter, n, count)
+    ridge = shrinkage.oas_ridge(scatter, n, count)
     # scikit-learn leaves out terms of 2/n.
     np.testing.assert_allclose(ridge, share / (1 - share) * np.trace(scatter) / n, rtol=0.1)
 
 
 def test_no_ridge_is_advised_for_many_rows_or_very_many_features(rng):
     scatter, _ = scatter_of(rng, 10, 50)
-    assert shrinkage.advised_ridge(scatter, 10, 50.0) == 0.0
-    assert 0.0 < shrinkage.advised_ridge(scatter, 10, 49.9) < 1e-3 * np.trace(scatter)
-    assert shrinkage.advised_ridge(scatter, 1001, 50.0) == 0.0
+    assert shrinkage.oas_ridge(scatter, 10, 50.0) == 0.0
+    assert 0.0 < shrinkage.oas_ridge(scatter, 10, 49.9) < 1e-3 * np.trace(scatter)
+    assert shrinkage.oas_ridge(scatter, 1001, 50.0) == 0.0
 
 
 def test_a_scatter_that_is_shrunk_as_far_as_can_be_stays_finite():
     for scatter in (np.eye(6), np.zeros((6, 6))):
-        assert np.isfinite(shrinkage.advised_ridge(scatter, 6, 2.0))
+        assert np.isfinite(shrinkage.oas_ridge(scatter, 6, 2.0))
 
 
 def test_no_ridge_is_advised_for_one_feature_or_no_scatter():
-    assert shrinkage.advised_ridge(np.array([[2.0]]), 1, 1.0) == 0.0
-    assert shrinkage.advised_ridge(np.zeros((3, 3)), 3, 4.0) == 0.0
+    assert shrinkage.oas_ridge(np.array([[2.0]]), 1, 1.0) == 0.0
+    assert shrinkage.oas_ridge(np.zeros((3, 3)), 3, 4.0) == 0.0
     huge, small = (
-        shrinkage.advised_ridge(scale * np.diag([1.0, 2.0, 3.0]), 3, 4.0) for scale in (1e300, 1.0)
+        shrinkage.oas_ridge(scale * np.diag([1.0, 2.0, 3.0]), 3, 4.0) for scale in (1e300, 1.0)
     )
     assert huge == pytest.approx(1e300 * small)

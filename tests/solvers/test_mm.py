@@ -15,20 +15,20 @@ from cappedlda import CappedLDA, capped_norm
 from cappedlda._data.record import Query
 from cappedlda._fit import trimmed_lda
 from cappedlda._initial import sampling
-from cappedlda._initial.dense import plain_look, robust_look
+from cappedlda._initial.dense import plain_initial, robust_initial
 from cappedlda._solvers import mm
 from cappedlda._solvers.anderson import Anderson
 from cappedlda._solvers.frame import Rule
-from cappedlda._solvers.mm import Majorizer
-from cappedlda._solvers.row_space import Span
+from cappedlda._solvers.mm import MMSolver
+from cappedlda._solvers.row_space import RowSpace
 
 QS = [0.5, 1.0, 1.5, 2.0]
 
 
 def majorizer(X, codes, rule, tol=1e-6, sample_weight=None):
     rows = rows_of(X, codes, sample_weight)
-    frame, W, _ = trimmed_lda(rows, robust_look(rows), rows.class_weights / len(X), X.shape[1])
-    return rows, Majorizer(frame, W, rule, tol)
+    frame, W, _ = trimmed_lda(rows, robust_initial(rows), rows.class_weights / len(X), X.shape[1])
+    return rows, MMSolver(frame, W, rule, tol)
 
 
 def lda_subspace(X, y):
@@ -48,7 +48,7 @@ def test_each_plain_step_is_the_closed_form_of_the_methods(dirty, monkeypatch, q
     n_compared = 0
     for _ in range(20):
         W, frame = method.W, method.frame
-        status = method.advance(rows.run(method.query()))
+        status = method.step(rows.run(method.query()))
         B = reference.between_factor(method.frame.centres, method.frame.priors, method.frame.scale)
         np.testing.assert_allclose(method.W.T @ B, method.frame.K, atol=1e-10)
         if method.frame is frame:  # a step, not a renewal
@@ -70,7 +70,7 @@ def test_weighted_steps_are_the_closed_form_too(rng, dirty, monkeypatch):
     status, n_compared = None, 0
     while status is None:
         W, frame = method.W, method.frame
-        status = method.advance(rows.run(method.query()))
+        status = method.step(rows.run(method.query()))
         if method.frame is frame:
             n_compared += 1
             expected = reference.mm_step(X, y, W, frame, 1.0, weight)
@@ -85,7 +85,7 @@ def test_accelerated_steps_keep_the_constraint(dirty, q):
     X, y, _ = dirty
     rows, method = majorizer(X, y, Rule(q, "auto"), tol=1e-9)
     for _ in range(25):
-        if method.advance(rows.run(method.query())) is not None:
+        if method.step(rows.run(method.query())) is not None:
             break
         frame = method.frame
         B = reference.between_factor(frame.centres, frame.priors, frame.scale)
@@ -246,13 +246,13 @@ def test_epsilon_means_nothing_in_the_ratio_of_the_paper(seed, k, epsilon):
 def test_span_preserves_lengths_and_projections(rng):
     X, y = make_classes(rng, [6, 5], 30)
     rows = rows_of(X, y)
-    look = plain_look(rows)
-    span = Span(X, look.centres, look.scale)
+    initial = plain_initial(rows)
+    span = RowSpace(X, initial.centres, initial.scale)
     inside = span.rows(rows)
     assert inside.shape == (11, 11)
-    scaled = (X - look.centres.mean(axis=0)) / look.scale
+    scaled = (X - initial.centres.mean(axis=0)) / initial.scale
     np.testing.assert_allclose(inside.X @ inside.X.T, scaled @ scaled.T, atol=1e-10)
-    centres = span.look(look).centres
+    centres = span.initial(initial).centres
     np.testing.assert_allclose(
         centres, [inside.X[y == i].mean(axis=0) for i in range(2)], atol=1e-10
     )

@@ -37,7 +37,7 @@ def test_iterates_and_ratios_match_the_reference(problem, d, epsilon):
         assert angle(method.W, iterates[t]) < 1e-6
         # Not only the space: the length of the columns decides what the cap does next.
         np.testing.assert_allclose(np.abs(method.W), np.abs(iterates[t]), atol=1e-7)
-        assert method.advance(rows.run(method.query())) is None
+        assert method.step(rows.run(method.query())) is None
         assert method.objective_path[t] == pytest.approx(ratios[t], rel=1e-6)
 
 
@@ -52,7 +52,7 @@ def test_a_binding_epsilon_caps_rows_in_the_reference_too(problem):
     norms = reference.projected_norms(X, y, np.eye(5, 2), rows.class_means())
     assert 0 < np.sum(norms > epsilon) < len(y)
     iterates, ratios = reference.algorithm_1(X, y, np.eye(5, 2), epsilon, method.frame.floor, 1)
-    assert method.advance(rows.run(method.query())) is None
+    assert method.step(rows.run(method.query())) is None
     assert method.objective_path[0] == pytest.approx(ratios[0], rel=1e-6)
     assert angle(method.W, iterates[1]) < 1e-6
 
@@ -69,7 +69,7 @@ def test_columns_have_the_asked_length(problem, scale, length):
     rows, method = published(X, y, np.eye(5, 2), np.inf, scale)
     _, plain = published(X, y, np.eye(5, 2), np.inf)
     for each in (method, plain):
-        each.advance(rows.run(each.query()))
+        each.step(rows.run(each.query()))
     np.testing.assert_allclose(length(method.W), 1.0)
     assert angle(method.W, plain.W) < 1e-7
 

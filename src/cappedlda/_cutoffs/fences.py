@@ -134,7 +134,7 @@ class Fences(NamedTuple):
         return epsilon, np.maximum(multiplier * self.caps, self.halves)
 
 
-def grown_caps(histograms, caps, reach=REACH, steps=1):
+def update_caps(histograms, caps, reach=REACH, steps=1):
     """Return the fences that follow from the rows within the present caps.
 
     Only rows inside count for a fence, so that it grows outwards from them and stops
@@ -159,7 +159,7 @@ def grown_caps(histograms, caps, reach=REACH, steps=1):
     return Fences(epsilon, caps, halves, median)
 
 
-def truncated_variance(epsilon, d):
+def consistency_factor(epsilon, d):
     """Return the variance of d standard normal coordinates given that their norm is <= epsilon."""
     if epsilon > LARGE:
         return 1.0
@@ -169,11 +169,11 @@ def truncated_variance(epsilon, d):
     return max(cut, sys.float_info.min)
 
 
-def settled_caps(histograms, reach=REACH, start=None):
+def fixed_point_caps(histograms, reach=REACH, start=None):
     """Return the fences, grown from the nearer half of every class until they stand still.
 
     They may also grow from caps `start` of shape (c,).
     """
     if start is None:  # from nothing a first step leads to the nearer half
-        return grown_caps(histograms, np.zeros(len(histograms)), reach, 1 + MAX_GROWTH)
-    return grown_caps(histograms, start, reach, MAX_GROWTH)
+        return update_caps(histograms, np.zeros(len(histograms)), reach, 1 + MAX_GROWTH)
+    return update_caps(histograms, start, reach, MAX_GROWTH)

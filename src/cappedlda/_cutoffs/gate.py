@@ -9,7 +9,7 @@ from cappedlda._cutoffs.fences import (
     GATE_REACH,
     MIN_CLASS_WEIGHT,
     MIN_GAP,
-    settled_caps,
+    fixed_point_caps,
 )
 from cappedlda._kernels import fences, kernels
 
@@ -22,7 +22,7 @@ GAP_SHARE = 0.1
 
 def gate_caps(histograms):
     """Return caps on the size of whole rows: fences, or nearer the first wide gap."""
-    caps = settled_caps(histograms, GATE_REACH).caps
+    caps = fixed_point_caps(histograms, GATE_REACH).caps
     return np.minimum(caps, first_gaps(histograms, caps))
 
 
@@ -60,7 +60,7 @@ class Gate:
         """Return the size of rows over that of the fence of their class."""
         return rows.norms(self.centres, self.scale)[0] / self.caps[rows.codes]
 
-    def inside(self, X, codes):
+    def contains(self, X, codes):
         """Return which rows of a C-ordered block are inside."""
         return scaled_norms(X, codes, self.centres, self.scale) <= self.caps[codes]
 

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from cappedlda._cutoffs.gate import Gate
-from cappedlda._data.base import Rows, added_up, cut, first_not_finite
+from cappedlda._data.base import Rows, first_not_finite, slices_of, sum_in_order
 from cappedlda._data.jobs import NormsJob, PassJob, weights_inside
 from cappedlda._data.record import Query
-from cappedlda._data.samples import ArrayLook, within
+from cappedlda._data.samples import SampleDistances, within
 from cappedlda._data.threads import ordered_map
 from cappedlda._kernels import marks
 
@@ -39,7 +39,7 @@ class Measure:
         """Return the results for each row of an array, `PerSample`."""
         rows = ArrayRows(X, codes, len(self.caps))
         if self.gate is not None:
-            rows = rows.behind(self.gate)
+            rows = rows.inside(self.gate)
         query = Query(
             W=self.metric,
             centres=self.centres,
@@ -50,7 +50,7 @@ class Measure:
             scatter=False,
             sums=False,
         )
-        return rows.look(query)[1].per_sample(self.caps, self.q, self.floor)
+        return rows.evaluate(query)[1].per_sample(self.caps, self.q, self.floor)
 
 
 class ArrayRows(Rows):
@@ -69,11 +69,11 @@ class ArrayRows(Rows):
 
     Attributes
     ----------
-    inside : ndarray of shape (N,), bool, or None
+    gate_mask : ndarray of shape (N,), bool, or None
         Rows inside the gate, if there is one; the others have a sample weight of 0.
     """
 
-    inside = None
+    gate_mask = None
 
     def __init__(self, X, codes, n_classes, sample_weight=None, n_jobs=1):
         self.X = X
@@ -105,7 +105,7 @@ class ArrayRows(Rows):
 
     def slabs(self):
         """Return the slices of rows that are worked on one at a time."""
-        return cut(self.shape[0], self.slab_rows)
+        return slices_of(self.shape[0], self.slab_rows)
 
     def slab(self, rows):
         """Return a slice of rows as a C-ordered array."""
@@ -123,7 +123,7 @@ class ArrayRows(Rows):
         slabs = self.slabs()
         if len(slabs) == 1:  # few rows are done faster than a generator is made
             return self._run(job, slabs[0], out)
-        return added_up(self.map(job, out))
+        return sum_in_order(self.map(job, out))
 
     def map(self, job, out=None):
         """Yield what a job returns for each slab, in their order."""
@@ -226,15 +226,15 @@ class ArrayRows(Rows):
         norms = np.empty(self.shape[0])
         return norms, self.reduce(NormsJob(centres, scale), norms)
 
-    def gated(self, centres, scale, settle):
-        """Return a gate by all rows, and the rows behind it; see `Rows`."""
+    def build_gate(self, centres, scale, settle):
+        """Return a gate by all rows, and the rows inside it; see `Rows`."""
         norms, histograms = self.norms(centres, scale)
         if not math.isfinite(norms.sum()):
             self.check_finite()  # the norms of large numbers may also overflow
         gate = Gate(centres, scale, settle(histograms))
         return gate, self._inside(within(norms, gate.caps, self.codes))
 
-    def behind(self, gate):
+    def inside(self, gate):
         """Return the rows with those outside a gate out of every sum."""
         norms, _ = self.norms(gate.centres, gate.scale)
         return self._inside(within(norms, gate.caps, self.codes))
@@ -243,14 +243,14 @@ class ArrayRows(Rows):
         if inside.all():
             return self
         rows = self.reweighted(inside)
-        rows.inside = inside
+        rows.gate_mask = inside
         return rows
 
-    def look(self, query):
+    def evaluate(self, query):
         """Return the record of a pass, and what it saw of each row."""
         distances = np.empty(self.shape[0])
         record = self.run(query, distances)
-        return record, ArrayLook(self, distances)
+        return record, SampleDistances(self, distances)
 
 
 def joined(parts, n_classes, n_jobs=1):

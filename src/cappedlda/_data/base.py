@@ -13,9 +13,9 @@ import numpy as np
 
 from cappedlda._cutoffs.gate import Gate
 from cappedlda._data.jobs import NormsJob, PassJob
-from cappedlda._data.progress import Progress
+from cappedlda._data.progress import SlabProgress
 from cappedlda._data.record import Query
-from cappedlda._data.samples import Look
+from cappedlda._data.samples import BorderDistances
 
 # A slab is the unit of threads and of the reduction. Its size depends on the shape
 # only, so the order of summation, and with it every bit of the result, does not
@@ -49,17 +49,17 @@ class Rows:
         Rows outside count for nothing. `class_weights` and `class_counts` know no gate.
     example : array-like or None
         Begin of the data, with the names of their features; None if X itself tells them.
-    progress : Progress or None
+    progress : SlabProgress or None
         What is told about the slabs of a pass.
-    wide : bool
+    implicit_scatter : bool
         Whether there are too many features for matrices of n x n: then the scatter of a
-        record is a `ProductScatter`.
+        record is an `ImplicitScatter`.
     """
 
     gate: Gate | None = None
     example: Any = None
-    progress: Progress | None = None
-    wide = False
+    progress: SlabProgress | None = None
+    implicit_scatter = False
 
     def reduce(self, job):
         """Return the sum of `job(X, codes, sample_weight)` over C-ordered blocks of all rows.
@@ -125,7 +125,7 @@ class Rows:
         )
         return record.sums / record.kept[:, 1:]
 
-    def gated(self, centres, scale, settle):
+    def build_gate(self, centres, scale, settle):
         """Return a gate by all rows, and the rows with those outside out of every sum.
 
         Parameters
@@ -143,10 +143,10 @@ class Rows:
     def per_sample(self, solution):
         """Return the results for each row, `PerSample`, or None if they are not kept."""
 
-    def look(self, query):
-        """Return the record of a pass, and what it saw of each row, as `Look` or `ArrayLook`."""
-        look = Look(self, query)
-        return look.record(query), look
+    def evaluate(self, query):
+        """Return the record of a pass, and what is known of the distances."""
+        distances = BorderDistances(self, query)
+        return distances.record(query), distances
 
 
 def slab_rows(n):
@@ -154,12 +154,12 @@ def slab_rows(n):
     return max(MIN_SLAB_ROWS, SLAB_ELEMENTS // n)
 
 
-def cut(n_rows, step):
+def slices_of(n_rows, step):
     """Return slices of so many rows, the last one of what is left."""
     return [slice(start, min(start + step, n_rows)) for start in range(0, n_rows, step)]
 
 
-def added_up(parts):
+def sum_in_order(parts):
     """Return the sum of what a generator gives, added in its order to the first."""
     with closing(parts):  # also on an interrupt, of which a traceback may live long
         total = next(parts)

@@ -11,10 +11,10 @@ import numpy as np
 from sklearn.utils.validation import _get_feature_names, column_or_1d
 
 from cappedlda._data.array import ArrayRows, joined
-from cappedlda._data.base import Rows, added_up, first_not_finite, ranks_among, slab_rows
+from cappedlda._data.base import Rows, first_not_finite, ranks_among, slab_rows, sum_in_order
 from cappedlda._data.factory import check_missing_labels, float_type
 from cappedlda._data.jobs import weights_inside
-from cappedlda._data.samples import LookJob
+from cappedlda._data.samples import BorderJob
 from cappedlda._data.threads import ordered_map
 from cappedlda._kernels import checksums
 from cappedlda._validation import check_class_weights, check_classes, encode, known_codes
@@ -133,7 +133,7 @@ def _names(X):
     return None if names is None else [*names]
 
 
-class Tally:
+class SourceFingerprint:
     """What rows are recognised by: for each class their number, and checksums.
 
     The rows fall into groups, each of which has checksums of its own; a pass that has other
@@ -278,21 +278,21 @@ class ChunkRows(Rows):
             codes = known_codes(chunk.y, self.classes, f"y of {chunk.name}")
             yield Slab(number, chunk.X, codes, chunk.sample_weight)
 
-    def _slabs(self, tally):
-        """Yield slabs as `ArrayRows` would cut them, and tally their rows."""
+    def _slabs(self, fingerprint):
+        """Yield slabs as `ArrayRows` would cut them, and note their fingerprint."""
         step, number, slab, filled = self.slab_rows, 0, None, 0
         for chunk in self._chunks():
             start, end = 0, len(chunk.X)
             while start < end:
                 if filled == 0 and end - start >= step and self._may_stay(chunk.X):
                     slab = chunk.part(start, start + step)
-                    tally.add(*slab[1:])
+                    fingerprint.add(*slab[1:])
                     some = step
                 else:
                     some = min(step - filled, end - start, -(-step // PIECES))
                     slab = slab or self._memory(step, chunk)
                     rows = slab.part(filled, filled + some)
-                    tally.add(*rows.filled(chunk.part(start, start + some))[1:])
+                    fingerprint.add(*rows.filled(chunk.part(start, start + some))[1:])
                 filled, start = filled + some, start + some
                 if filled == step:
                     yield slab._replace(number=number)
@@ -325,35 +325,43 @@ class ChunkRows(Rows):
                 self._spare.append(slab)
             return result
 
-        tally = self._next_tally(isinstance(job, LookJob))
-        yield from self.watched(ordered_map(run_slab, self._slabs(tally), self.n_jobs))
-        self._recognise(tally)
+        fingerprint = self._next_fingerprint(isinstance(job, BorderJob))
+        yield from self.watched(ordered_map(run_slab, self._slabs(fingerprint), self.n_jobs))
+        self._recognise(fingerprint)
 
     def _weights_of(self, slab):
         """Return the weights of the rows of a slab, 0 for those outside the gate."""
         if self._gate is None:
             return slab.sample_weight
         if slab.number not in self._inside:
-            self._inside[slab.number] = np.packbits(self._gate.inside(slab.X, slab.codes))
+            self._inside[slab.number] = np.packbits(self._gate.contains(slab.X, slab.codes))
         inside = np.unpackbits(self._inside[slab.number], count=len(slab.codes))
         return weights_inside(inside, slab.sample_weight)
 
-    def _next_tally(self, complete):
-        """Return a tally for a pass: of all groups of rows, or of the next one."""
+    def _next_fingerprint(self, complete):
+        """Return a fingerprint for a pass: of all groups of rows, or of the next one."""
         self._n_passes += 1
         complete = complete or self._checksums is None
         group = -1 if complete else self._n_passes % GROUPS
-        return Tally(self.n_classes, self.shape[1], group)
+        return SourceFingerprint(self.n_classes, self.shape[1], group)
 
-    def _recognise(self, tally):
+    def _recognise(self, fingerprint):
         """Check that the rows of a pass are those of the first."""
         if self._checksums is None:
-            self._checksums = tally.checksums
-        some = slice(None) if tally.group < 0 else slice(tally.group, tally.group + 1)
+            self._checksums = fingerprint.checksums
+        some = (
+            slice(None)
+            if fingerprint.group < 0
+            else slice(fingerprint.group, fingerprint.group + 1)
+        )
         for what, now, before in (
-            ("number", tally.counts, self._counts),
-            ("sum of the weights, as bits,", tally.weights, self._weights),
-            ("checksum", tally.checksums[some].sum(axis=0), self._checksums[some].sum(axis=0)),
+            ("number", fingerprint.counts, self._counts),
+            ("sum of the weights, as bits,", fingerprint.weights, self._weights),
+            (
+                "checksum",
+                fingerprint.checksums[some].sum(axis=0),
+                self._checksums[some].sum(axis=0),
+            ),
         ):
             if not np.array_equal(now, before):
                 i = int(np.argmax(now != before))
@@ -368,11 +376,11 @@ class ChunkRows(Rows):
 
         Rows outside the gate have no weight.
         """
-        return added_up(self._results(job))
+        return sum_in_order(self._results(job))
 
-    def gated(self, centres, scale, settle):
-        """Return a gate by all rows, and the rows behind it; see `Rows`."""
-        gate, rows = super().gated(centres, scale, settle)
+    def build_gate(self, centres, scale, settle):
+        """Return a gate by all rows, and the rows inside it; see `Rows`."""
+        gate, rows = super().build_gate(centres, scale, settle)
         rows.gate, rows._gate, rows._inside = None, gate, {}  # a job would evaluate it anew
         return gate, rows
 
@@ -394,15 +402,15 @@ class ChunkRows(Rows):
 
     def _gathered(self, copied):
         """Return the rows that are copied from each slab."""
-        tally, parts = self._next_tally(complete=False), []
+        fingerprint, parts = self._next_fingerprint(complete=False), []
         step = slab_rows(self.shape[1])
         for chunk in self._chunks():
             for start in range(0, len(chunk.X), step):
                 _, X, codes, weight = chunk.part(start, start + step)
                 X = np.ascontiguousarray(X, self.dtype)
-                tally.add(X, codes, weight)
+                fingerprint.add(X, codes, weight)
                 parts.append(copied(ArrayRows(X, codes, self.n_classes, weight)))
-        self._recognise(tally)
+        self._recognise(fingerprint)
         return joined(parts, self.n_classes, self.n_jobs)
 
 

@@ -26,7 +26,7 @@ from cappedlda._validation import FLOATS, check_class_weights, check_classes, kn
 FAN_IN = 8
 
 
-def training_rows(X, y, sample_weight):
+def rows_from_dask(X, y, sample_weight):
     """Return the rows of a dask array or frame, and the sorted classes.
 
     Of a frame, y and sample_weight may be the names of columns; the others are features.
@@ -49,7 +49,7 @@ def training_rows(X, y, sample_weight):
         )
     check_features(X)
     y, sample_weight = aligned(y, X, "y"), aligned(sample_weight, X, "sample_weight")
-    survey = added_up(blockwise(survey_block, None, y, sample_weight))
+    survey = tree_sum(blockwise(count_block_labels, None, y, sample_weight))
     rows = DaskRows(X, y, sample_weight, survey)
     rows.example = example
     return rows, rows.classes
@@ -136,7 +136,7 @@ def blockwise(function, X, *columns, **settings):
     )
 
 
-def added_up(results):
+def tree_sum(results):
     """Return the sum of an array of results, by a tree of tasks, in one round trip."""
     level = list(results.to_delayed().ravel())
     while len(level) > 1:
@@ -162,7 +162,7 @@ def boxed(value):
 
 
 @dataclass
-class Survey:
+class LabelCounts:
     """Rows, drawable rows and weight of each label; additive.
 
     Attributes
@@ -192,7 +192,7 @@ class Survey:
         return np.unique(np.array(list(self.weights), dtype))
 
 
-def survey_block(y, weight=None):
+def count_block_labels(y, weight=None):
     """Return the survey of a block of labels."""
     y = np.asarray(y)
     check_missing_labels(y, "y, in one of its blocks,")
@@ -207,7 +207,7 @@ def survey_block(y, weight=None):
         drawable = codes[weight > 0.0]
     counts = np.bincount(drawable, minlength=len(labels)).tolist()
     weights = np.bincount(codes, weight, len(labels)).tolist()
-    survey = Survey(
+    survey = LabelCounts(
         [len(y)],
         [dict(zip(labels.tolist(), counts, strict=True))],
         dict(zip(labels.tolist(), weights, strict=True)),
@@ -255,7 +255,7 @@ class BlockJob:
             return boxed(self.rows(X, y, weight).reduce(self.job) if len(X) else None)
 
 
-def run_block(X, y, weight, job):
+def job_on_block(X, y, weight, job):
     """Return what a job makes of a block."""
     return job(X[0], y, weight)
 
@@ -275,7 +275,7 @@ class DaskRows(Rows):
         In blocks of whole rows.
     y, sample_weight : dask Array of shape (N,)
         Labels, and weights or None, in the same blocks.
-    survey : Survey
+    survey : LabelCounts
         Of the labels.
     """
 
@@ -304,7 +304,7 @@ class DaskRows(Rows):
     def reduce(self, job):
         """Return the sum of what a job returns for each block."""
         block_job = self._block_job(job)
-        total = added_up(blockwise(run_block, self._X, self._y, self._weight, job=block_job))
+        total = tree_sum(blockwise(job_on_block, self._X, self._y, self._weight, job=block_job))
         self._is_checked = True
         return total
 

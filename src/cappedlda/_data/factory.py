@@ -20,9 +20,9 @@ def training_rows(estimator, X, y, sample_weight, n_jobs):
     if is_dask(X):
         from cappedlda._data import dask as dask_rows
 
-        return dask_rows.training_rows(X, y, sample_weight)
+        return dask_rows.rows_from_dask(X, y, sample_weight)
     if is_read_by_slices(X):
-        X = RowReader(X)
+        X = SlicedArray(X)
         check_shape(X.shape)
         codes, classes = check_labels(estimator, y, X)
     else:
@@ -45,7 +45,7 @@ def check_shape(shape):
 
 def blocks_of(X, y=None):
     """Yield the slabs of an array that is read by slices, and the labels of their rows."""
-    X = RowReader(X)
+    X = SlicedArray(X)
     if y is not None and len(y) != X.shape[0]:
         raise ValueError(f"X has {X.shape[0]} rows and y has {len(y)}; give one label per row.")
     step = slab_rows(max(X.shape[1], 1))
@@ -78,7 +78,7 @@ def float_type(dtype, name="X"):
     return np.dtype(np.float32 if dtype == np.float32 else np.float64)
 
 
-class RowReader:
+class SlicedArray:
     """An array that is read by slices of rows, as C-ordered numbers of floating point.
 
     Parameters

@@ -1,7 +1,7 @@
 """Rows with very many features: passes that make no matrix of n x n.
 
 A pass projects the rows and makes the same record as any other, but for the scatter: that
-is left as a `ProductScatter`, which multiplies. Rows are centred in their images only, so
+is left as a `ImplicitScatter`, which multiplies. Rows are centred in their images only, so
 that sparse rows stay sparse.
 """
 
@@ -9,21 +9,21 @@ import numpy as np
 from scipy import sparse
 
 from cappedlda._data.array import ArrayRows
-from cappedlda._data.base import added_up
-from cappedlda._data.jobs import histograms_of, run_block
+from cappedlda._data.base import sum_in_order
+from cappedlda._data.jobs import block_record, histograms_of
 from cappedlda._data.record import Query
 from cappedlda._data.threads import ordered_map
 from cappedlda._kernels import kernels
 
 
-class ProductRows(ArrayRows):
+class ImplicitRows(ArrayRows):
     """Rows that are only multiplied, slab by slab.
 
     A subclass has `slabs`, `project`, `transposed`, and `block`, which returns a slab with the
     methods `project`, `add_class_sums` and `norms` of `SparseBlock`.
     """
 
-    wide = True
+    implicit_scatter = True
 
     def block(self, rows):
         """Return what multiplies with a slice of rows."""
@@ -43,7 +43,7 @@ class ProductRows(ArrayRows):
         def run_slab(rows):
             block, codes = self.block(rows), self.codes[rows]
             weight = None if self.sample_weight is None else self.sample_weight[rows]
-            record = run_block(block.project(W), codes, weight, images, distances[rows])
+            record = block_record(block.project(W), codes, weight, images, distances[rows])
             if query.sums:
                 kept = self._weights(rows, distances, query, equal=True)
                 record.sums = np.zeros((c, n))
@@ -81,11 +81,11 @@ class ProductRows(ArrayRows):
         centres = query.centres / query.scale
         diagonal = self._sum(squares_of) + np.bincount(self.codes, weights, c) @ centres**2
         diagonal = np.maximum(diagonal, 0.0)  # what the mean leaves may be rounding only
-        return ProductScatter(self, weights, query.centres, query.scale, diagonal)
+        return ImplicitScatter(self, weights, query.centres, query.scale, diagonal)
 
     def _sum(self, job):
         """Return the sum of `job(rows)` over slabs, in their order."""
-        return added_up(ordered_map(job, self.slabs(), self.n_jobs))
+        return sum_in_order(ordered_map(job, self.slabs(), self.n_jobs))
 
     def project(self, V):
         """Return X V of shape (N, k)."""
@@ -107,12 +107,12 @@ class ProductRows(ArrayRows):
         return norms, histograms_of(norms, self.codes, self.n_classes, self.sample_weight)
 
 
-class ProductScatter:
+class ImplicitScatter:
     """The scatter H'H = sum F_j h_j h_j' of a pass, known by products with H.
 
     Parameters
     ----------
-    rows : ProductRows
+    rows : ImplicitRows
     weights : ndarray of shape (N,)
         F_j.
     centres : ndarray of shape (c, n)

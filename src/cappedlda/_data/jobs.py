@@ -13,7 +13,7 @@ from cappedlda._data.record import Query, Record
 from cappedlda._kernels import kernels, kernels_for
 
 
-def run_block(X, codes, sample_weight, query, distances=None):
+def block_record(X, codes, sample_weight, query, distances=None):
     """Return the record of one C-ordered block of rows; only upper triangles are filled.
 
     Parameters
@@ -82,13 +82,13 @@ class PassJob:
     def __call__(self, X, codes, sample_weight, distances=None):
         """Return the record; `distances` are filled if given."""
         weights = self.weights(X, codes, sample_weight)
-        return run_block(X, codes, weights, self.query, distances)
+        return block_record(X, codes, weights, self.query, distances)
 
     def weights(self, X, codes, sample_weight):
         """Return the weights of the rows, 0 outside the gate."""
         if self.gate is None:
             return sample_weight
-        return weights_inside(self.gate.inside(X, codes), sample_weight)
+        return weights_inside(self.gate.contains(X, codes), sample_weight)
 
 
 @dataclass(frozen=True)

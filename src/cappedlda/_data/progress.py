@@ -7,7 +7,7 @@ from contextlib import closing
 INTERVAL = 2.0
 
 
-class Progress:
+class SlabProgress:
     """Prints how many rows of a pass are done, every few seconds.
 
     Parameters

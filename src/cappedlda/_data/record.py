@@ -53,7 +53,7 @@ class Record:
 
     Attributes
     ----------
-    scatter : ndarray of shape (n, n), or ProductScatter
+    scatter : ndarray of shape (n, n), or ImplicitScatter
         Sum of F_j h_j h_j' over kept rows; (0, 0) if not asked for.
     sums : ndarray of shape (c, n)
         Sums of kept rows about the centre of their class; (0, 0) if not asked for.

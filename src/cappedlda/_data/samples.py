@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from cappedlda._data.jobs import PassJob, run_block
+from cappedlda._data.jobs import PassJob, block_record
 from cappedlda._data.record import Record
 from cappedlda._kernels import kernels, marks
 
@@ -74,7 +74,7 @@ def _is_near(distances, caps):
 
 
 @dataclass
-class Sight:
+class RecordWithBorder:
     """The record of a pass that looks, and the border; additive."""
 
     record: Record
@@ -87,20 +87,20 @@ class Sight:
 
 
 @dataclass(frozen=True)
-class LookJob:
+class BorderJob:
     """Makes the record of a block of rows, and notes those near the caps."""
 
     job: PassJob
 
     def __call__(self, X, codes, sample_weight, _=None):
-        """Return a `Sight`."""
+        """Return a `RecordWithBorder`."""
         query, distances = self.job.query, np.empty(len(X))
         weights = self.job.weights(X, codes, sample_weight)
-        record = run_block(X, codes, weights, query, distances)
-        return Sight(record, Border.of(distances, codes, weights, query.caps))
+        record = block_record(X, codes, weights, query, distances)
+        return RecordWithBorder(record, Border.of(distances, codes, weights, query.caps))
 
 
-class Look:
+class BorderDistances:
     """What a pass sees of rows that are not kept; it looks again where that is not enough.
 
     Parameters
@@ -114,7 +114,7 @@ class Look:
         self._see(query)
 
     def _see(self, query):
-        sight = self._rows.reduce(LookJob(PassJob(query, self._rows.gate)))
+        sight = self._rows.reduce(BorderJob(PassJob(query, self._rows.gate)))
         self._query, self._record, self._border = query, sight.record.mirror(), sight.border
 
     def kept_weight(self, caps):
@@ -142,7 +142,7 @@ def within(distances, caps, codes):
     return kept
 
 
-class ArrayLook:
+class SampleDistances:
     """What a pass saw of each row of an array.
 
     Parameters
@@ -168,7 +168,7 @@ class ArrayLook:
     def per_sample(self, caps, q, floor):
         """Return the results for each row, `PerSample`."""
         # Also a distance that is not a number is outside.
-        outliers, inside = ~within(self._distances, caps, self._rows.codes), self._rows.inside
+        outliers, inside = ~within(self._distances, caps, self._rows.codes), self._rows.gate_mask
         distances, weights = self._distances, np.empty_like(self._distances)
         for start in range(0, len(distances), PIECE_ROWS):
             piece = slice(start, start + PIECE_ROWS)

@@ -1,4 +1,4 @@
-"""Rows that recall the scatter of those among them that the start has kept.
+"""Rows that remember the scatter of the support of the initial estimate.
 
 The directions of these rows mostly keep the very same rows. With equal weights (q = 2)
 their scatter is then known: a pass that only projects, which is cheap where there are many
@@ -13,16 +13,16 @@ from cappedlda._data.array import ArrayRows
 from cappedlda._data.samples import within
 
 # With as many features a pass that only projects costs a small part of one with a scatter.
-RECALL_FEATURES = 256
+CACHE_FEATURES = 256
 
 
 @dataclass(frozen=True)
-class Memory:
+class ScatterCache:
     """The scatter of some rows with equal weights.
 
     Attributes
     ----------
-    kept : ndarray of shape (N,), bool
+    support : ndarray of shape (N,), bool
         Which rows.
     scatter : ndarray of shape (n, n)
         About their means, of weights 2.
@@ -30,7 +30,7 @@ class Memory:
     weights : ndarray of shape (c,)
     """
 
-    kept: np.ndarray
+    support: np.ndarray
     scatter: np.ndarray
     means: np.ndarray
     weights: np.ndarray
@@ -43,31 +43,31 @@ class Memory:
         return self.scatter + moves.T @ moves
 
 
-class RecallingRows(ArrayRows):
-    """Rows of an array with a memory, which is given up once other rows are kept.
+class ScatterCacheRows(ArrayRows):
+    """Rows of an array with a cached scatter, which is given up once other rows are kept.
 
     Parameters
     ----------
     rows : ArrayRows
-    memory : Memory
+    cache : ScatterCache
     """
 
-    def __init__(self, rows, memory):
+    def __init__(self, rows, cache):
         super().__init__(rows.X, rows.codes, rows.n_classes, rows.sample_weight, rows.n_jobs)
-        self.inside, self.progress = rows.inside, rows.progress
-        self._memory = memory
+        self.gate_mask, self.progress = rows.gate_mask, rows.progress
+        self._cache = cache
 
     def run(self, query, distances=None):
         """Return the record of one pass over all rows; `distances` are filled if given."""
-        if self._memory is None or not query.scatter or query.q != 2.0:
+        if self._cache is None or not query.scatter or query.q != 2.0:
             return super().run(query, distances)
         distances = np.empty(self.shape[0]) if distances is None else distances
         record = super().run(replace(query, scatter=False), distances)
-        kept = within(distances, query.caps, self.codes)
+        support = within(distances, query.caps, self.codes)
         if self.sample_weight is not None:
-            kept &= self.sample_weight > 0.0
-        if np.array_equal(kept, self._memory.kept):
-            record.scatter = self._memory.about(query.centres, query.scale)
+            support &= self.sample_weight > 0.0
+        if np.array_equal(support, self._cache.support):
+            record.scatter = self._cache.about(query.centres, query.scale)
             return record
-        self._memory = None
+        self._cache = None
         return super().run(query, distances)

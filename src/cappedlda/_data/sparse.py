@@ -4,7 +4,7 @@ import numpy as np
 from scipy import sparse
 
 from cappedlda._data.array import ArrayRows
-from cappedlda._data.implicit import ProductRows
+from cappedlda._data.implicit import ImplicitRows
 from cappedlda._data.threads import ordered_map
 from cappedlda._kernels import sparse_kernels
 
@@ -61,11 +61,11 @@ class DensifiedRows(CsrRows):
         rows = ArrayRows(
             self.X.toarray(), self.codes, self.n_classes, self.sample_weight, self.n_jobs
         )
-        rows.inside = self.inside
+        rows.gate_mask = self.gate_mask
         return rows
 
 
-class SparseRows(CsrRows, ProductRows):
+class SparseRows(CsrRows, ImplicitRows):
     """Sparse rows of many features, which stay sparse.
 
     Their transpose is kept too, once it was asked for: a product with it, row by row, takes
@@ -84,7 +84,7 @@ class SparseRows(CsrRows, ProductRows):
 
     def slabs(self):
         """Return the slices of rows that are worked on one at a time."""
-        return cut(self.X, self.X.nnz // (ENTRIES_PER_FEATURE * self.shape[1]))
+        return slices_by_entries(self.X, self.X.nnz // (ENTRIES_PER_FEATURE * self.shape[1]))
 
     def block(self, rows):
         """Return what multiplies with a slice of rows."""
@@ -163,7 +163,7 @@ class SparseRows(CsrRows, ProductRows):
         return Entries(self.X, rows)
 
 
-def cut(X, n_slabs):
+def slices_by_entries(X, n_slabs):
     """Return about so many slices of the rows of a CSR matrix, with about as many entries each."""
     n_slabs = int(np.clip(n_slabs, 1, X.shape[0]))
     inner = np.searchsorted(X.indptr, np.linspace(0, X.nnz, n_slabs + 1)[1:-1])
@@ -179,7 +179,7 @@ def project(X, V, n_jobs):
     def fill(rows):
         SparseBlock(X, rows).project(V, images[rows])
 
-    for _ in ordered_map(fill, cut(X, X.nnz // SLAB_ENTRIES), n_jobs):
+    for _ in ordered_map(fill, slices_by_entries(X, X.nnz // SLAB_ENTRIES), n_jobs):
         pass
     return images
 

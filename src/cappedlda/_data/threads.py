@@ -132,20 +132,20 @@ def ordered_map(function, items, n_jobs):
         pool.shutdown(wait=True, cancel_futures=True)
 
 
-def in_turn(function, *items):
+def serial_map(function, *items):
     """Return a list of what a function gives for the items of some lists."""
     return list(map(function, *items))
 
 
 @contextmanager
 def shared_threads(n_jobs):
-    """Give a function that is `in_turn` on threads, which all calls share.
+    """Give a function that is `serial_map` on threads, which all calls share.
 
     They do not outlive the block.
     """
     n_jobs = fair_share(n_jobs)
     if n_jobs == 1:
-        yield in_turn
+        yield serial_map
         return
     pool = ThreadPoolExecutor(n_jobs)
     try:

@@ -1,4 +1,4 @@
-"""From rows to a fitted projection: sample, start, iteration, last look."""
+"""From rows to a fitted projection: sample, start, iteration, last initial."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -6,12 +6,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from cappedlda._cutoffs.fences import Fences, settled_caps
+from cappedlda._cutoffs.fences import Fences, fixed_point_caps
 from cappedlda._cutoffs.gate import Gate, gate_caps
 from cappedlda._data.array import ArrayRows
 from cappedlda._data.base import Rows
 from cappedlda._data.record import Query
-from cappedlda._data.scatter_cache import RECALL_FEATURES, Memory, RecallingRows
+from cappedlda._data.scatter_cache import CACHE_FEATURES, ScatterCache, ScatterCacheRows
 from cappedlda._fit.result import Solution, unsupervised_directions
 from cappedlda._initial import dense, sparse
 from cappedlda._initial.sampling import stratified_sample
@@ -19,9 +19,9 @@ from cappedlda._solvers import linalg, shrinkage
 from cappedlda._solvers.base import check_overflow, iterate
 from cappedlda._solvers.cg import ridged
 from cappedlda._solvers.frame import Frame, Rule, kept_covariance
-from cappedlda._solvers.mm import SYSTEM_TOLERANCE, Majorizer
+from cappedlda._solvers.mm import SYSTEM_TOLERANCE, MMSolver
 from cappedlda._solvers.paper import RIDGE, RIDGE_FLOAT32, PaperIteration
-from cappedlda._solvers.row_space import Span
+from cappedlda._solvers.row_space import RowSpace
 
 # The start only has to be near enough to see the outliers.
 START_TOLERANCE = 1e-3
@@ -40,7 +40,7 @@ MAX_POLISH = 5
 POLISHED = 1e-4
 
 
-def fit_majorized(rows, rule, *, priors, start, random_state, **ending):
+def fit_mm(rows, rule, *, priors, start, random_state, **ending):
     """Fit by majorization (`solver="mm"`); the parameters are those of `CappedLDA`, validated.
 
     Large data are fitted on a stratified sample first, so that few passes over all
@@ -86,7 +86,7 @@ class Start:
         Any of those to fit by.
     gate : Gate or None
         There is one if the start is robust.
-    span : Span or None
+    span : RowSpace or None
     """
 
     rows: Rows
@@ -95,7 +95,7 @@ class Start:
     point: "Point"
     rule: Rule
     gate: Gate | None
-    span: Span | None
+    span: RowSpace | None
 
     @cached_property
     def weight(self):
@@ -109,7 +109,7 @@ class Start:
             return self.point
         rule = grown_rule(self.rule)
         frame, W, _ = self.point
-        return Point(*majorize(self.sample, frame, W, rule, START_TOLERANCE, START_PASSES))
+        return Point(*run_mm(self.sample, frame, W, rule, START_TOLERANCE, START_PASSES))
 
 
 class Point(NamedTuple):
@@ -138,28 +138,28 @@ def find_start(rows, rule, priors, start, random_state):
     if not robust or sample.first_not_finite() is not None:
         rows.check_finite()  # a robust fit does it in the first pass over all rows, the gate
     means = None if rule.renew_centres else rows.class_means()
-    looks = sparse if rows.wide else dense
-    look = (looks.robust_look if robust else looks.plain_look)(sample)
+    kinds = sparse if rows.implicit_scatter else dense
+    initial = (kinds.robust_initial if robust else kinds.plain_initial)(sample)
     gate, all_rows = None, rows
     if robust:
-        gate, rows = rows.gated(look.centres, look.scale, gate_caps)
-        sample = rows if sample is all_rows else sample.behind(gate)
+        gate, rows = rows.build_gate(initial.centres, initial.scale, gate_caps)
+        sample = rows if sample is all_rows else sample.inside(gate)
     span = None
-    if n_rows < n_features and not rows.wide:
-        span = Span(rows.X, look.centres, look.scale)
+    if n_rows < n_features and not rows.implicit_scatter:
+        span = RowSpace(rows.X, initial.centres, initial.scale)
         rows = sample = span.rows(rows)
         all_rows = span.rows(all_rows)
-        look = span.look(look)
+        initial = span.initial(initial)
         means = None if means is None else span.points(means)
 
-    frame, W, memory = trimmed_lda(sample, look, priors, n_features)
-    if sample is rows and not rows.wide and rows.shape[1] >= RECALL_FEATURES:
-        rows = sample = RecallingRows(rows, memory)
+    frame, W, cache = trimmed_lda(sample, initial, priors, n_features)
+    if sample is rows and not rows.implicit_scatter and rows.shape[1] >= CACHE_FEATURES:
+        rows = sample = ScatterCacheRows(rows, cache)
     if means is not None:
         frame = frame.recentred(means)
         frame = frame._replace(K=W.T @ frame.B)
     if robust:
-        caps = settled_caps(sample.run(project_only(frame, W)).histograms).caps
+        caps = fixed_point_caps(sample.run(project_only(frame, W)).histograms).caps
         frame = frame.with_fences(Fences.at(float(frame.priors @ caps), caps))
     elif not isinstance(start, str) or start == "identity":
         W = start_projection(start, sample, frame, W.shape[1], span)
@@ -175,7 +175,7 @@ def first_point(start, rule, *, polish, tol, max_iter, **_):
         settled_there = rule._replace(polish=False) == grown_rule(rule)
         return start.point if settled_there else start.grown
     frame, W, _ = start.grown
-    return Point(*majorize(start.sample, frame, W, rule, tol, max_iter), other_rows=True)
+    return Point(*run_mm(start.sample, frame, W, rule, tol, max_iter), other_rows=True)
 
 
 def finish(start, begin, rule, *, polish, n_components, tol, max_iter, report=None):
@@ -186,16 +186,16 @@ def finish(start, begin, rule, *, polish, n_components, tol, max_iter, report=No
         rows, gate = start.all_rows, None
     frame = with_caps_of(rule, begin.frame)
     overfitted = begin.other_rows and len(begin.W) > OVERFIT * start.sample.shape[0]
-    method = Majorizer(frame, begin.W, rule, tol, begin.other_rows)
+    method = MMSolver(frame, begin.W, rule, tol, begin.other_rows)
     if overfitted:
         method.settle_in(rows.run(method.query(scatter=False)))
     trace = iterate(rows, method, max_iter, report)
     trace.n_passes += overfitted
     end = Point(method.frame, method.W)
     if rule.polish:
-        solution = polished_look(rows, method, trace, n_components, rule.q)
+        solution = reweighted_solution(rows, method, trace, n_components, rule.q)
     else:
-        solution = last_look(rows, method, trace, n_components, rule.q)
+        solution = evaluated_solution(rows, method, trace, n_components, rule.q)
     if start.span is not None:
         solution = start.span.lift_solution(solution, n_components)
     solution.gate = gate
@@ -234,7 +234,7 @@ def project_only(frame, W):
     return Query(W, frame.centres, frame.scale, no_caps, 2.0, 0.0, scatter=False, sums=False)
 
 
-def polished_look(rows, method, trace, n_components, q):
+def reweighted_solution(rows, method, trace, n_components, q):
     """Take the directions of LDA on the kept rows, which is efficient, and look again.
 
     Once is enough unless these directions keep other rows than those they came from.
@@ -244,36 +244,38 @@ def polished_look(rows, method, trace, n_components, q):
         record = rows.run(method.query())
         trace.n_passes += 1
         method.polish(record)
-        solution = last_look(rows, method, trace, n_components, q)
+        solution = evaluated_solution(rows, method, trace, n_components, q)
         change = record.kept_weight - solution.kept_weight
         if abs(change) <= POLISHED * record.weight:
             break
     return solution
 
 
-def majorize(rows, frame, W, rule, tol, max_iter):
+def run_mm(rows, frame, W, rule, tol, max_iter):
     """Run the majorizer; return its frame and projection."""
-    method = Majorizer(frame, W, rule, tol)
+    method = MMSolver(frame, W, rule, tol)
     iterate(rows, method, max_iter)
     return method.frame, method.W
 
 
-def trimmed_lda(rows, look, priors, n_features):
-    """Return frame and directions of plain LDA on the rows that a first look kept, and these."""
-    present = np.bincount(rows.codes[look.kept], minlength=rows.n_classes) > 0
-    kept = rows.reweighted(look.kept if present.all() else look.kept | ~present[rows.codes])
-    record = kept.run(Query.of_all_rows(look.centres, look.scale))
+def trimmed_lda(rows, initial, priors, n_features):
+    """Return frame and directions of LDA on the support of an initial estimate, and its scatter."""
+    present = np.bincount(rows.codes[initial.support], minlength=rows.n_classes) > 0
+    support = rows.reweighted(
+        initial.support if present.all() else initial.support | ~present[rows.codes]
+    )
+    record = support.run(Query.of_all_rows(initial.centres, initial.scale))
     check_overflow(record)
     weight = 2.0 * record.weight
     ridge = max(START_RIDGE, ROUNDING[rows.dtype] * record.scatter.trace() / weight)
-    centres = record.recentre(look.centres, look.scale)
-    frame = Frame.of(centres, look.scale, priors, n_features)
+    centres = record.recentre(initial.centres, initial.scale)
+    frame = Frame.of(centres, initial.scale, priors, n_features)
     A = ridged(record.scatter, weight, ridge, SYSTEM_TOLERANCE * START_TOLERANCE)
     W = linalg.leading_directions(A, frame.B)
     if W.shape[1] == 0:
         raise ValueError("The centres of all classes coincide in X: no direction separates them.")
-    memory = Memory(kept.sample_weight > 0.0, record.scatter, centres, record.kept[:, 1])
-    return frame._replace(K=W.T.dot(frame.B)), W, memory
+    cache = ScatterCache(support.sample_weight > 0.0, record.scatter, centres, record.kept[:, 1])
+    return frame._replace(K=W.T.dot(frame.B)), W, cache
 
 
 def start_projection(start, rows, frame, rank, span):
@@ -281,10 +283,10 @@ def start_projection(start, rows, frame, rank, span):
     n = len(frame.scale) if span is None else span.n_features
     W = np.eye(n, rank) if isinstance(start, str) else start
     W = W * frame.scale[:, None] if span is None else span.project(W)
-    return W @ linalg.whitener(kept_covariance(rows.run(project_only(frame, W))))
+    return W @ linalg.eigh_whitener(kept_covariance(rows.run(project_only(frame, W))))
 
 
-def fit_as_published(rows, *, epsilon, start, n_components, tol, max_iter, report=None):
+def fit_paper(rows, *, epsilon, start, n_components, tol, max_iter, report=None):
     """Fit by Algorithm 1 of the paper (`solver="paper"`)."""
     rows.check_finite()
     n = rows.shape[1]
@@ -294,19 +296,19 @@ def fit_as_published(rows, *, epsilon, start, n_components, tol, max_iter, repor
     method.begin(rows)
     trace = iterate(rows, method, max_iter, report)
     trace.n_passes += 2
-    return last_look(rows, method, trace, n_components, q=1.0)
+    return evaluated_solution(rows, method, trace, n_components, q=1.0)
 
 
-def last_look(rows, method, trace, n_components, q):
+def evaluated_solution(rows, method, trace, n_components, q):
     """Measure all rows with the final projection and put its columns in order."""
-    record, look = rows.look(method.query(scatter=False))
+    record, distances = rows.evaluate(method.query(scatter=False))
     method.finish(record)
     trace.n_passes += 1
     trace.objective_path = method.objective_path
     frame, query = method.frame, method.query(scatter=False)
-    kept_weight = look.kept_weight(frame.caps)
+    kept_weight = distances.kept_weight(frame.caps)
     if abs(record.kept_weight - kept_weight) > POLISHED * record.weight:
-        record = look.record(query)  # the last cap keeps other rows: measure these
+        record = distances.record(query)  # the last cap keeps other rows: measure these
         trace.n_passes += 1
     covariance = method.covariance(record, unbiased=True)
     V, strengths = method.order(covariance, method.W.T.dot(frame.B))
@@ -321,9 +323,9 @@ def last_look(rows, method, trace, n_components, q):
         epsilon=frame.epsilon,
         q=q,
         floor=query.floor,
-        samples=look.per_sample(frame.caps, q, query.floor),
+        samples=distances.per_sample(frame.caps, q, query.floor),
         kept_weight=kept_weight,
         caps=frame.caps,
-        kept_whole=frame.kept_whole,
+        uncapped=frame.uncapped,
         trace=trace,
     )

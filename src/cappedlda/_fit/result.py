@@ -37,7 +37,7 @@ class Solution:
         Weight of the rows within the caps.
     caps : ndarray of shape (c,)
         The cap of each class.
-    kept_whole : ndarray of shape (c,), bool
+    uncapped : ndarray of shape (c,), bool
         Classes that the cap would have removed.
     trace : Trace
     gate : Gate or None
@@ -56,7 +56,7 @@ class Solution:
     samples: PerSample | None
     kept_weight: float
     caps: np.ndarray
-    kept_whole: np.ndarray
+    uncapped: np.ndarray
     trace: Trace
     gate: Gate | None = None
 

@@ -1,14 +1,14 @@
-"""Grow the most concentrated half of every class until the next row is too far off."""
+"""C-steps towards the most concentrated half of every class, and the growth of that support."""
 
 import numpy as np
 
-from cappedlda._cutoffs.fences import GATE_REACH, grown_caps, nearer_half
+from cappedlda._cutoffs.fences import GATE_REACH, nearer_half, update_caps
 from cappedlda._data.jobs import histograms_of
-from cappedlda._data.threads import in_turn
+from cappedlda._data.threads import serial_map
 from cappedlda._kernels import start_kernels
 from cappedlda._solvers import linalg
 
-CONCENTRATION_STEPS = 3
+C_STEPS = 3
 GROWTH_STEPS = 20
 MIN_SHRINKAGE = 1e-4
 # Threads work on pieces of so many numbers at least, with several rows per feature: each
@@ -20,54 +20,65 @@ MOST_PIECES = 4
 CHANGE_WORTHWHILE = 1 << 21
 
 
-def concentrated(rows, distances, variance_floor, each=in_turn):
-    """Return which rows grow from the most concentrated half of every class.
+def c_steps(pieces, distances, variance_floor):
+    """Return the concentrated half of every class after a few C-steps, and the distances from it.
+
+    A C-step takes the nearer half of every class for the support and measures all rows by its
+    mean and covariance, as FAST-MCD does (Rousseeuw and Van Driessen, Technometrics 1999); here
+    the covariance is pooled and shrunk.
 
     Parameters
     ----------
-    rows : ArrayRows
-        Of centred and scaled features, float64.
+    pieces : Pieces
     distances : ndarray of shape (N,)
         To begin with.
     variance_floor : ndarray of shape (n,)
-    each : callable
-        As `in_turn`, perhaps on threads.
+
+    Returns
+    -------
+    support : ndarray of shape (N,), bool
+    distances : ndarray of shape (N,)
+    caps : ndarray of shape (c,)
+        The largest distance of a row of the support, per class, before the last step.
     """
-
-    def histograms(distances):
-        return histograms_of(distances, rows.codes, rows.n_classes, rows.sample_weight)
-
-    pieces, kept = Pieces(rows, each), None
-    for _ in range(CONCENTRATION_STEPS):
-        caps = nearer_half(histograms(distances))
-        nearer = distances <= caps[rows.codes]
-        if kept is not None and (nearer == kept).all():
+    support = None
+    for _ in range(C_STEPS):
+        caps = nearer_half(pieces.histograms(distances))
+        nearer = pieces.within(distances, caps)
+        if support is not None and (nearer == support).all():
             break
-        kept = nearer
-        distances = shrunk_distances(pieces, kept, variance_floor)
+        support, distances = nearer, shrunk_distances(pieces, nearer, variance_floor)
+    return support, distances, caps
+
+
+def grow_support(pieces, support, distances, caps, variance_floor):
+    """Return the support grown until the next row is too far off.
+
+    Rows within a fence of the support join it, and all are measured anew, as in BACON (Billor,
+    Hadi and Velleman, Computational Statistics & Data Analysis 2000).
+    """
     for _ in range(GROWTH_STEPS):
-        caps = grown_caps(histograms(distances), caps, GATE_REACH).caps
-        grown = distances <= caps[rows.codes]
-        if (grown == kept).all():
+        caps = update_caps(pieces.histograms(distances), caps, GATE_REACH).caps
+        grown = pieces.within(distances, caps)
+        if (grown == support).all():
             break
-        kept = grown
-        distances = shrunk_distances(pieces, kept, variance_floor)
-    return kept
+        support, distances = grown, shrunk_distances(pieces, grown, variance_floor)
+    return support
 
 
-def shrunk_distances(pieces, kept, variance_floor):
-    """Return Mahalanobis distances of all rows from the kept rows of their class.
+def shrunk_distances(pieces, support, variance_floor):
+    """Return Mahalanobis distances of all rows from the support of their class.
 
-    The covariance is that of the kept rows, shrunk as far as Ledoit and Wolf advise. A
-    kept row would look nearer than others because it has shaped the covariance: its
+    The covariance is that of the support, shrunk as far as Ledoit and Wolf advise. A
+    row of the support would look nearer than others because it has shaped the covariance: its
     distance is what it would be had it been left out.
     """
-    per_class, centres, covariance = pieces.moments(kept)
+    per_class, centres, covariance = pieces.moments(support)
     total = start_kernels.centre_moments(per_class, centres, covariance)
-    fourth = pieces.fourth_moment(kept, centres)
+    fourth = pieces.fourth_moment(support, centres)
     shrinkage = start_kernels.shrink(covariance, fourth, total, variance_floor, MIN_SHRINKAGE)
-    W, leverage = linalg.whitening(covariance), (1.0 - shrinkage) / total
-    return pieces.left_out_distances(kept, centres, W, leverage, per_class)
+    W, leverage = linalg.cholesky_whitener(covariance), (1.0 - shrinkage) / total
+    return pieces.left_out_distances(support, centres, W, leverage, per_class)
 
 
 class Pieces:
@@ -77,70 +88,79 @@ class Pieces:
     ----------
     rows : ArrayRows
         Of float64, C-ordered.
-    each : callable
-        As `in_turn`, perhaps on threads.
+    map_ : callable
+        As `serial_map`, perhaps on threads.
     """
 
-    def __init__(self, rows, each=in_turn):
+    def __init__(self, rows, map_=serial_map):
         self.shape = rows.shape
-        self._n_classes = rows.n_classes
-        self._each = each
+        self._rows = rows
+        self._map = map_
         self._sample = start_kernels.Sample(rows.X, rows.codes, rows.sample_weight)
         self._bounds = row_pieces(*rows.shape)
-        self._last = None  # rows that were kept, and their moments
+        self._last = None  # the support, and its moments
 
-    def moments(self, kept):
-        """Return weight and sums of the kept rows of each class, and the sum of their squares.
+    def histograms(self, distances):
+        """Return the histograms of distances of all rows."""
+        rows = self._rows
+        return histograms_of(distances, rows.codes, rows.n_classes, rows.sample_weight)
+
+    def within(self, distances, caps):
+        """Return which distances are at most the cap of their class."""
+        return distances <= caps[self._rows.codes]
+
+    def moments(self, support):
+        """Return weight and sums of the support in each class, and the sum of their squares.
 
         The latter is an upper triangle. Large moments are not made anew, if they have been
         made before, but changed by the rows that come and go.
         """
         if self.shape[0] * self.shape[1] ** 2 < CHANGE_WORTHWHILE:
-            return self._sums(kept)
-        sums = None if self._last is None else self._changed(*self._last, kept)
-        self._last = kept, self._sums(kept) if sums is None else sums
+            return self._sums(support)
+        sums = None if self._last is None else self._changed(*self._last, support)
+        self._last = support, self._sums(support) if sums is None else sums
         return tuple(array.copy() for array in self._last[1])
 
-    def _changed(self, last, sums, kept):
+    def _changed(self, last, sums, support):
         """Return the sums for other rows, or None if little but rounding would be left."""
-        gone, new = self._sums(last & ~kept), self._sums(kept & ~last)
+        gone, new = self._sums(last & ~support), self._sums(support & ~last)
         if 2.0 * gone[2].trace() > sums[2].trace():
             return None
         return tuple(a - b + c for a, b, c in zip(sums, gone, new, strict=True))
 
-    def _sums(self, kept):
-        c, n = self._n_classes, self.shape[1]
+    def _sums(self, support):
+        c, n = self._rows.n_classes, self.shape[1]
 
         def sums_of(first, stop):
             sums = np.zeros(c), np.zeros((c, n)), np.zeros((n, n))
-            self._sample.add_moments(first, stop, kept, *sums)
+            self._sample.add_moments(first, stop, support, *sums)
             return sums
 
-        total, *others = self._each(sums_of, *self._bounds)
+        total, *others = self._map(sums_of, *self._bounds)
         for other in others:
             for array, more in zip(total, other, strict=True):
                 array += more
         return total
 
-    def fourth_moment(self, kept, centres):
-        """Return the sum of the fourth powers of the distances of kept rows from the centres."""
+    def fourth_moment(self, support, centres):
+        """Return the sum of the fourth powers of the distances of the support from the centres."""
 
         def fourth_moment(first, stop):
-            return self._sample.fourth_moment(first, stop, kept, centres)
+            return self._sample.fourth_moment(first, stop, support, centres)
 
-        return sum(self._each(fourth_moment, *self._bounds))
+        return sum(self._map(fourth_moment, *self._bounds))
 
-    def left_out_distances(self, kept, centres, *measure):
-        """Return the distances of all rows, those of kept ones as if they had not been kept.
+    def left_out_distances(self, support, centres, *measure):
+        """Return the distances of all rows, those of the support as if each had been left out.
 
-        The `measure` is what the kernel takes: W, the leverage and the weights of kept rows.
+        The `measure` is what the kernel takes: W, the leverage and the weights of the support.
         """
         distances = np.empty(self.shape[0])
 
         def fill(first, stop):
-            self._sample.fill_distances(first, stop, kept, centres, *measure, distances)
+            self._sample.fill_distances(first, stop, support, centres, *measure, distances)
 
-        self._each(fill, *self._bounds)
+        self._map(fill, *self._bounds)
         return distances
 
 

@@ -12,11 +12,11 @@ import numpy as np
 
 from cappedlda._cutoffs.gate import gate_caps
 from cappedlda._data.jobs import histograms_of
-from cappedlda._data.threads import in_turn, shared_threads
-from cappedlda._initial.csteps import concentrated
-from cappedlda._initial.estimate import FirstLook
-from cappedlda._initial.location import ArrayPoints, densest_centre
-from cappedlda._initial.separation import without_far_parts
+from cappedlda._data.threads import serial_map, shared_threads
+from cappedlda._initial.csteps import Pieces, c_steps, grow_support
+from cappedlda._initial.estimate import InitialEstimate
+from cappedlda._initial.location import DensePoints, minimum_volume_ball
+from cappedlda._initial.separation import without_separated_parts
 from cappedlda._initial.standardize import in_units, medians_and_scale
 
 # Threads for fewer numbers would cost more than they save: of 5000 rows, 50 features were too
@@ -31,35 +31,36 @@ VARIANCE_FLOOR = 0.1
 SPARSE_VARIANCE_FLOOR = 1.0
 
 
-def plain_look(rows):
+def plain_initial(rows):
     """Return class means and pooled scales, with every row kept."""
     _, scale, _ = medians_and_scale(rows)
-    return FirstLook(rows.class_means(), scale, np.ones(rows.shape[0], dtype=bool))
+    return InitialEstimate(rows.class_means(), scale, np.ones(rows.shape[0], dtype=bool))
 
 
-def robust_look(rows):
-    """Return class centres, pooled scales and the rows that a robust start keeps."""
-    with shared_threads(rows.n_jobs if rows.X.size >= THREADED_ELEMENTS else 1) as each:
+def robust_initial(rows):
+    """Return class centres, pooled scales and the support."""
+    with shared_threads(rows.n_jobs if rows.X.size >= THREADED_ELEMENTS else 1) as map_:
         rows, order = rows.by_class()
-        units_of, classes_of = partial(medians_and_scale, each=each), partial(points_of, each=each)
-        apart, units, classes = without_far_parts(rows, units_of, classes_of, each)
+        units_of, classes_of = partial(medians_and_scale, map_=map_), partial(points_of, map_=map_)
+        separated, units, classes = without_separated_parts(rows, units_of, classes_of, map_)
         medians, scale, sparse = units
-        moves = np.array(each(densest_centre, classes))
+        moves = np.array(map_(minimum_volume_ball, classes))
         del classes  # as many numbers as the rows have
-        scaled, squares = in_units(rows, medians, scale, moves, each)
+        scaled, squares = in_units(rows, medians, scale, moves, map_)
         norms = np.sqrt(squares / rows.shape[1])
-        kept = None
+        support = None
         if rows.class_weights.sum() >= ROWS_PER_FEATURE * rows.shape[1]:
             floor = np.where(sparse, SPARSE_VARIANCE_FLOOR, VARIANCE_FLOOR)
-            kept = concentrated(rows.with_features(scaled), norms, floor, each) & ~apart
-            if weight_in(rows, kept) < STUCK_SHARE * weight_in(rows, ~apart):
-                kept = None
-    if kept is None:
+            pieces = Pieces(rows.with_features(scaled), map_)
+            support = grow_support(pieces, *c_steps(pieces, norms, floor), floor) & ~separated
+            if weight_in(rows, support) < STUCK_SHARE * weight_in(rows, ~separated):
+                support = None
+    if support is None:
         histograms = histograms_of(norms, rows.codes, rows.n_classes, rows.sample_weight)
-        kept = (norms <= gate_caps(histograms)[rows.codes]) & ~apart
-    unordered = np.empty_like(kept)
-    unordered[order] = kept
-    return FirstLook(medians + moves * scale, scale, unordered)
+        support = (norms <= gate_caps(histograms)[rows.codes]) & ~separated
+    unordered = np.empty_like(support)
+    unordered[order] = support
+    return InitialEstimate(medians + moves * scale, scale, unordered)
 
 
 def weight_in(rows, chosen):
@@ -67,11 +68,11 @@ def weight_in(rows, chosen):
     return np.count_nonzero(chosen) if rows.sample_weight is None else rows.sample_weight @ chosen
 
 
-def points_of(rows, centres, scale, each=in_turn):
-    """Return the points of each class, given rows class by class; see `ArrayPoints`."""
-    scaled, squares = in_units(rows, centres, scale, each=each)
+def points_of(rows, centres, scale, map_=serial_map):
+    """Return the points of each class, given rows class by class; see `DensePoints`."""
+    scaled, squares = in_units(rows, centres, scale, map_=map_)
     weight = rows.sample_weight
     return [
-        ArrayPoints(scaled[part], squares[part], None if weight is None else weight[part])
+        DensePoints(scaled[part], squares[part], None if weight is None else weight[part])
         for part in rows.class_slices()
     ]

@@ -5,18 +5,18 @@ from typing import NamedTuple
 import numpy as np
 
 
-class FirstLook(NamedTuple):
-    """What the start knows.
+class InitialEstimate(NamedTuple):
+    """A robust (or plain) first estimate of each class.
 
     Attributes
     ----------
     centres : ndarray of shape (c, n)
     scale : ndarray of shape (n,)
         Unit of each feature.
-    kept : ndarray of shape (N,), bool
+    support : ndarray of shape (N,), bool
         Rows to begin with.
     """
 
     centres: np.ndarray
     scale: np.ndarray
-    kept: np.ndarray
+    support: np.ndarray

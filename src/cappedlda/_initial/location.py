@@ -11,8 +11,8 @@ BALLS = 30
 BALL_STEPS = 2
 
 
-class ArrayPoints:
-    """The centred and scaled rows of a class, as `far_part` and `densest_centre` ask for them.
+class DensePoints:
+    """The centred and scaled rows of a class, for `separated_part` and `minimum_volume_ball`.
 
     Parameters
     ----------
@@ -52,7 +52,7 @@ def too_few(points):
     return total < MIN_CLASS_WEIGHT
 
 
-def densest_centre(points):
+def minimum_volume_ball(points):
     """Return the median of the half of the points that lies in the smallest ball.
 
     Several points serve as first centres of balls that hold half of the points; the

@@ -3,15 +3,20 @@
 import numpy as np
 
 from cappedlda._cutoffs.gate import GAP_SHARE
-from cappedlda._data.threads import in_turn
+from cappedlda._data.threads import serial_map
 from cappedlda._initial.location import too_few
 from cappedlda._kernels import start_kernels
 
 # Steps towards the direction in which a class is widest.
 DIRECTION_STEPS = 4
+# A gap in one direction, in standard deviations of the part inside, which are at least so
+# large in robust units. With more than this share beyond it no part is clearly the larger.
+STRAIGHT_GAP = 2.0
+LEAST_DEVIATION = 0.3
+MOST_BEYOND = 0.45
 
 
-def far_part(points, least):
+def separated_part(points, least):
     """Return which points lie beyond a wide gap in the direction in which they spread most.
 
     At least the weight `least` stays. The norms of rows of many features hide a cloud that a
@@ -32,13 +37,6 @@ def far_part(points, least):
     if length == 0.0:
         return none
     return beyond_gap(points.products(direction / length)[0], weight, least)
-
-
-# A gap in one direction, in standard deviations of the part inside, which are at least so
-# large in robust units. With more than this share beyond it no part is clearly the larger.
-STRAIGHT_GAP = 2.0
-LEAST_DEVIATION = 0.3
-MOST_BEYOND = 0.45
 
 
 def beyond_gap(heights, weight, least):
@@ -65,7 +63,7 @@ def beyond_gap(heights, weight, least):
     return side * heights > side * last
 
 
-def without_far_parts(rows, units_of, points_of, each=in_turn):
+def without_separated_parts(rows, units_of, points_of, map_=serial_map):
     """Find the rows that lie apart from the larger part of their class.
 
     They inflate the units of the features, in which they are looked for: without them the
@@ -78,25 +76,25 @@ def without_far_parts(rows, units_of, points_of, each=in_turn):
         Returns centres and scale of rows, and perhaps more.
     points_of : callable
         Returns the points of each class, given rows, centres and scale.
-    each : callable
-        As `in_turn`, perhaps on threads.
+    map_ : callable
+        As `serial_map`, perhaps on threads.
 
     Returns
     -------
-    apart : ndarray of shape (N,), bool
+    separated : ndarray of shape (N,), bool
     units : tuple
         What `units_of` returns for the others.
     classes : list
         Their points.
     """
-    apart = np.zeros(rows.shape[0], dtype=bool)
+    separated = np.zeros(rows.shape[0], dtype=bool)
     least = 0.5 * rows.class_weights
     while True:
-        others = rows.take(~apart) if apart.any() else rows
+        others = rows.take(~separated) if separated.any() else rows
         units = units_of(others)
         classes = points_of(others, *units[:2])
-        far = np.concatenate(each(far_part, classes, least))
+        far = np.concatenate(map_(separated_part, classes, least))
         if not far.any():
-            return apart, units, classes
-        by_class = np.flatnonzero(~apart)[np.argsort(others.codes, kind="stable")]
-        apart[by_class[far]] = True
+            return separated, units, classes
+        by_class = np.flatnonzero(~separated)[np.argsort(others.codes, kind="stable")]
+        separated[by_class[far]] = True

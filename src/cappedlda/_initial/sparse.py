@@ -1,4 +1,4 @@
-"""The first look at rows with very many features, without a dense copy and covariances.
+"""The initial estimate of rows with very many features, without a dense copy and covariances.
 
 The numbers are those of `dense`. Of a sparse feature most medians are zero, which only
 its number of entries shows; features where this is not so are made dense, in blocks.
@@ -9,31 +9,35 @@ import numpy as np
 from cappedlda._cutoffs.gate import gate_caps
 from cappedlda._data.base import SLAB_ELEMENTS
 from cappedlda._initial import standardize
-from cappedlda._initial.estimate import FirstLook
-from cappedlda._initial.location import densest_centre
-from cappedlda._initial.separation import without_far_parts
+from cappedlda._initial.estimate import InitialEstimate
+from cappedlda._initial.location import minimum_volume_ball
+from cappedlda._initial.separation import without_separated_parts
 from cappedlda._initial.standardize import FARTHEST
 
 
-def plain_look(rows):
+def plain_initial(rows):
     """Return class means and pooled scales, with every row kept."""
     _, scale = medians_and_scale(rows)
-    return FirstLook(rows.class_means(), scale, np.ones(rows.shape[0], dtype=bool))
+    return InitialEstimate(rows.class_means(), scale, np.ones(rows.shape[0], dtype=bool))
 
 
-def robust_look(rows):
-    """Return class centres, pooled scales and the rows that a robust start keeps."""
-    apart, (medians, scale), classes = without_far_parts(rows, medians_and_scale, points_of)
-    moves = np.stack([densest_centre(points) for points in classes])
+def robust_initial(rows):
+    """Return class centres, pooled scales and the support."""
+    separated, (medians, scale), classes = without_separated_parts(
+        rows, medians_and_scale, points_of
+    )
+    moves = np.stack([minimum_volume_ball(points) for points in classes])
     centres = medians + moves * scale
     norms, histograms = rows.clipped(medians, FARTHEST * scale).norms(centres, scale)
-    return FirstLook(centres, scale, (norms <= gate_caps(histograms)[rows.codes]) & ~apart)
+    return InitialEstimate(
+        centres, scale, (norms <= gate_caps(histograms)[rows.codes]) & ~separated
+    )
 
 
 def points_of(rows, centres, scale):
-    """Return the points of each class; see `WidePoints`."""
+    """Return the points of each class; see `SparsePoints`."""
     rows = rows.clipped(centres, FARTHEST * scale)
-    return [WidePoints(rows.of_class(i), centre, scale) for i, centre in enumerate(centres)]
+    return [SparsePoints(rows.of_class(i), centre, scale) for i, centre in enumerate(centres)]
 
 
 def medians_and_scale(rows):
@@ -63,8 +67,8 @@ def busy_features(rows):
     yield from np.array_split(busy, n_blocks) if n_blocks else ()
 
 
-class WidePoints:
-    """The centred and scaled rows of a class, as `ArrayPoints` has them, by products.
+class SparsePoints:
+    """The centred and scaled rows of a class, as `DensePoints` has them, by products.
 
     Parameters
     ----------

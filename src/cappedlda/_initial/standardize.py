@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from cappedlda._data.threads import in_turn
+from cappedlda._data.threads import serial_map
 from cappedlda._initial.csteps import row_pieces
 from cappedlda._initial.quantiles import BLOCK_COLUMNS
 from cappedlda._kernels import selection, start_kernels
@@ -18,7 +18,7 @@ MOST_RAISED = 10.0
 FARTHEST = 1e6
 
 
-def in_units(rows, centres, scale, moves=None, each=in_turn):
+def in_units(rows, centres, scale, moves=None, map_=serial_map):
     """Return the deviations of rows from the centres of their classes over the scale.
 
     Parameters
@@ -28,8 +28,8 @@ def in_units(rows, centres, scale, moves=None, each=in_turn):
     scale : ndarray of shape (n,)
     moves : ndarray of shape (c, n), optional
         Of the centres, in units of the scale, after far deviations were cut off.
-    each : callable
-        As `in_turn`, perhaps on threads.
+    map_ : callable
+        As `serial_map`, perhaps on threads.
 
     Returns
     -------
@@ -43,11 +43,11 @@ def in_units(rows, centres, scale, moves=None, each=in_turn):
         units = centres, scale, FARTHEST, moves
         start_kernels.scaled_rows(first, stop, rows.X, rows.codes, *units, scaled, squares)
 
-    each(fill, *row_pieces(*rows.shape))
+    map_(fill, *row_pieces(*rows.shape))
     return scaled, squares
 
 
-def medians_and_scale(rows, each=in_turn):
+def medians_and_scale(rows, map_=serial_map):
     """Return class medians, a robust scale of each feature, and which features are sparse.
 
     The scale is the pooled median absolute deviation, raised where it sees only one level
@@ -55,7 +55,7 @@ def medians_and_scale(rows, each=in_turn):
     are zero, the root mean square; 1 for constant ones.
     """
     rows, _ = rows.by_class()
-    centres, (median, wider) = medians_and_deviations(rows, (0.5, WIDER_LEVEL), each)
+    centres, (median, wider) = medians_and_deviations(rows, (0.5, WIDER_LEVEL), map_)
     wider /= WIDEST_TAIL
     scale = MAD_TO_SIGMA * np.maximum(median, np.minimum(wider, MOST_RAISED * median))
     sparse = scale <= 0.0
@@ -71,7 +71,7 @@ def class_medians(rows):
     return medians_and_deviations(rows.by_class()[0], ())[0]
 
 
-def medians_and_deviations(rows, levels, each=in_turn):
+def medians_and_deviations(rows, levels, map_=serial_map):
     """Return the median of each class, and quantiles of the absolute deviations from it.
 
     Parameters
@@ -79,8 +79,8 @@ def medians_and_deviations(rows, levels, each=in_turn):
     rows : ArrayRows
         Class by class.
     levels : sequence of float
-    each : callable
-        As `in_turn`, perhaps on threads.
+    map_ : callable
+        As `serial_map`, perhaps on threads.
 
     Returns
     -------
@@ -98,7 +98,7 @@ def medians_and_deviations(rows, levels, each=in_turn):
         selection.medians_and_deviations(*columns, *given, medians, quantiles)
 
     step = -(-n // (MOST_COLUMN_BLOCKS * BLOCK_COLUMNS)) * BLOCK_COLUMNS
-    each(fill, range(0, n, step))
+    map_(fill, range(0, n, step))
     return medians, quantiles
 
 

@@ -1,7 +1,7 @@
 """The iteration: a pass over the data, a small problem, a better projection.
 
 There is one loop, `iterate`. What differs between methods is how a record becomes
-the next projection: `Majorizer` is the sound method of the library, `PaperIteration`
+the next projection: `MMSolver` is the sound method of the library, `PaperIteration`
 the published Algorithm 1. Both see small matrices only.
 """
 
@@ -29,14 +29,14 @@ def iterate(rows, method, max_iter, report=None):
         record = rows.run(method.query())
         check_overflow(record)
         trace.n_iter += 1
-        status = method.advance(record)
+        status = method.step(record)
         if report is not None:
             report(trace.n_iter, method, record)
         if status is not None:
             trace.status = status
             break
     else:
-        method.interrupt()
+        method.rollback()
     trace.n_passes = trace.n_iter
     trace.change = method.change
     trace.tol = method.tol
@@ -65,9 +65,9 @@ class Iteration:
         """Return what the next pass should evaluate."""
         raise NotImplementedError
 
-    def advance(self, record):
+    def step(self, record):
         """Move to the next projection; return a status once it is the last one."""
         raise NotImplementedError
 
-    def interrupt(self):
+    def rollback(self):
         """Come to an end after `max_iter` passes."""

@@ -27,7 +27,7 @@ def ridged(scatter, weight, ridge, tol=1e-6, guess=None):
 
     Parameters
     ----------
-    scatter : ndarray of shape (n, n) or ProductScatter
+    scatter : ndarray of shape (n, n) or ImplicitScatter
     weight, ridge : float
     tol : float
         Error of `solve` in the norm of A, relative to the solution. A matrix needs none.
@@ -35,13 +35,13 @@ def ridged(scatter, weight, ridge, tol=1e-6, guess=None):
         Directions that nearly span the solution.
     """
     if not isinstance(scatter, np.ndarray):
-        return ProductSystem(scatter, weight, ridge, tol, guess)
+        return ImplicitSystem(scatter, weight, ridge, tol, guess)
     A = scatter / weight
     np.einsum("ii->i", A)[...] += ridge
     return A
 
 
-class ProductSystem:
+class ImplicitSystem:
     """A symmetric positive definite system that is known by products only; see `ridged`."""
 
     def __init__(self, scatter, weight, ridge, tol=1e-6, guess=None):
@@ -106,7 +106,7 @@ class RowPreconditioner:
 
     Parameters
     ----------
-    scatter : ProductScatter
+    scatter : ImplicitScatter
     weight, ridge : float
     product : callable
         Of the system.

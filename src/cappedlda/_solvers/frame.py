@@ -125,12 +125,12 @@ class Frame(NamedTuple):
         return self._replace(caps=np.where(whole, np.inf, self.caps), fences=fences)
 
     @property
-    def kept_whole(self):
+    def uncapped(self):
         """Classes without a cap although there is one."""
         return np.isinf(self.caps) & (self.epsilon < np.inf)
 
     @property
-    def any_kept_whole(self):
+    def any_uncapped(self):
         """Whether there are such classes."""
         return self.epsilon < np.inf and np.inf in self.caps.tolist()
 

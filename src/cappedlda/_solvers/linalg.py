@@ -60,7 +60,7 @@ def _check_definite(info):
         )
 
 
-def whitening(C):
+def cholesky_whitener(C):
     """Return an upper triangle W with W'CW = I for a symmetric positive definite C.
 
     It is the inverse of its factor; what stands below the diagonal is not zeroed.
@@ -113,7 +113,7 @@ def leading_directions(A, B):
     return W[: len(B) * rank].reshape(len(B), rank)
 
 
-def whitener(C):
+def eigh_whitener(C):
     """Return R with R'CR = I for a small symmetric C; directions of no variance stay small."""
     R = np.empty(C.shape)
     _check_found(algebra.whiten(_plain(C), RANK_CUTOFF, R))

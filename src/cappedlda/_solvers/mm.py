@@ -9,10 +9,10 @@ import math
 import numpy as np
 
 from cappedlda._cutoffs.fences import (
+    consistency_factor,
     crossing_moment,
-    grown_caps,
-    settled_caps,
-    truncated_variance,
+    fixed_point_caps,
+    update_caps,
 )
 from cappedlda._data.record import Query
 from cappedlda._solvers import linalg, shrinkage
@@ -47,7 +47,7 @@ SLOWEST_RATE = 0.95
 LEAST_MOVE = 1e-10
 
 
-class Majorizer(Iteration):
+class MMSolver(Iteration):
     """Minimise the capped norm of W'H subject to W'B = K, one closed-form step per pass.
 
     A record renews the frame while that is further off than the projection: centres
@@ -73,7 +73,7 @@ class Majorizer(Iteration):
 
     Attributes
     ----------
-    A : ndarray of shape (n, n) or ProductSystem
+    A : ndarray of shape (n, n) or ImplicitSystem
         The last weighted scatter, with its ridge.
     change : float
         Size of the last step.
@@ -116,7 +116,7 @@ class Majorizer(Iteration):
         """Return the objective at W."""
         return record.objective / record.weight + 0.5 * self.frame.gamma * np.vdot(self.W, self.W)
 
-    def advance(self, record):
+    def step(self, record):
         """Move to the next projection; return a status once it is the last one."""
         drift = self._drift(record) if self._n_renewals else np.inf
         if self._n_renewals == MAX_RENEWALS:
@@ -125,7 +125,7 @@ class Majorizer(Iteration):
         if not settled and drift > self.change or not self._n_renewals:
             before, objective = self.frame, self.objective(record)
             self._renew(record)
-            remaining = self._step(record)
+            remaining = self._minimise(record)
             # A frame that hardly changes, and a projection that does not: nothing is left.
             still = remaining <= self.tol and drift <= SMALL_DRIFT
             if not (still or self._kept_for_good(record, before)):
@@ -141,8 +141,8 @@ class Majorizer(Iteration):
         It comes from the kept rows, and makes up for what the cap has cut off; otherwise a
         small epsilon would shrink its own unit, and the kept rows, again and again.
         """
-        whole = self.frame.any_kept_whole
-        cut = 1.0 if whole else truncated_variance(self.frame.epsilon, self.W.shape[1])
+        whole = self.frame.any_uncapped
+        cut = 1.0 if whole else consistency_factor(self.frame.epsilon, self.W.shape[1])
         covariance = kept_covariance(record, unbiased, cut)
         covariance += self.rule.ridge * self.W.T.dot(self.W)
         return covariance
@@ -155,12 +155,14 @@ class Majorizer(Iteration):
         """
         frame = self.frame
         if self.rule.epsilon == "auto":
-            frame = self._capped(frame, settled_caps(record.histograms, start=frame.fences.caps))
+            frame = self._capped(
+                frame, fixed_point_caps(record.histograms, start=frame.fences.caps)
+            )
         frame = self._regauged(record, frame)
         self.frame = frame._replace(K=self.W.T.dot(frame.B))
         self._other_rows = False
 
-    def interrupt(self):
+    def rollback(self):
         """Step back from a projection that no pass has confirmed."""
         if self._fallback is not None:
             self.W = self._fallback
@@ -173,9 +175,9 @@ class Majorizer(Iteration):
         path = list(self.objective_path)
         self._renew(record)
         freedom = degrees_of_freedom(record)
-        shrunk = shrinkage.advised_ridge(record.scatter, self.frame.n_features, freedom)
+        shrunk = shrinkage.oas_ridge(record.scatter, self.frame.n_features, freedom)
         self.frame = self.frame._replace(gamma=self.frame.gamma + shrunk / record.weight)
-        self._step(record)
+        self._minimise(record)
         self.objective_path = path
         self._polished = True
 
@@ -187,7 +189,7 @@ class Majorizer(Iteration):
         if not self._polished:
             self.objective_path.append(self.objective(record))
         if self.rule.epsilon == "auto":
-            self.frame = self._capped(self.frame, settled_caps(record.histograms))
+            self.frame = self._capped(self.frame, fixed_point_caps(record.histograms))
 
     def order(self, covariance, images):
         """Return a change of coordinates of the image that puts the best direction first."""
@@ -211,7 +213,7 @@ class Majorizer(Iteration):
 
     def _shape(self, record):
         """Return the frame with the caps and the floor that follow from a record."""
-        fences = grown_caps(record.histograms, self.frame.fences.caps)
+        fences = update_caps(record.histograms, self.frame.fences.caps)
         floor = FLOOR * (fences.median or 1.0)
         if self.rule.epsilon == "auto":
             return self._capped(self.frame, fences, floor=floor)
@@ -231,7 +233,7 @@ class Majorizer(Iteration):
         step and the rate at which the steps shrink; a typical row moves to or from its
         centre by as much in one direction of unit variance.
         """
-        if not self.rule.only_kept_count or self.change == np.inf or self.frame.any_kept_whole:
+        if not self.rule.only_kept_count or self.change == np.inf or self.frame.any_uncapped:
             return False
         total = record.image_scatter.trace()
         unit = math.sqrt(total / (self.W.shape[1] * record.kept_weight))
@@ -247,7 +249,7 @@ class Majorizer(Iteration):
     def _caps_to_be(self, record, frame, unit):
         """Return where the caps of a frame would come to rest, for its `unit` of distances."""
         if self.rule.epsilon == "auto":
-            fences = settled_caps(record.histograms, start=frame.fences.caps)
+            fences = fixed_point_caps(record.histograms, start=frame.fences.caps)
             return self._unblurred(fences).times(self.rule.multiplier)[1]
         if self.rule.epsilon == np.inf:
             return frame.caps
@@ -256,8 +258,8 @@ class Majorizer(Iteration):
     def _renew(self, record):
         """Make the frame anew from what the last pass kept."""
         whole = vanishing(record)
-        if self.frame.any_kept_whole:
-            whole |= self.frame.kept_whole
+        if self.frame.any_uncapped:
+            whole |= self.frame.uncapped
         renew_shape = self.rule.renew_shape or (self._other_rows and not self._n_renewals)
         frame = self._shape(record) if renew_shape else self.frame
         if renew_shape and frame.K is not None:
@@ -285,7 +287,7 @@ class Majorizer(Iteration):
 
         Its distances were measured in the old gauge.
         """
-        R = linalg.whitener(self.covariance(record))
+        R = linalg.eigh_whitener(self.covariance(record))
         self.W = self.W.dot(R)
         growth = linalg.typical_length(R)
         floor = growth * frame.floor
@@ -294,7 +296,7 @@ class Majorizer(Iteration):
             return frame.with_fences(fences, self.rule.multiplier, floor=floor)
         return frame._replace(floor=floor)
 
-    def _step(self, record):
+    def _minimise(self, record):
         """Take the majorizing step and return an estimate of the error that remains."""
         tol = SYSTEM_TOLERANCE * self.tol
         A = self.A = ridged(record.scatter, record.weight, self.frame.gamma, tol, self.W)
@@ -318,7 +320,7 @@ class Majorizer(Iteration):
         if self.objective_path and objective > self.objective_path[-1]:
             return self._retreat()
         self.objective_path.append(objective)
-        remaining = self._step(record)
+        remaining = self._minimise(record)
         if settled and (remaining <= self.tol or self._kept_for_good(record, self.frame)):
             return "converged"
         self._fallback = self.W

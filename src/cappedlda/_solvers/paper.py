@@ -94,7 +94,7 @@ class PaperIteration(Iteration):
             self.W, frame.centres, frame.scale, frame.caps, 1.0, frame.floor, scatter, sums=False
         )
 
-    def advance(self, record):
+    def step(self, record):
         """Move to the next projection; return a status once it is the last one."""
         epsilon, floor = self.frame.epsilon, self.frame.floor
         distances = np.sqrt(np.sum((self.W.T @ self._H_b) ** 2, axis=0) + floor**2)
@@ -110,7 +110,7 @@ class PaperIteration(Iteration):
             if self.change <= self.tol:
                 return self._ended()
         unit = self._unit()
-        self._step(record.scatter, self._H_b[:, inside] / np.sqrt(distances[inside]))
+        self._solve(record.scatter, self._H_b[:, inside] / np.sqrt(distances[inside]))
         if unit > 0.0:
             # The step changes the unit of all distances, and so that of the floor.
             self.frame = self.frame._replace(floor=floor * self._unit() / unit)
@@ -120,7 +120,7 @@ class PaperIteration(Iteration):
         """Return the mean distance of the projected class means."""
         return np.mean(np.sqrt(np.sum((self.W.T @ self._H_b) ** 2, axis=0)))
 
-    def _step(self, S1, root_S2):
+    def _solve(self, S1, root_S2):
         self.A = S1
         if not np.trace(S1) > 0.0:
             raise ValueError(

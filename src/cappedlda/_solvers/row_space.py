@@ -8,7 +8,7 @@ from scipy import linalg
 from cappedlda._solvers.linalg import fix_signs
 
 
-class Span:
+class RowSpace:
     """Orthonormal coordinates of the space that the scaled rows span.
 
     Rows, class means and the solution of the ridged problem lie in it, and lengths
@@ -41,10 +41,10 @@ class Span:
         """Return the rows in coordinates."""
         return rows.with_features(self._coordinates)
 
-    def look(self, look):
-        """Return a first look in coordinates, whose unit is 1 in every direction."""
+    def initial(self, initial):
+        """Return an initial estimate in coordinates, whose unit is 1 in every direction."""
         unit = np.ones(self._basis.shape[1])
-        return look._replace(centres=self.points(look.centres), scale=unit)
+        return initial._replace(centres=self.points(initial.centres), scale=unit)
 
     def points(self, points):
         """Return points of raw features (k, n) in coordinates (k, r)."""

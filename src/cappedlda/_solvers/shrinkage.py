@@ -9,7 +9,7 @@ MOST_SHRUNK_FEATURES = 1000
 MOST_SHRUNK = 0.99
 
 
-def advised_ridge(scatter, n, freedom):
+def oas_ridge(scatter, n, freedom):
     """Return the ridge that shrinks a scatter of n features towards a multiple of the identity.
 
     It is the shrinkage of Chen, Wiesel, Eldar and Hero ("oracle approximating"), which needs

@@ -121,7 +121,7 @@ class BoundMajorizer(Iteration):
         column = len(self._scatters)
         return self._problem.query(self.W[:, [column]], q=1.0, floor=self._floor)
 
-    def advance(self, record):
+    def step(self, record):
         """Note a column; after the last one move to the next W, or return a status."""
         self._scatters.append(self._delta * record.scatter)
         self._within += self._delta * record.objective

@@ -63,9 +63,9 @@ class LDA(FisherMethod):
                 "No row differs from the mean of its class, so that there is no within-class "
                 "scatter to compare with; use RDA."
             )
-        whitening = (vectors[kept] / values[kept, None]).T / scale[:, None]
+        cholesky_whitener = (vectors[kept] / values[kept, None]).T / scale[:, None]
         left, values, _ = linalg.svd(
-            whitening.T @ problem.between_factor, full_matrices=False, check_finite=False
+            cholesky_whitener.T @ problem.between_factor, full_matrices=False, check_finite=False
         )
         rank = np.sum(values > RANK_CUTOFF * values[0])
-        return Directions(whitening @ left[:, : min(n_components, rank)])
+        return Directions(cholesky_whitener @ left[:, : min(n_components, rank)])

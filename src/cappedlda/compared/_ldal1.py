@@ -216,7 +216,7 @@ class L1Ratio(Iteration):
         p = self._pulls @ np.copysign(1.0, self.w @ self._pulls)
         return p, max(float(self.w @ p), self._least_between)
 
-    def advance(self, record):
+    def step(self, record):
         """Move to the next direction; return a status once it is the last one."""
         path, w = self.objective_path, self.w
         p, between = self._between()

@@ -20,7 +20,7 @@ from cappedlda._data.threads import effective_n_jobs, single_threaded_blas
 from cappedlda._discriminant import LinearDiscriminant, linear_rule
 from cappedlda._solvers import linalg
 from cappedlda._solvers.frame import kept_covariance
-from cappedlda._solvers.row_space import Span
+from cappedlda._solvers.row_space import RowSpace
 from cappedlda._typing import ArrayLike, MatrixLike
 from cappedlda._validation import check_count, check_real, check_training_data
 
@@ -165,7 +165,7 @@ class ComparedMethod(LinearDiscriminant):
         n_rows, n = problem.rows.shape
         if n_rows >= n or not self._lies_in_span:
             return self._solve(problem, n_components)
-        span = Span(problem.rows.X, problem.means, np.ones(n))
+        span = RowSpace(problem.rows.X, problem.means, np.ones(n))
         inner = Problem.of(span.rows(problem.rows))
         directions = self._solve(inner, min(n_components, n_rows))
         directions.W = span.lift(directions.W)
