@@ -207,7 +207,7 @@ def test_a_pass_is_one_round_trip_with_one_task_per_block(rows, monkeypatch):
     # Labels, sample, and the passes.
     assert len(tasks.trips) == 2 + len(passes)
     for trip in tasks.trips[2:]:
-        assert sum(key.startswith("run_block") for key in trip) == 20
+        assert sum(key.startswith("job_on_block") for key in trip) == 20
         assert sum(key.startswith("_sum") for key in trip) == 3 + 1
 
 
@@ -218,7 +218,7 @@ def test_what_comes_back_does_not_grow_with_the_rows(rows, monkeypatch):
     def measured(results):
         total = tree_sum(results)
         if not isinstance(total, LabelCounts):
-            # Rows near the caps come with a look: more of more rows, up to a limit.
+            # Rows near the caps come with an evaluation: more of more rows, up to a limit.
             record = getattr(total, "record", total)
             if record is not total:
                 assert len(total.border.codes) <= MAX_BORDER_ROWS
