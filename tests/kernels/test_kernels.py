@@ -1,7 +1,5 @@
 """The compiled kernels against the obvious NumPy versions."""
 
-from importlib import import_module
-
 import numpy as np
 import pytest
 import reference
@@ -23,11 +21,11 @@ QS = [0.5, 1.0, 1.5, 2.0]
 @pytest.fixture(params=_kernels.BUILDS, autouse=True)
 def kernels(request, monkeypatch):
     """Every build that this machine can run."""
-    module = import_module(_kernels.BUILDS[request.param])
+    build = _kernels.BUILDS[request.param]
     for user in (gate, jobs, record_module):
-        monkeypatch.setattr(user, "kernels", module)
-    monkeypatch.setattr(jobs, "kernels_for", lambda n_features: module)
-    return module
+        monkeypatch.setattr(user, "kernels", build)
+    monkeypatch.setattr(jobs, "kernels_for", lambda n_features: build)
+    return build
 
 
 def make_query(rng, X, codes, d=2, q=1.0, cap=None, floor=0.05, **wanted):

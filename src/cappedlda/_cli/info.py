@@ -41,7 +41,7 @@ def collect_info():
         "python": platform.python_version(),
         "platform": platform.platform(),
         **{name: installed_version(name) for name in needed + extra},
-        "kernels": kernels.__name__.partition("_kernels_")[2] or "baseline",
+        "kernels": kernels.name,
         "usable cores": cpu_count(),
         "blas": [
             {

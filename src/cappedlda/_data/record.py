@@ -169,5 +169,5 @@ def _mirrored(upper):
     if upper.size < 2:
         return upper
     full = upper if upper.flags.c_contiguous else np.empty(upper.shape)
-    kernels.mirror(upper, full)
+    algebra.mirror(upper, full)
     return full

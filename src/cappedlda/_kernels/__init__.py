@@ -1,29 +1,23 @@
 """Compiled kernels: blocks of rows in, sums out. They trust their caller.
 
-The same source is built for any machine and, on x86-64, once more for AVX2 and for AVX-512.
-The fastest build that runs here is taken, for few features that for AVX2; the environment
-variable CAPPEDLDA_KERNELS=baseline, avx2 or avx512 asks for one of them.
+The inner loops of the pass are built for any machine and, on x86-64, once more for AVX2 and for
+AVX-512, on aarch64 for NEON. The fastest build that runs here is taken, for few features that
+for AVX2; the environment variable CAPPEDLDA_KERNELS=baseline, avx2, avx512 or neon asks for one
+of them.
 """
 
 import os
-from importlib import import_module
-from importlib.util import find_spec
 
-from cappedlda._kernels import _algebra as algebra
-from cappedlda._kernels import _checksums as checksums
-from cappedlda._kernels import _fences as fences
-from cappedlda._kernels import _marks as marks
-from cappedlda._kernels import _selection as selection
-from cappedlda._kernels import _sparse as sparse_kernels
-from cappedlda._kernels import _start as start_kernels
-from cappedlda._kernels._cpu import instruction_sets
+from cappedlda._kernels import algebra, selection
+from cappedlda._kernels import histograms as fences
+from cappedlda._kernels import selection as checksums
+from cappedlda._kernels import selection as marks
+from cappedlda._kernels import sparse as sparse_kernels
+from cappedlda._kernels import start as start_kernels
+from cappedlda._kernels.passes import builds
 
-# Module of each build that is installed and that this machine can run, the fastest first.
-BUILDS = {
-    name: module
-    for name in instruction_sets()
-    if find_spec(module := f"{__name__}._kernels{'' if name == 'baseline' else '_' + name}")
-}
+# The builds that this machine can run by name, the fastest first.
+BUILDS = builds()
 
 
 # With few features the AVX2 build is the faster one: on Ice Lake up to 24 for both types of
@@ -38,15 +32,15 @@ def _build(default):
             f"CAPPEDLDA_KERNELS={wanted}, but the kernels that run here are "
             f"{', '.join(BUILDS)}: name one of these, or unset the variable."
         )
-    return import_module(BUILDS[wanted])
+    return BUILDS[wanted]
 
 
 kernels = _build(next(iter(BUILDS)))
-_kernels_for_few = _build("avx2" if "avx2" in BUILDS else "baseline")
+_kernels_for_few = _build("avx2" if "avx2" in BUILDS else kernels.name)
 
 
 def kernels_for(n_features):
-    """Return the build that is the fastest for rows of so many features."""
+    """Return the build that is the fastest for rows with this number of features."""
     return _kernels_for_few if n_features < _FEW_FEATURES else kernels
 
 

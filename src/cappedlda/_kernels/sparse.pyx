@@ -19,7 +19,7 @@ ctypedef fused index:
     int64_t
 
 
-cdef extern from "_gather.h":
+cdef extern from "gather.h":
     void gather_f32_i32(
         const float *, const int32_t *, const int64_t *, Py_ssize_t, const double *, Py_ssize_t,
         double *) noexcept nogil

@@ -8,9 +8,9 @@ from libc.math cimport sqrt
 from libc.stdint cimport int32_t, uint8_t
 from libc.stdlib cimport free
 
-from cappedlda._kernels._blas cimport add_gram, multiply_by_triangle
-from cappedlda._kernels._memory cimport room_for
-from cappedlda._kernels._selection cimport begin_of, quantile
+from cappedlda._kernels.blas cimport add_gram, multiply_by_triangle
+from cappedlda._kernels.memory cimport room_for
+from cappedlda._kernels.selection cimport begin_of, quantile
 
 cdef enum:
     PANEL_BYTES = 1 << 18  # of rows that go to BLAS at a time, and stay in L2

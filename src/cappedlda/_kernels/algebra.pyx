@@ -8,9 +8,12 @@ from libc.math cimport exp, fabs, log, sqrt
 from libc.stdlib cimport free
 from libc.string cimport memcpy, memset
 
-from cappedlda._kernels._blas cimport set_product
-from cappedlda._kernels._lapack cimport find_eigen
-from cappedlda._kernels._memory cimport room_for
+from cappedlda._kernels.blas cimport set_product
+from cappedlda._kernels.lapack cimport find_eigen
+from cappedlda._kernels.memory cimport room_for
+
+cdef enum:
+    MIRROR_TILE = 32
 
 # The first of several entries that are as large, up to rounding, decides a sign.
 cdef double AS_LARGE = 1.0 - 1e-9
@@ -296,3 +299,25 @@ def covariance(
         for j in range(d):
             C[i, j] = (scatter[i, j] - C[i, j]) / freedom
     free(means)
+
+
+def mirror(
+    const double[:, :] upper,  # IN (n, n), upper triangle; rows are contiguous
+    double[:, ::1] full,       # OUT (n, n), may be the same memory
+):
+    """Copy the upper triangle of a matrix to both triangles of another, tile by tile."""
+    cdef Py_ssize_t n = full.shape[0], i, k, first, second
+    cdef bint elsewhere = n > 0 and &upper[0, 0] != &full[0, 0]
+    with nogil:
+        first = 0
+        while first < n:
+            if elsewhere:
+                for i in range(first, min(first + MIRROR_TILE, n)):
+                    memcpy(&full[i, i], &upper[i, i], (n - i) * sizeof(double))
+            second = first
+            while second < n:
+                for k in range(second, min(second + MIRROR_TILE, n)):
+                    for i in range(first, min(first + MIRROR_TILE, k)):
+                        full[k, i] = upper[i, k]
+                second += MIRROR_TILE
+            first += MIRROR_TILE

@@ -7,10 +7,10 @@ from libc.math cimport isfinite
 from libc.stdlib cimport free, malloc
 from scipy.linalg.cython_lapack cimport dsyevd
 
-include "cappedlda/_kernels/_blas_int.pxi"
+include "cappedlda/_kernels/blas_int.pxi"
 
 
-cdef bint find_eigen(double *C, double *values, Py_ssize_t n) except -1:
+cdef inline bint find_eigen(double *C, double *values, Py_ssize_t n) except -1:
     """Find the ascending eigenvalues of a symmetric C (n, n), and its eigenvectors.
 
     They replace the rows of C. Returns whether they were found.

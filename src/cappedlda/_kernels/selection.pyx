@@ -1,4 +1,4 @@
-"""Quantiles by selection: nothing is sorted but a few values.
+"""Selection: quantiles, for which nothing is sorted but a few values, and rows by class.
 
 A quantile is the mean of the first value that reaches the level and the first that passes
 it, as the median of an even number of values is; a value of weight k counts k times.
@@ -6,11 +6,11 @@ Nothing is checked here.
 """
 
 from libc.math cimport fabs
-from libc.stdint cimport uint32_t
+from libc.stdint cimport int32_t, int64_t, uint32_t, uint64_t
 from libc.stdlib cimport free
 from libc.string cimport memcpy
 
-from cappedlda._kernels._memory cimport room_for
+from cappedlda._kernels.memory cimport room_for
 
 cdef enum:
     FEW = 8        # values that are sorted
@@ -303,3 +303,79 @@ def medians_and_deviations(
                         column, w, rows, levels[level], scratch)
             first += width
         free(columns)
+
+
+# ------------------------------------------------------- rows by their class and a number
+# NumPy would first write the number of each row's class to an array, or sort the rows by class.
+
+def mark_within(
+    const double[::1] distances,   # IN (N,)
+    const int32_t[::1] codes,      # IN (N,)
+    const double[::1] caps,        # IN (c,)
+    unsigned char[::1] marks,      # OUT (N,) 1 or 0
+):
+    """Mark the distances that are at most the cap of their class; NaN never is."""
+    cdef Py_ssize_t j
+    with nogil:
+        for j in range(distances.shape[0]):
+            marks[j] = distances[j] <= caps[codes[j]]
+
+
+def find_ranks(
+    const int32_t[::1] codes,   # IN (N,)
+    const int64_t[::1] ranks,   # IN (k,) of each class in turn, ascending
+    const int64_t[::1] ends,    # IN (c,) where the ranks of each class end
+    int64_t[::1] cursors,       # IN OUT (c,) where those begin
+    int64_t[::1] counts,        # IN OUT (c,) zeros
+    int64_t[::1] rows,          # OUT (k,) ascending
+):
+    """Find the rows that have some ranks among those of their class, counted from 0."""
+    cdef Py_ssize_t j, i, found = 0
+    with nogil:
+        for j in range(codes.shape[0]):
+            i = codes[j]
+            if cursors[i] < ends[i] and counts[i] == ranks[cursors[i]]:
+                rows[found] = j
+                found += 1
+                cursors[i] += 1
+            counts[i] += 1
+
+
+# ---------------------------------------------------------------------- checksums of rows
+# By them rows are known again in another pass. That of a row depends on where its numbers
+# stand. Those of a class are added, so that the order of its rows does not matter.
+
+cdef uint64_t MIXER = 0x9E3779B97F4A7C15  # odd, with bits everywhere
+
+
+def add_checksums(
+    const uint32_t[:, ::1] words,    # IN (N, k) bits of the numbers
+    const uint32_t[::1] factors,     # IN (k,) odd, one for each place
+    const uint64_t[::1] weights,     # IN (N,) bits of the weights, or (0,)
+    const int32_t[::1] codes,        # IN (N,)
+    uint64_t[:, ::1] checksums,      # IN OUT (g, c)
+    Py_ssize_t number,
+    Py_ssize_t group,
+):
+    """Add the checksum of each row to that of its group and class.
+
+    Row j is in the group (number + j) % g. Only one group is looked at, or all if it is -1.
+    """
+    cdef Py_ssize_t v, k = words.shape[1], g = checksums.shape[0]
+    cdef Py_ssize_t j = 0 if group < 0 else (g + group - number % g) % g
+    cdef Py_ssize_t step = 1 if group < 0 else g
+    cdef bint weighted = weights.shape[0] > 0
+    cdef uint64_t total
+    cdef const uint32_t *row
+    with nogil:
+        while j < words.shape[0]:
+            row = &words[j, 0]
+            total = 0
+            for v in range(k):
+                total += <uint64_t> row[v] * factors[v]
+            if weighted:
+                total += weights[j] * MIXER
+            # Plain sums would not tell when rows exchange numbers.
+            total = (total ^ (total >> 32)) * MIXER
+            checksums[(number + j) % g, codes[j]] += total ^ (total >> 29)
+            j += step

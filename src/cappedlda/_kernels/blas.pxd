@@ -8,10 +8,10 @@ block and always fit a BLAS integer.
 from cython cimport floating
 from scipy.linalg.cython_blas cimport dgemm, dsyrk, dtrmm, sgemm, ssyrk
 
-include "cappedlda/_kernels/_blas_int.pxi"
+include "cappedlda/_kernels/blas_int.pxi"
 
 
-cdef void add_product(
+cdef inline void add_product(
     const floating *X, const floating *W, floating *Z,
     Py_ssize_t rows, Py_ssize_t inner, Py_ssize_t columns,
 ) noexcept nogil:
@@ -26,7 +26,7 @@ cdef void add_product(
         sgemm(&no, &no, &m, &n, &k, &one, <float *> W, &m, <float *> X, &k, &one, Z, &m)
 
 
-cdef void add_gram(
+cdef inline void add_gram(
     const floating *X, floating *S, Py_ssize_t rows, Py_ssize_t columns, Py_ssize_t lds,
     floating beta,
 ) noexcept nogil:
@@ -45,7 +45,7 @@ cdef void add_gram(
         ssyrk(&lower, &no, &n, &k, &one, <float *> X, &n, &beta, S, &ld)
 
 
-cdef void multiply_by_triangle(
+cdef inline void multiply_by_triangle(
     double *Z, const double *W, Py_ssize_t rows, Py_ssize_t columns,
 ) noexcept nogil:
     """Z = Z W for Z (rows, columns) and the upper triangle of W (columns, columns)."""
@@ -58,7 +58,7 @@ cdef void multiply_by_triangle(
     dtrmm(&left, &lower, &no, &no, &m, &n, &one, <double *> W, &m, Z, &m)
 
 
-cdef void set_product(
+cdef inline void set_product(
     const double *A, bint turn_A, const double *B, bint turn_B, double *Z,
     Py_ssize_t rows, Py_ssize_t inner, Py_ssize_t columns,
 ) noexcept nogil:

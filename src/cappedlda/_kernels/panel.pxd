@@ -1,0 +1,79 @@
+"""The panel: kept rows, packed until there are enough of them for a product."""
+
+from cython cimport floating
+from libc.stdlib cimport calloc
+
+from cappedlda._kernels.blas cimport add_gram
+from cappedlda._kernels.memory cimport CACHE_LINE, aligned, carve
+from cappedlda._kernels.tiles cimport Kept, Loops, Panel, padded_size
+
+# Syrk, which packs its panel once more, wants it taller than the tiles do.
+cdef enum:
+    SYRK_BYTES = 1 << 12
+
+
+cdef inline size_t lay_out_panel(Panel *panel, size_t address, Py_ssize_t itemsize) noexcept nogil:
+    """Place the arrays of a panel one after the other; returns the end."""
+    cdef bint through_part = itemsize == 4 and not panel.tiled
+    panel.rows = carve(&address, panel.room * panel.ld, itemsize)
+    panel.part = carve(&address, panel.n * panel.n if through_part else 0, itemsize)
+    return address
+
+
+cdef inline bint open_panel(
+    Panel *panel, const Loops *loops, Py_ssize_t n, Py_ssize_t itemsize, double *scatter,
+) noexcept nogil:
+    """Allocate a panel; false when memory is short."""
+    panel.n = n
+    panel.ld = padded_size(loops, n)
+    panel.filled = 0
+    panel.scatter = scatter
+    panel.tiled = n <= loops.tiled_columns
+    panel.room = loops.panel_rows if panel.tiled else SYRK_BYTES // itemsize
+    panel.memory = NULL
+    if scatter == NULL:
+        return True
+    panel.memory = calloc(lay_out_panel(panel, CACHE_LINE, itemsize), 1)
+    lay_out_panel(panel, aligned(<size_t> panel.memory), itemsize)
+    return panel.memory != NULL
+
+
+cdef inline void add_gram_by_blas(
+    const floating *X, Py_ssize_t rows, Py_ssize_t n, double *out, Py_ssize_t ld, floating *part,
+) noexcept nogil:
+    """out += X'X for a row-major X; float32 products pass through `part` (n, n)."""
+    cdef Py_ssize_t i, k
+    if floating is double:
+        add_gram(X, out, rows, n, ld, 1.0)
+    else:
+        add_gram(X, part, rows, n, n, <floating> 0.0)
+        for i in range(n):
+            for k in range(i, n):
+                out[i * ld + k] += part[i * n + k]
+
+
+cdef inline void flush(const Loops *loops, const floating *tag, Panel *panel) noexcept nogil:
+    """Add the panel to the scatter and empty it."""
+    if panel.filled == 0:
+        return
+    if panel.tiled:
+        loops.add_gram_of_panel(panel)
+    else:
+        add_gram_by_blas(<const floating *> panel.rows, panel.filled, panel.n,
+                         panel.scatter, panel.ld, <floating *> panel.part)
+    panel.filled = 0
+
+
+cdef inline void add_to_panel(
+    const Loops *loops, const floating *X, Kept kept, const floating *centres, Py_ssize_t ldc,
+    const floating *inv_scale, const double *roots, Py_ssize_t ahead, Panel *panel,
+) noexcept nogil:
+    """Pack the kept rows of a block, times their roots, and ask for those `ahead` of them."""
+    cdef Py_ssize_t left = kept.count
+    while left > 0:
+        if panel.filled == panel.room:
+            flush(loops, X, panel)
+        kept.count = min(left, panel.room - panel.filled)
+        loops.pack(X, &kept, centres, ldc, inv_scale, roots, ahead, panel)
+        kept.numbers += kept.count
+        left -= kept.count
