@@ -14,13 +14,14 @@ from sklearn.base import (
 from sklearn.utils import assert_all_finite
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from cappedlda._data.array import check_file
 from cappedlda._data.base import slab_rows, slices_of
 from cappedlda._data.factory import blocks_of, is_dask, is_read_by_slices
 from cappedlda._data.threads import blas_threads, ordered_map, single_threaded_blas
 from cappedlda._kernels import kernels_for
 from cappedlda._solvers import linalg
 from cappedlda._typing import Floats, Labels, MatrixLike
-from cappedlda._validation import FLOATS
+from cappedlda._validation import FLOATS, check_structure
 
 # Methods that begin with a product of all rows and a small matrix.
 _LINEAR = {"_transform", "_decide", "_predict", "_probabilities", "_log_probabilities"}
@@ -64,6 +65,8 @@ class LinearDiscriminant(
 
     def _check_new(self, X, finite=True):
         check_is_fitted(self)
+        if issparse(X):
+            check_structure(X)
         return validate_data(
             self,
             X,
@@ -80,6 +83,7 @@ class LinearDiscriminant(
             from cappedlda._data import dask as dask_rows
 
             return dask_rows.predicted(self, method, X, y, **settings)
+        check_file(X)
         function = getattr(self, method)
         finite = method not in _LINEAR
         if is_read_by_slices(X):
@@ -98,8 +102,12 @@ class LinearDiscriminant(
         with single_threaded_blas():
             result, total = shifted_product(X, W, offset, n_jobs)
         if not np.isfinite(total):
-            # Says what is wrong with X; large numbers may also overflow.
             assert_all_finite(X, estimator_name=type(self).__name__, input_name="X")
+            if not np.isfinite(result).all():
+                raise ValueError(
+                    f"X has values as large as {abs(X).max():.3g}, with which products overflow; "
+                    "remove such rows, or give X in float64 if it is not."
+                )
         return result
 
     def transform(self, X: MatrixLike) -> Floats:

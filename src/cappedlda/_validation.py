@@ -1,5 +1,6 @@
 """One small function per check. Each error names the argument, its value and the remedy."""
 
+import warnings
 from collections.abc import Iterable
 from numbers import Integral, Real
 
@@ -19,6 +20,12 @@ NAMES = "biuSU"  # kinds of labels that name classes in any case
 LARGEST = 1e150
 # Of all rows together: sums of weighted squares have to stay finite.
 LARGEST_WEIGHT = 1e300
+# By how much the sum of priors may differ from 1 without a warning.
+PRIORS_TOLERANCE = 1e-5
+# Units of features between which numbers over their units are finite.
+UNITS = {np.dtype(np.float64): (1e-304, 1e304), np.dtype(np.float32): (1e-36, 1e37)}
+# Centres that differ by this little, relative to their size, differ by rounding only.
+SAME_CENTRES = 16.0 * np.finfo(np.float64).eps
 
 
 def check_choice(name, value, choices):
@@ -105,6 +112,10 @@ def check_priors(priors, n_classes):
         )
     if not (np.all(priors > 0) and np.isfinite(priors).all()):
         raise ValueError(f"priors={priors!r} must be positive; leave out classes of no weight.")
+    total = np.sum(priors / priors.max()) * priors.max()
+    if abs(total - 1.0) > PRIORS_TOLERANCE:
+        # In the words of scikit-learn's LinearDiscriminantAnalysis.
+        warnings.warn("The priors do not sum to 1. Renormalizing", UserWarning, stacklevel=4)
     priors = priors / priors.max()
     return priors / priors.sum()
 
@@ -169,11 +180,58 @@ def codes_and_classes(y):
     return codes, classes
 
 
-def check_classes(classes):
+def check_classes(classes, name="y"):
     """Check that there are two classes or more."""
     if len(classes) < 2:
-        only = classes.tolist()[0]
-        raise ValueError(f"y has one class only ({only!r}); give rows of two or more classes.")
+        only = f"one class only ({classes.tolist()[0]!r})" if len(classes) else "no class"
+        raise ValueError(f"{name} has {only}; give rows of two or more classes.")
+
+
+def check_centres(centres):
+    """Check that the centres of the classes, of shape (c, n), differ by more than rounding."""
+    if np.all(np.ptp(centres, axis=0) <= SAME_CENTRES * np.abs(centres).max(axis=0)):
+        raise ValueError("The centres of all classes coincide in X: no direction separates them.")
+
+
+def check_units(scale, dtype):
+    """Check that the features, of which `scale` are the units, can be divided by them."""
+    least, most = UNITS[np.dtype(dtype)]
+    odd = np.flatnonzero(~((scale >= least) & (scale <= most)))
+    if len(odd):
+        j = int(odd[0])
+        raise ValueError(
+            f"X varies by about {scale[j]:.3g} in feature {j} (counted from 0), too "
+            f"{'little' if scale[j] < least else 'much'} for numbers of type {np.dtype(dtype)}; "
+            "scale this feature, or leave it out."
+        )
+
+
+def check_structure(X):
+    """Check that the indices of a sparse matrix are those of rows and columns that it has.
+
+    SciPy trusts them, and would read beyond the end of the arrays.
+    """
+    if X.format in ("csr", "csc"):
+        n_major, n_minor = X.shape if X.format == "csr" else X.shape[::-1]
+        ends, indices = X.indptr, X.indices
+        good = (
+            len(ends) == n_major + 1
+            and ends[0] == 0
+            and np.all(ends[:-1] <= ends[1:])
+            and ends[-1] <= min(len(indices), len(X.data))
+            and are_indices(indices[: ends[-1]], n_minor)
+        )
+    elif X.format == "coo":
+        good = all(map(are_indices, (X.row, X.col), X.shape))
+    else:
+        good = True
+    if not good:
+        raise ValueError(f"X is a damaged sparse matrix: its {X.format} indices are out of range.")
+
+
+def are_indices(indices, size):
+    """Return whether all numbers are from 0 to size - 1."""
+    return len(indices) == 0 or (indices.min() >= 0 and indices.max() < size)
 
 
 def known_codes(y, classes, name="y"):

@@ -26,6 +26,7 @@ from cappedlda._solvers.frame import Rule
 from cappedlda._typing import ArrayLike, Bools, Floats, MatrixLike
 from cappedlda._validation import (
     FLOATS,
+    check_centres,
     check_choice,
     check_count,
     check_epsilon,
@@ -348,6 +349,7 @@ default="robust"
                     max_iter=self.max_iter,
                     report=report,
                 )
+        check_centres(solution.centres)
         rule = linear_rule(solution.W, solution.covariance, solution.centres, priors)
         self._remember_features(features)
         self.classes_ = classes
@@ -384,7 +386,8 @@ default="robust"
         check_real("ridge", self.ridge, 0.0, 1e3, "use a small positive number")
         check_real("tol", self.tol, 0.0, 1.0, "use a small positive number")
         check_flag("polish", self.polish)
-        check_count("verbose", int(self.verbose), 0, np.inf, "use 0, 1 or 2")
+        verbose = int(self.verbose) if isinstance(self.verbose, bool) else self.verbose
+        check_count("verbose", verbose, 0, np.inf, "use 0, 1 or 2")
         check_count("max_iter", self.max_iter, 1, np.inf, "use a positive integer")
 
     def _check_n_components(self, n_directions, n_features):
@@ -478,10 +481,11 @@ default="robust"
             Above 1 a row would be rejected.
         """
         check_choice("space", space, ("both", "projected", "full"))
-        return self._by_rows("_outlyingness", X, y, space=space)
+        with np.errstate(over="ignore"):  # what is too far to be measured is infinitely far
+            return self._by_rows("_outlyingness", X, y, space=space)
 
     def _outlyingness(self, X, y, space):
-        images = None if space == "full" else X @ self._metric.astype(X.dtype, copy=False)
+        images = None if space == "full" else self._images(X)
         gate = None if space == "projected" else self._gate
         centres = self.means_ @ self._metric
         n_rows = X.shape[0]
@@ -490,6 +494,13 @@ default="robust"
             return least_outlyingness(rows, images, centres, self.caps_, gate)
         rows = rows.labelled(self._codes(y, n_rows))
         return outlyingness(rows, images, centres, self.caps_, gate)
+
+    def _images(self, X):
+        """Return the images in which distances are measured; one that overflows is infinite."""
+        with np.errstate(over="ignore", invalid="ignore"):
+            images = X @ self._metric.astype(X.dtype, copy=False)
+        images[~np.isfinite(images).all(axis=1)] = np.inf
+        return images
 
     def _codes(self, y, n_rows):
         y = column_or_1d(y)

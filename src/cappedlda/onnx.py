@@ -83,6 +83,12 @@ def to_onnx(model: CappedLDA | Pipeline, X: MatrixLike) -> ModelProto:
     (3, 2)
     """
     check_is_fitted(model)
+    rows = np.asarray(X)
+    if rows.ndim != 2 or rows.shape[1] != model.n_features_in_:
+        raise ValueError(
+            f"X has shape {rows.shape}, but the model was fitted to {model.n_features_in_} "
+            "features; give rows like those of the fit."
+        )
     steps = [step for _, step in model.steps] if isinstance(model, Pipeline) else [model]
     options: dict[int, dict[str, object]] = {
         id(step): {"output": "all" if step is steps[-1] else "transform"}
@@ -91,7 +97,7 @@ def to_onnx(model: CappedLDA | Pipeline, X: MatrixLike) -> ModelProto:
     }
     if is_classifier(steps[-1]):  # probabilities as an array, not as dictionaries
         options.setdefault(id(steps[-1]), {"zipmap": False})
-    return skl2onnx.to_onnx(model, np.asarray(X)[:1], options=options)
+    return skl2onnx.to_onnx(model, rows[:1], options=options)
 
 
 def _parse(scope, model, inputs, custom_parsers=None):

@@ -1,11 +1,13 @@
 """Tables of the command line: every format gives the same rows, and errors name the place."""
 
 import gzip
+import io
+import zipfile
 
 import numpy as np
 import pytest
 
-from cappedlda._cli import tables
+from cappedlda._cli import main, tables
 from cappedlda._cli.labels import MISSING, UNKNOWN, Labels, as_text
 from cappedlda._cli.tables import open_table
 from cappedlda._cli.writing import table_writer
@@ -307,3 +309,47 @@ def test_a_failure_leaves_no_file(tmp_path):
     with pytest.raises(ValueError, match="row 7"):
         fail()
     assert list(tmp_path.iterdir()) == []
+
+
+def test_python_underscores_are_no_numbers(tmp_path):
+    """Python reads 1_000 as 1000; a table does not."""
+    (tmp_path / "a.csv").write_text("a,b\n1,2\n1_000,3\n")
+    table = open_table(str(tmp_path / "a.csv"))
+    with pytest.raises(ValueError, match="column 'a', row 1 .*'1_000' is not a number"):
+        list(table.blocks([0, 1]))
+
+
+@pytest.mark.parametrize("name", ["rot13", "hex", "undefined", "nonsense"])
+def test_encodings_of_text_only(name, capsys):
+    with pytest.raises(SystemExit):
+        main(["fit", "a.csv", "--target", "y", "--encoding", name])
+    assert f"{name!r} is not an encoding; try utf-8" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("text", ["1", "1.", "1.0", "1.000000", "+1.0", "1.0e+00", "1.00E0"])
+def test_a_label_is_an_integer_however_it_is_written(text):
+    """The same table as CSV, by NumPy or by hand, and as .npy has the same classes."""
+    labels = Labels()
+    labels.encode(np.array([text, "2"], dtype=object))
+    assert labels.values().tolist() == [1, 2]
+    assert Labels([1, 2]).encode(np.array([text], dtype=object)).tolist() == [0]
+
+
+@pytest.mark.parametrize("text", ["1.10", "1e5", "0x1", "007", "1_0", "1.0.0", "nan", " 1"])
+def test_other_labels_stay_text(text):
+    labels = Labels()
+    labels.encode(np.array([text, "2"], dtype=object))
+    assert labels.values().tolist() == [text, "2"]
+
+
+def test_an_npz_that_declares_too_much_is_one_line(tmp_path, capsys):
+    header = io.BytesIO()
+    shape = {"descr": "<f8", "fortran_order": False, "shape": (10**12, 20)}
+    np.lib.format.write_array_header_1_0(header, shape)
+    with zipfile.ZipFile(tmp_path / "a.npz", "w") as archive:
+        archive.writestr("X.npy", header.getvalue() + bytes(8))
+        archive.writestr("y.npy", header.getvalue() + bytes(8))
+    assert main(["fit", str(tmp_path / "a.npz"), "--quiet"]) == 1
+    message = capsys.readouterr().err
+    assert message.startswith(f"cappedlda fit: {tmp_path / 'a.npz'} ")
+    assert message.count("\n") == 1

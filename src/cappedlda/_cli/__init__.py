@@ -71,6 +71,8 @@ def main(argv=None):
         return 1
     except (ValueError, OSError) as error:
         return failed(args, error, 1)
+    except MemoryError as error:
+        return failed(args, f"not enough memory: {error}", 1)
     except KeyboardInterrupt:
         return 130
 

@@ -68,8 +68,9 @@ def delimiter(text):
 def encoding(text):
     """Parse the name of an encoding of text."""
     try:
+        "".encode(text)  # refuses codecs that are no encodings of text, such as rot13
         return codecs.lookup(text).name
-    except LookupError:
+    except (LookupError, UnicodeError):
         raise argparse.ArgumentTypeError(
             f"{text!r} is not an encoding; try utf-8, cp1252 or utf-16"
         ) from None

@@ -1,7 +1,8 @@
 """Class labels, as they stand in files and as a model knows them.
 
-Files of several kinds write the same label in several ways (1, "1", 1.0). Here a label is the
-text that a reader sees; a model gets integers if all of its labels are integers.
+Files of several kinds write the same label in several ways (1, "1", 1.0, "1.000e+00"). Here a
+label is the text that a reader sees, and what is written as a number with a decimal point but is
+an integer is that integer. A model gets integers if all of its labels are integers.
 """
 
 import re
@@ -11,6 +12,8 @@ import numpy as np
 from cappedlda._cli.tables import is_missing
 
 INTEGER = re.compile(r"0|-?[1-9][0-9]{0,17}")
+DECIMAL = re.compile(r"[-+]?[0-9]+\.[0-9]*([eE][-+]?[0-9]+)?")
+EXACT = 2.0**53  # larger integers are not told apart as numbers of floating point
 MISSING, UNKNOWN = -1, -2
 
 
@@ -57,5 +60,8 @@ class Labels:
 
 
 def as_text(value):
-    """Return a label as a reader sees it: 1.0 is 1."""
-    return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
+    """Return a label as a reader sees it: 1.0 is 1, and so is its text."""
+    number = float(value) if isinstance(value, str) and DECIMAL.fullmatch(value) else value
+    if isinstance(number, float) and number.is_integer() and abs(number) < EXACT:
+        return str(int(number))
+    return str(value)

@@ -167,10 +167,17 @@ def as_numbers(values):
     numbers = np.empty(len(values))
     for i, value in enumerate(values.tolist()):
         try:
-            numbers[i] = np.nan if is_missing(value) else float(value)
+            numbers[i] = np.nan if is_missing(value) else plain_float(value)
         except (TypeError, ValueError):
             raise NotANumberError(i, value) from None
     return numbers
+
+
+def plain_float(value):
+    """Return the number that a value is; Python's own 1_000 is none in a table."""
+    if isinstance(value, str) and "_" in value:
+        raise ValueError(f"{value!r} has an underscore")
+    return float(value)
 
 
 def is_missing(value):
@@ -421,6 +428,8 @@ def opened_array(path):
             yield archive
     except (EOFError, BadZipFile, zlib.error) as error:
         raise ValueError(f"{path} is damaged: {error or 'it ends too early'}") from None
+    except MemoryError as error:
+        raise ValueError(f"{path} does not fit into memory, or is damaged: {error}") from None
     except ValueError as error:
         if str(path) in str(error):
             raise

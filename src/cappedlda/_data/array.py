@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import dataclass
+from mmap import ALLOCATIONGRANULARITY, mmap
 
 import numpy as np
 
@@ -51,6 +52,23 @@ class Measure:
             sums=False,
         )
         return rows.evaluate(query)[1].per_sample(self.caps, self.q, self.floor)
+
+
+def check_file(X):
+    """Check that the file of a memory map is as long as it was, if X is one.
+
+    What is missing cannot be read: the system would end the process.
+    """
+    while isinstance(X, np.ndarray):
+        if isinstance(X.base, mmap) and isinstance(X, np.memmap):
+            start = X.offset - X.offset % ALLOCATIONGRANULARITY
+            if X.base.size() < start + len(X.base):
+                raise ValueError(
+                    f"the file {X.filename} of a memory map was truncated after it was opened; "
+                    "write the file anew and open it again."
+                )
+            return
+        X = X.base
 
 
 class ArrayRows(Rows):
@@ -120,6 +138,7 @@ class ArrayRows(Rows):
         out : ndarray of shape (N,), optional
             Each job may write to its part.
         """
+        check_file(self.X)
         slabs = self.slabs()
         if len(slabs) == 1:  # few rows are done faster than a generator is made
             return self._run(job, slabs[0], out)
@@ -127,6 +146,7 @@ class ArrayRows(Rows):
 
     def map(self, job, out=None):
         """Yield what a job returns for each slab, in their order."""
+        check_file(self.X)
         return self.watched(
             ordered_map(lambda rows: self._run(job, rows, out), self.slabs(), self.n_jobs)
         )

@@ -93,6 +93,10 @@ class ChunkReader:
         self._compare(name, chunk.X, X, y, weight)
         check_missing_labels(y, f"y of {name}")
         if weight is not None:
+            if weight.dtype.kind not in "fiub":
+                raise TypeError(
+                    f"sample_weight of {name} has the type {weight.dtype}; give real numbers."
+                )
             weight = np.ascontiguousarray(weight, np.float64)
             if not np.all((weight >= 0.0) & (weight < np.inf)):
                 raise ValueError(f"sample_weight of {name} has negative or infinite entries.")
@@ -224,7 +228,10 @@ class ChunkRows(Rows):
     def __init__(self, make_chunks, classes=None, n_jobs=1):
         self._reader = ChunkReader(make_chunks)
         self.n_jobs = n_jobs
-        self._survey(None if classes is None else np.unique(classes))
+        known = None if classes is None else np.unique(classes)
+        if known is not None:
+            check_classes(known, "classes")
+        self._survey(known)
         self.n_classes = len(self.classes)
         self.shape = (int(self._counts.sum()), self.example.shape[1])
         self.dtype = self._reader.dtype

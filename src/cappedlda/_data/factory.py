@@ -6,9 +6,16 @@ from contextlib import nullcontext
 import numpy as np
 from scipy import sparse
 
+from cappedlda._data.array import check_file
 from cappedlda._data.base import slab_rows
 from cappedlda._data.sparse import rows_of
-from cappedlda._validation import FLOATS, check_labels, check_training_data, check_weights
+from cappedlda._validation import (
+    FLOATS,
+    check_labels,
+    check_structure,
+    check_training_data,
+    check_weights,
+)
 
 
 def training_rows(estimator, X, y, sample_weight, n_jobs):
@@ -26,6 +33,9 @@ def training_rows(estimator, X, y, sample_weight, n_jobs):
         check_shape(X.shape)
         codes, classes = check_labels(estimator, y, X)
     else:
+        check_file(X)
+        if sparse.issparse(X):
+            check_structure(X)
         X, codes, classes = check_training_data(estimator, X, y, "csr", sparse.issparse(X))
     weights = check_weights(sample_weight, X, codes, classes)
     return rows_of(X, codes, len(classes), weights, n_jobs), classes
@@ -97,6 +107,7 @@ class SlicedArray:
     def __getitem__(self, rows):
         """Return rows: those of a slice, or those that an array of indices chooses."""
         if isinstance(rows, slice):
+            check_file(self._source)
             with self._lock:
                 return np.ascontiguousarray(self._source[rows], dtype=self.dtype)
         rows = np.arange(self.shape[0])[rows]

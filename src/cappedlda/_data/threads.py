@@ -2,14 +2,17 @@
 
 import threading
 from collections import deque
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager
-from functools import cache
+from functools import cache, partial
 from itertools import chain
 from numbers import Integral
 
 from joblib import cpu_count
 from threadpoolctl import ThreadpoolController
+
+# Seconds to wait for a result before looking whether the threads are alive.
+PATIENCE = 5.0
 
 
 def effective_n_jobs(n_jobs):
@@ -118,15 +121,44 @@ def ordered_map(function, items, n_jobs):
     if len(head) < 2:
         yield from map(function, head)
         return
-    pool = ThreadPoolExecutor(n_jobs)
-    try:
+    with worker_threads(n_jobs) as (submit, result):
         waiting = deque()
         for item in chain(head, items):
-            waiting.append(pool.submit(function, item))
+            waiting.append(submit(function, item))
             if len(waiting) > n_jobs:
-                yield waiting.popleft().result()
+                yield result(waiting.popleft())
         while waiting:
-            yield waiting.popleft().result()
+            yield result(waiting.popleft())
+
+
+@contextmanager
+def worker_threads(n_jobs):
+    """Give a function that submits a task to threads, and one that waits for its result.
+
+    Where there is no memory for a thread, or a thread has died of it, a MemoryError is raised;
+    the executor alone would wait for its results forever.
+    """
+    threads = []
+    pool = ThreadPoolExecutor(
+        n_jobs, initializer=lambda: threads.append(threading.current_thread())
+    )
+
+    def submit(function, *items):
+        try:
+            return pool.submit(function, *items)
+        except RuntimeError as error:
+            raise MemoryError(f"{error}: there is no memory for it; use n_jobs=1") from error
+
+    def result(future):
+        while True:
+            wait([future], timeout=PATIENCE)
+            if future.done():
+                return future.result()
+            if not all(thread.is_alive() for thread in threads):
+                raise MemoryError("a thread of the fit has died; there is too little memory")
+
+    try:
+        yield submit, result
     finally:
         # Also on an interrupt: nothing new starts, and no thread outlives the fit.
         pool.shutdown(wait=True, cancel_futures=True)
@@ -147,8 +179,10 @@ def shared_threads(n_jobs):
     if n_jobs == 1:
         yield serial_map
         return
-    pool = ThreadPoolExecutor(n_jobs)
-    try:
-        yield lambda function, *items: list(pool.map(function, *items))
-    finally:
-        pool.shutdown(wait=True, cancel_futures=True)
+    with worker_threads(n_jobs) as (submit, result):
+
+        def each(function, *items):
+            tasks = list(map(partial(submit, function), *items))
+            return [result(task) for task in tasks]
+
+        yield each

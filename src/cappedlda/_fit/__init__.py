@@ -22,6 +22,7 @@ from cappedlda._solvers.frame import Frame, Rule, kept_covariance
 from cappedlda._solvers.mm import SYSTEM_TOLERANCE, MMSolver
 from cappedlda._solvers.paper import RIDGE, RIDGE_FLOAT32, PaperIteration
 from cappedlda._solvers.row_space import RowSpace
+from cappedlda._validation import check_units
 
 # The start only has to be near enough to see the outliers.
 START_TOLERANCE = 1e-3
@@ -140,6 +141,7 @@ def find_start(rows, rule, priors, start, random_state):
     means = None if rule.renew_centres else rows.class_means()
     kinds = sparse if rows.implicit_scatter else dense
     initial = (kinds.robust_initial if robust else kinds.plain_initial)(sample)
+    check_units(initial.scale, rows.dtype)
     gate, all_rows = None, rows
     if robust:
         gate, rows = rows.build_gate(initial.centres, initial.scale, gate_caps)

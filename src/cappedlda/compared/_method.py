@@ -30,6 +30,7 @@ SAME_MEANS = 1e-10
 RULE_RIDGE = 1e-10
 
 LARGEST = np.finfo(float).max
+SQUARABLE = 1e70  # up to its fourth power, with which the methods compute, numbers are finite
 POSITIVE = "use a positive number"
 REMEDIES = {
     "max_iter": "the iteration had not settled after max_iter={max_iter}; increase max_iter or "
@@ -136,6 +137,7 @@ class ComparedMethod(LinearDiscriminant):
         self._check_parameters()
         original = X
         X, codes, classes = check_training_data(self, X, y)
+        check_scale(X)
         n_components = self._check_n_components(len(classes), X.shape[1])
         with single_threaded_blas():
             rows = ArrayRows(X, codes, len(classes), n_jobs=effective_n_jobs(None))
@@ -214,6 +216,15 @@ class FisherMethod(ComparedMethod):
 def check_iteration(estimator):
     check_count("max_iter", estimator.max_iter, 1, np.inf, "use a positive integer")
     check_real("tol", estimator.tol, 0.0, LARGEST, "use a small positive number")
+
+
+def check_scale(X):
+    """Check that powers of the numbers are neither infinite nor 0."""
+    largest = float(np.abs(X).max())
+    if largest > 0.0 and not 1.0 / SQUARABLE < largest < SQUARABLE:
+        raise ValueError(
+            f"X has values up to {largest:.3g}, the powers of which are out of range; scale X."
+        )
 
 
 def check_means(problem):

@@ -8,6 +8,7 @@ import numpy as np
 from scipy import sparse
 
 from cappedlda._typing import Bools, Labels, RandomState
+from cappedlda._validation import check_count
 
 # Zipf's law with Mandelbrot's shift: the word of rank k has a frequency of 1 / (k + 2.7).
 _SHIFT = 2.7
@@ -76,6 +77,11 @@ def make_zipf_text(
     >>> data.X.shape, data.X.nnz < 0.02 * 2000 * 5000
     ((2000, 5000), True)
     """
+    for name, value in (("n_documents", n_documents), ("n_words", n_words), ("length", length)):
+        check_count(name, value, 1, np.inf, "use a positive integer")
+    check_count("n_classes", n_classes, 1, n_documents, "use 1 to n_documents")
+    if not 0.0 <= outlier_share <= 1.0:
+        raise ValueError(f"outlier_share={outlier_share!r} is out of range; use 0 to 1.")
     rng = np.random.default_rng(random_state)
     y = rng.integers(n_classes, size=n_documents)
     outliers = rng.random(n_documents) < outlier_share
