@@ -9,7 +9,8 @@ sys.path.insert(0, str(Path(__file__).parent / "_ext"))
 
 import cappedlda  # noqa: E402
 
-with open(Path(__file__).parents[1] / "pyproject.toml", "rb") as file:
+HERE = Path(__file__).parent
+with open(HERE.parent / "pyproject.toml", "rb") as file:
     URLS = tomllib.load(file)["project"]["urls"]
 # The folder that this is published in, beside those of other versions; see tools/publish_docs.py.
 PUBLISHED_AS = os.environ.get("CAPPEDLDA_DOCS_VERSION")
@@ -21,7 +22,9 @@ html_title = f"cappedlda {release}"
 extensions = [
     "mathml",
     "myst_parser",
+    "names",
     "numpydoc",
+    "pictures",
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
     "sphinx_copybutton",
@@ -74,6 +77,12 @@ sphinx_gallery_conf = {
     "remove_config_comments": True,
 }
 
+WIDE = ["speed", "reproduction"] + [
+    path.relative_to(HERE).with_suffix("").as_posix()
+    for folder in ("results", "robustness")
+    for path in (HERE / folder).rglob("*.md")
+]
+
 html_theme = "pydata_sphinx_theme"
 html_math_renderer = "mathml"
 html_baseurl = f"{URLS['Documentation']}/stable/"
@@ -88,15 +97,17 @@ html_theme_options = {
     "logo": {"text": "cappedlda"},
     "show_prev_next": True,
     "navigation_with_keys": False,
-    "header_links_before_dropdown": 6,
+    "header_links_before_dropdown": 8,
+    "navbar_persistent": ["search-button"],
     "icon_links": [
         {"name": "Repository", "url": URLS["Homepage"], "icon": "fa-brands fa-github"},
     ],
-    "secondary_sidebar_items": ["page-toc"],
+    # Pages of wide tables have no side bars.
+    "secondary_sidebar_items": {"**": ["page-toc"]} | dict.fromkeys(WIDE, []),
     "footer_start": [],
     "footer_end": [],
 }
-html_sidebars = {"install": [], "tutorial": [], "changelog": []}
+html_sidebars = dict.fromkeys(["index", "install", "tutorial", "changelog", *WIDE], [])
 
 # The menu of versions reads a file from the network, so only published pages have it.
 if PUBLISHED_AS:
