@@ -7,7 +7,7 @@ PIP_FLAGS ?= --quiet
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 ASV := ../$(BIN)/python -m asv
 
-SOURCES := pyproject.toml meson.build meson.options README.md LICENSE \
+SOURCES := pyproject.toml meson.build meson.options docs/pypi.md LICENSE \
 	$(shell find src -type f ! -name '*.pyc' ! -name '*.so')
 # The packages of an extra, as pyproject.toml lists them.
 extra = $(shell $(BIN)/python -c "import tomllib; \

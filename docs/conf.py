@@ -35,6 +35,7 @@ exclude_patterns = [
     "_build",
     "_templates",
     "gallery",
+    "pypi.md",  # the page on PyPI
     "speed/*",  # parts of speed.md
     "scale/*.md",  # part of guide/scale.md
     "examples/**/GALLERY_HEADER.rst",

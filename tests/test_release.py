@@ -36,11 +36,21 @@ def test_version_and_addresses_are_those_of_the_project(name):
     assert set(addresses) == {urls["Homepage"], urls["Documentation"]}
 
 
-@pytest.mark.parametrize("name", ["README.md", "docs/install.md"])
+@pytest.mark.parametrize("name", ["README.md", "docs/install.md", "docs/pypi.md"])
 def test_links_to_the_repository_and_the_documentation_are_right(name):
     addresses = re.findall(r"https://[\w.]*github\.(?:com|io)/[^\s)>\"]*", text(name))
     known = (PROJECT["urls"]["Homepage"], PROJECT["urls"]["Documentation"])
     assert [address for address in addresses if not address.startswith(known)] == []
+
+
+def test_the_page_on_pypi_has_no_relative_links():
+    page = text(PROJECT["readme"])
+    links = re.findall(r"\]\(([^)]+)\)", page)
+    assert len(links) >= 5
+    assert all(link.startswith("https://") for link in links)
+    pages = [re.search(r"/stable/(.+)\.html$", link) for link in links]
+    sources = [f"docs/{found[1]}.md" for found in pages if found]
+    assert [name for name in sources if not (ROOT / name).exists()] == []
 
 
 def test_the_recipe_asks_for_what_the_package_needs():
