@@ -1,4 +1,4 @@
-"""Files that are written whole, or not at all."""
+"""Files: written whole or not at all; .npy, .npz and Parquet opened, and never unpickled."""
 
 import errno
 import os
@@ -6,8 +6,12 @@ import shutil
 from contextlib import contextmanager
 from pathlib import Path
 
+import numpy as np
+
 # What the system says when a file cannot grow; it does not say which file.
 FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
+
+ZIP = b"PK\x03\x04"  # what every .npz file with an array begins with
 
 
 @contextmanager
@@ -33,3 +37,90 @@ def replacing(path):
         raise
     finally:
         temporary.unlink(missing_ok=True)
+
+
+class ArrayFileError(ValueError):
+    """A damaged file of NumPy, or, if it is `foreign`, one that is no file of plain arrays."""
+
+    def __init__(self, path, reason, foreign=False):
+        super().__init__(f"{path} cannot be read: {'' if foreign else 'it is damaged: '}{reason}.")
+        self.reason = reason
+        self.foreign = foreign
+
+
+def read_npz(path, names=None, check=None):
+    """Return arrays of an .npz file by their names.
+
+    Parameters
+    ----------
+    path : str or path-like
+    names : collection of str, optional
+        Only these are read, as far as they are there; by default all.
+    check : callable, optional
+        Gets the `ZipFile` before anything is unpacked, and may raise an `ArrayFileError`.
+    """
+    with _opened_npz(path) as archive:
+        if check is not None:
+            check(archive.zip)
+        wanted = archive.files if names is None else [n for n in names if n in archive.files]
+        arrays = {name: archive[name] for name in wanted}
+        if not all(isinstance(array, np.ndarray) for array in arrays.values()):
+            raise ArrayFileError(path, "it is not an archive of arrays alone", foreign=True)
+        return arrays
+
+
+def npz_names(path):
+    """Return the names of the arrays in an .npz file."""
+    with _opened_npz(path) as archive:
+        return archive.files
+
+
+def map_npy(path):
+    """Return the array in an .npy file, mapped to memory."""
+    with _named(path):
+        return np.load(path, mmap_mode="r", allow_pickle=False)
+
+
+@contextmanager
+def _opened_npz(path):
+    # NumPy would leave a damaged file open.
+    with open(path, "rb") as file, _named(path):
+        if file.read(len(ZIP)) != ZIP:
+            raise ArrayFileError(path, "it is damaged, or is not an .npz file", foreign=True)
+        file.seek(0)
+        with np.load(file, allow_pickle=False) as archive:
+            yield archive
+
+
+@contextmanager
+def _named(path):
+    """Turn whatever is wrong with a file into an error that names it."""
+    try:
+        yield
+    except (ArrayFileError, FileNotFoundError, PermissionError, IsADirectoryError):
+        raise
+    # What zip, zlib and NumPy raise for a damaged file is no fixed list.
+    except Exception as error:
+        if "pickle" in str(error):  # what NumPy advises, and nobody should do
+            reason = "it is damaged, or is not a file of plain arrays"
+            raise ArrayFileError(path, reason, foreign=True) from None
+        reason = " ".join(str(error).split()) or "it ends too early"
+        raise ArrayFileError(path, reason.rstrip(".")) from error
+
+
+def open_parquet(path):
+    """Return the `pyarrow.parquet.ParquetFile` of a file."""
+    from pyarrow import lib, parquet
+
+    try:
+        return parquet.ParquetFile(path)
+    except lib.ArrowException as error:
+        reason = str(error).splitlines()[0]
+        raise ValueError(f"{path} cannot be read as Parquet: {reason}") from None
+
+
+def arrow_to_numpy(column):
+    """Return a column of Arrow as an array of NumPy; categories become their values."""
+    if hasattr(column, "dictionary_decode"):
+        column = column.dictionary_decode()
+    return column.to_numpy(zero_copy_only=False)

@@ -9,13 +9,12 @@ gets a new format version.
 import hashlib
 import json
 import os
-import zipfile
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from cappedlda._cutoffs.gate import Gate
-from cappedlda._files import replacing
+from cappedlda._files import ArrayFileError, read_npz, replacing
 from cappedlda._model_fields import CV_FIELDS, FIELDS, GATE, LABELS, NUMBERS, contradiction
 from cappedlda._version import __version__
 from cappedlda.capped import CappedLDA
@@ -25,7 +24,6 @@ KIND = "cappedlda model"
 FORMAT_VERSION = 1
 ESTIMATORS = {"CappedLDA": CappedLDA, "CappedLDACV": CappedLDACV}
 MOST_BYTES = 2**30  # of an unpacked file, unless its reader allows more
-ZIP = b"PK\x03\x04"  # what every .npz begins with
 CV_RESULTS, PARAMETER = "cv_results_.", "parameter."  # what such entries begin with
 
 
@@ -238,27 +236,17 @@ def read_archive(path, max_bytes):
 
 def read_entries(path, max_bytes):
     """Return all arrays in an .npz file by their names."""
-    # NumPy would leave a damaged file open.
-    with open(path, "rb") as file:
-        if file.read(len(ZIP)) != ZIP:
-            raise foreign(path)
-        file.seek(0)
-        try:
-            with np.load(file, allow_pickle=False) as archive:
-                check_size(path, archive.zip, max_bytes)
-                check_directory(archive.zip)
-                entries = dict(archive)
-        except TooLargeError:
-            raise
-        # Readers of archives raise what they like for files that nobody wrote.
-        except Exception as error:
-            if "pickle" in str(error):  # NumPy's advice would be to unpickle it
-                raise foreign(path) from None
-            reason = " ".join(str(error).split()) or "it ends too early"
-            raise damaged(path, reason) from error
-    if not all(isinstance(array, np.ndarray) for array in entries.values()):
-        raise foreign(path)
-    return entries
+
+    def check(archive):
+        check_size(path, archive, max_bytes)
+        check_directory(path, archive)
+
+    try:
+        return read_npz(path, check=check)
+    except TooLargeError:
+        raise
+    except ArrayFileError as error:
+        raise (foreign(path) if error.foreign else damaged(path, error.reason)) from error
 
 
 def check_checksum(path, entries):
@@ -275,7 +263,7 @@ def check_checksum(path, entries):
             raise damaged(path, f"its entry {name!r} is unknown")
 
 
-class TooLargeError(ValueError):
+class TooLargeError(ArrayFileError):
     """A model file that unpacks to more than is allowed."""
 
 
@@ -285,16 +273,17 @@ def check_size(path, archive, max_bytes):
     size = sum(entry.file_size for entry in archive.infolist())
     if size > max_bytes:
         raise TooLargeError(
-            f"{path} unpacks to {size:,} bytes, more than max_bytes={max_bytes:,}. If it is a "
-            "model that you trust, read it by load_model with a larger max_bytes."
+            path,
+            f"it unpacks to {size:,} bytes, more than max_bytes={max_bytes:,}; if it is a "
+            "model that you trust, read it by load_model with a larger max_bytes",
         )
 
 
-def check_directory(archive):
+def check_directory(path, archive):
     """Refuse a directory in which an entry has swallowed others."""
     # A comment there is not, and the sizes of huge entries take up to 28 bytes; one entry, 46.
     if any(entry.comment or len(entry.extra) > 28 for entry in archive.infolist()):
-        raise zipfile.BadZipFile("its list of entries is incomplete")
+        raise ArrayFileError(path, "its list of entries is incomplete")
 
 
 def check_version(path, header):

@@ -10,10 +10,9 @@ from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
 
-import numpy as np
-
 from cappedlda._data.base import slab_rows
 from cappedlda._data.chunks import Chunk
+from cappedlda._files import arrow_to_numpy, map_npy, npz_names, open_parquet, read_npz
 
 # A chunk of a mapped file has so many slabs, most of which are then read where they are.
 SLABS = 8
@@ -125,14 +124,10 @@ class NpzFolder:
 
     def _read(self, path):
         keys = [self.X, self.y] + [self.sample_weight] * (self.sample_weight is not None)
-        try:
-            with np.load(path, allow_pickle=False) as arrays:
-                missing = [key for key in keys if key not in arrays]
-                if missing:
-                    raise ValueError(f"it has {list(arrays)}, but not {missing}")
-                X, y, *weight = (arrays[key] for key in keys)
-        except (ValueError, OSError, EOFError) as error:
-            raise ValueError(f"The file {path} cannot be read: {error}.") from error
+        arrays = read_npz(path, keys)
+        if missing := [key for key in keys if key not in arrays]:
+            raise ValueError(f"{path} has the arrays {npz_names(path)}, but not {missing}.")
+        X, y, *weight = (arrays[key] for key in keys)
         return Chunk(X, y, *(weight or [None]), path.name)
 
 
@@ -180,24 +175,21 @@ class ParquetFolder:
         """Return an iterator of chunks."""
         try:
             import pyarrow as pa
-            from pyarrow import parquet
         except ImportError as error:
             raise ImportError("ParquetFolder needs pyarrow; pip install pyarrow.") from error
         path = Path(self.path)
         paths = [path] if path.is_file() else _files(path, "*.parquet")
-        return self._read(pa, parquet, paths)
+        return self._read(pa, paths)
 
-    def _read(self, pa, parquet, paths):
+    def _read(self, pa, paths):
         for path in paths:
-            with parquet.ParquetFile(path) as file:
+            with open_parquet(path) as file:
                 features = self._features(path, file.schema_arrow.names)
                 others = [self.target] + [self.sample_weight] * (self.sample_weight is not None)
                 columns = [*features, *others]
                 for number, batch in enumerate(file.iter_batches(self.batch_rows, columns=columns)):
                     X = pa.Table.from_batches([batch.select(features)])  # with its names
-                    y, *weight = (
-                        batch.column(column).to_numpy(zero_copy_only=False) for column in others
-                    )
+                    y, *weight = (arrow_to_numpy(batch.column(column)) for column in others)
                     yield Chunk(X, y, *(weight or [None]), f"{path.name}, batch {number}")
 
     def _features(self, path, names):
@@ -219,10 +211,7 @@ def _files(folder, pattern):
 
 
 def _mapped(path):
-    try:
-        array = np.load(path, mmap_mode="r", allow_pickle=False)
-    except (ValueError, OSError, EOFError) as error:
-        raise ValueError(f"The file {path} cannot be read: {error}.") from error
+    array = map_npy(path)
     if array.ndim == 0:
         raise ValueError(f"The file {path} holds a single number; give an array of rows.")
     return array

@@ -15,7 +15,7 @@ from cappedlda._cli import accuracy, main, survey
 from cappedlda._cli.accuracy import belonging, cross_validate
 from cappedlda._cli.markup import Markup, join, table, tag
 from cappedlda._cli.pictures import cut
-from cappedlda._cli.progress import Progress
+from cappedlda._progress import Progress
 
 pd = pytest.importorskip("pandas")
 pytest.importorskip("matplotlib")

@@ -156,9 +156,9 @@ def test_numbers_in_other_clothes(tmp_path):
         ("t.arff", b"x,y\n", "cannot be read as ARFF: it has no line @data"),
         ("t.arff", b"@data\n1,2\n", "cannot be read as ARFF: it has no line @attribute"),
         ("t.arff", b"@attribute x real\n@data\n{0 1}\n", "is sparse ARFF"),
-        ("t.npy", b"x,y\n", "t.npy cannot be read as an array of NumPy: it is damaged, or"),
-        ("t.npz", b"x,y\n", "t.npz cannot be read as an array of NumPy: it is damaged, or"),
-        ("t.npz", b"PK\x03\x04x", "t.npz is damaged"),
+        ("t.npy", b"x,y\n", "t.npy cannot be read: it is damaged, or"),
+        ("t.npz", b"x,y\n", "t.npz cannot be read: it is damaged, or"),
+        ("t.npz", b"PK\x03\x04x", "t.npz cannot be read: it is damaged"),
         ("t.xlsx", b"x", "the suffix tells the format, and has to be one of .csv"),
     ],
 )

@@ -12,10 +12,10 @@ from cappedlda._cli.arguments import (
     argument,
 )
 from cappedlda._cli.labels import Labels
-from cappedlda._cli.progress import Progress
 from cappedlda._cli.rows import applied_reader
 from cappedlda._cli.writing import SUFFIXES, table_writer, to_json
 from cappedlda._model_file import damaged, read_model
+from cappedlda._progress import Progress
 
 
 def transform(args):

@@ -17,9 +17,10 @@ from contextlib import contextmanager
 from difflib import get_close_matches
 from pathlib import Path
 from typing import NamedTuple
-from zipfile import BadZipFile
 
 import numpy as np
+
+from cappedlda._files import arrow_to_numpy, map_npy, npz_names, open_parquet, read_npz
 
 BLOCK_NUMBERS = 2_000_000  # that are in memory at a time
 MOST_NAMED = 8  # columns that a message lists
@@ -296,13 +297,7 @@ class ParquetTable(Table):
     """A Parquet file, read by pyarrow."""
 
     def __init__(self, label, path):
-        from pyarrow import lib, parquet
-
-        try:
-            self._file = parquet.ParquetFile(path)
-        except lib.ArrowException as error:
-            reason = str(error).splitlines()[0]
-            raise ValueError(f"{label} cannot be read as Parquet: {reason}") from None
+        self._file = open_parquet(path)
         names = self._file.schema_arrow.names
         refuse_repeated(label, names)
         super().__init__(label, names, len(names))
@@ -315,13 +310,6 @@ class ParquetTable(Table):
             X = self._matrix(start, features, [columns[self.names[j]] for j in features])
             yield Block(start, X, [columns[self.names[j]] for j in others])
             start += len(batch)
-
-
-def arrow_to_numpy(column):
-    """Return a column of Arrow as an array of NumPy; categories become their values."""
-    if hasattr(column, "dictionary_decode"):
-        column = column.dictionary_decode()
-    return column.to_numpy(zero_copy_only=False)
 
 
 ATTRIBUTE = re.compile(r"""@attribute\s+(?:'([^']*)'|"([^"]*)"|(\S+))\s+\S""", re.IGNORECASE)
@@ -400,43 +388,18 @@ def suffix_of(path):
 
 def read_array(path, key):
     """Return the array in an .npy file, mapped, or the one under `key` in an .npz file."""
-    with opened_array(path) as found:
-        if isinstance(found, np.ndarray):
-            return found
-        if key not in found.files:
-            known = ", ".join(map(repr, found.files))
-            raise ValueError(f"{path} has no array {key!r}; it has {known}.")
-        return found[key]
+    if suffix_of(path) == ".npy":
+        return map_npy(path)
+    found = read_npz(path, [key])
+    if key not in found:
+        known = ", ".join(map(repr, npz_names(path)))
+        raise ValueError(f"{path} has no array {key!r}; it has {known}.")
+    return found[key]
 
 
 def arrays_in(path):
     """Return the names of the arrays in an .npz file; in another file there are none."""
-    if suffix_of(path) != ".npz":
-        return []
-    with opened_array(path) as found:
-        return found.files
-
-
-@contextmanager
-def opened_array(path):
-    """Open a file of NumPy, without pickle, and name it in what goes wrong."""
-    try:
-        if suffix_of(path) == ".npy":
-            yield np.load(path, mmap_mode="r", allow_pickle=False)
-            return
-        with open(path, "rb") as file, np.load(file, allow_pickle=False) as archive:
-            yield archive
-    except (EOFError, BadZipFile, zlib.error) as error:
-        raise ValueError(f"{path} is damaged: {error or 'it ends too early'}") from None
-    except MemoryError as error:
-        raise ValueError(f"{path} does not fit into memory, or is damaged: {error}") from None
-    except ValueError as error:
-        if str(path) in str(error):
-            raise
-        # What NumPy says may be the advice to unpickle the file.
-        raise ValueError(
-            f"{path} cannot be read as an array of NumPy: it is damaged, or holds Python objects."
-        ) from None
+    return npz_names(path) if suffix_of(path) == ".npz" else []
 
 
 def needs(module, task):

@@ -10,6 +10,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 from sklearn.datasets import fetch_openml
 
+from cappedlda._files import read_npz
 from cappedlda._typing import Floats, Labels
 from cappedlda.datasets._generators import make_monks3, make_waveform
 
@@ -248,7 +249,7 @@ def _read(name, folder):
         )
     if not path.is_file():
         raise FileNotFoundError(f"The file {path} of the data set {name!r} is missing; {advice}")
-    arrays = _read_arrays(path)
+    arrays = read_npz(path)
     for key in ("X", "y"):
         if key not in arrays:
             raise ValueError(f"{path} of the data set {name!r} has no array {key!r}; {advice}")
@@ -260,20 +261,6 @@ def _read(name, folder):
             f"(n_samples,)."
         )
     return X.astype(np.float64), _codes(y)
-
-
-def _read_arrays(path):
-    """Return the arrays of an .npz file; nothing is ever unpickled."""
-    try:
-        with path.open("rb") as file, np.load(file, allow_pickle=False) as archive:
-            return {key: archive[key] for key in archive.files}
-    except Exception as error:
-        # What zip, zlib and NumPy raise on a damaged file is no fixed list, and what NumPy
-        # says may advise to unpickle it.
-        raise ValueError(
-            f"{path} cannot be read ({type(error).__name__}); it is damaged or no .npz file of "
-            "plain arrays. Get it anew."
-        ) from error
 
 
 def _fetch(name, info):

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from joblib import Parallel, cpu_count, delayed
 
+from cappedlda._progress import Progress
 from cappedlda._version import __version__
 from cappedlda.experiments import report
 from cappedlda.experiments.methods import METHODS
@@ -129,11 +130,9 @@ class TableRun:
         rows = {pair: report.read_row(self._path(*pair), self.settings) for pair in wanted}
         pending = [pair for pair in wanted if rows[pair] is None]
         self._tell_of_other_code(rows)
-        with Progress(self.name, len(wanted), len(pending), self.verbose) as progress:
-            for row in self._run(pending):
-                report.write_json(self._path(row["dataset"], row["method"]), row)
-                rows[row["dataset"], row["method"]] = row
-                progress.tell(row)
+        for row in self._told(self._run(pending), len(pending), len(wanted)):
+            report.write_json(self._path(row["dataset"], row["method"]), row)
+            rows[row["dataset"], row["method"]] = row
         for reason in self.missing.values():
             print(f"cappedlda reproduce: {self.name}: {reason}", file=sys.stderr)
         found = [row for row in rows.values() if row is not None]
@@ -149,6 +148,19 @@ class TableRun:
         report.write_table(self.out, summary, self.table)
         self._draw(summary)
         return not self.missing and all(row["mean"] is not None for row in found)
+
+    def _told(self, found, n_pending, n_rows):
+        """Yield the rows, and tell of each."""
+
+        def tell(row, done, left):
+            result = "failed" if row["mean"] is None else f"{row['mean']:.2f} ± {row['std']:.2f}"
+            where = f"({done} of {n_rows}, {left:.0f} s left)"
+            return f"{row['dataset']}, {row['method']}: {result} {where}"
+
+        progress, done = Progress(quiet=not self.verbose), n_rows - n_pending
+        if done:
+            progress.say(f"{self.name}: {done} rows were there")
+        return progress.count(found, self.name, done=done, total=n_rows, tell=tell)
 
     def _tell_of_other_code(self, rows):
         others = sum(
@@ -214,48 +226,3 @@ class TableRun:
 
 def _labelled_trial(pair, trial, is_last, effort):
     return pair, is_last, run_trial(pair[1], trial, effort.inner_folds, effort.grid_step)
-
-
-class Progress:
-    """A bar with the time left on a terminal where tqdm is installed, else a line per row."""
-
-    def __init__(self, name, total, pending, verbose):
-        self._name = name
-        self._total = total
-        self._done = total - pending
-        self._verbose = verbose
-        self._bar = None
-        self._begin = time.perf_counter()
-        self._first = self._done
-
-    def __enter__(self):
-        if self._verbose and sys.stderr.isatty() and find_spec("tqdm"):
-            from tqdm import tqdm
-
-            self._bar = tqdm(total=self._total, initial=self._done, desc=self._name, unit="row")
-        elif self._verbose and self._done:
-            print(f"{self._name}: {self._done} rows were there", file=sys.stderr)
-        return self
-
-    def __exit__(self, *error):
-        if self._bar is not None:
-            self._bar.close()
-
-    def tell(self, row):
-        """Note a finished row."""
-        self._done += 1
-        if self._bar is not None:
-            self._bar.set_postfix_str(f"{row['dataset']}, {row['method']}", refresh=False)
-            self._bar.update()
-        elif self._verbose:
-            result = "failed" if row["mean"] is None else f"{row['mean']:.2f} ± {row['std']:.2f}"
-            print(
-                f"{self._name}: {row['dataset']}, {row['method']}: {result} "
-                f"({self._done} of {self._total}, {self._left():.0f} s left)",
-                file=sys.stderr,
-                flush=True,
-            )
-
-    def _left(self):
-        spent = time.perf_counter() - self._begin
-        return spent / (self._done - self._first) * (self._total - self._done)

@@ -18,7 +18,7 @@ class Progress:
         if not self._quiet:
             print(text, file=self._stream, flush=True)
 
-    def count(self, parts, title, size):
+    def count(self, parts, title, size=lambda part: 1, *, done=0, total=None, tell=None):
         """Yield the parts while their sizes are added up and shown.
 
         Parameters
@@ -27,33 +27,46 @@ class Progress:
         title : str
         size : callable
             Returns the number of rows in a part.
+        done : int
+            Rows that were there before.
+        total : int, optional
+            Rows in all, if that is known.
+        tell : callable, optional
+            Returns what a plain line says of a part; then each has one, else there is one every
+            ten seconds. It also gets how many rows are done, and the seconds left.
         """
         if self._quiet:
             yield from parts
             return
-        bar = self._bar(title)
+        bar = self._bar(title, done, total)
         if bar is None:
-            yield from self._in_lines(parts, title, size)
+            yield from self._in_lines(parts, title, size, done, total, tell)
             return
         with bar:
             for part in parts:
                 yield part
                 bar.update(size(part))
 
-    def _bar(self, title):
+    def _bar(self, title, done, total):
         if not self._stream.isatty():
             return None
         try:
             from tqdm import tqdm
         except ImportError:
             return None
-        return tqdm(desc=title, unit=" rows", unit_scale=True, file=self._stream, leave=False)
+        options = {"unit": " rows", "unit_scale": total is None, "file": self._stream}
+        return tqdm(desc=title, initial=done, total=total, leave=total is not None, **options)
 
-    def _in_lines(self, parts, title, size):
-        done, last = 0, time.monotonic()
+    def _in_lines(self, parts, title, size, done, total, tell):
+        begin = last = time.monotonic()
+        first = done
         for part in parts:
             yield part
             done += size(part)
-            if time.monotonic() - last >= SECONDS:
-                last = time.monotonic()
+            now = time.monotonic()
+            if tell is not None:
+                left = 0.0 if total is None else (now - begin) / (done - first) * (total - done)
+                self.say(f"{title}: {tell(part, done, left)}")
+            elif now - last >= SECONDS:
+                last = now
                 self.say(f"{title}: {done} rows")
