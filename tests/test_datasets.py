@@ -253,9 +253,7 @@ def damage_by_plain_array(path):
 def test_damaged_file_is_named(tmp_path, damage):
     path = write(tmp_path, "iris", X=np.ones((50, 4)), y=np.arange(50) % 3)
     damage(path)
-    with pytest.raises(
-        ValueError, match=r"iris\.npz cannot be read: it is (damaged|one array)"
-    ) as caught:
+    with pytest.raises(ValueError, match=r"iris\.npz cannot be read: it is damaged") as caught:
         load_dataset("iris", data_home=tmp_path)
     assert "pickle" not in str(caught.value)  # no advice to trust it
 

@@ -272,11 +272,11 @@ def check_size(path, archive, max_bytes):
     # No entry can be read beyond the size that the archive's directory gives for it.
     size = sum(entry.file_size for entry in archive.infolist())
     if size > max_bytes:
-        raise TooLargeError(
-            path,
-            f"it unpacks to {size:,} bytes, more than max_bytes={max_bytes:,}; if it is a "
-            "model that you trust, read it by load_model with a larger max_bytes",
+        reason = (
+            f"it unpacks to {size:,} bytes, more than max_bytes={max_bytes:,}; if it is a model "
+            "that you trust, read it by load_model with a larger max_bytes"
         )
+        raise TooLargeError(path, reason, foreign=True)
 
 
 def check_directory(path, archive):
