@@ -7,7 +7,6 @@ from itertools import combinations
 import matplotlib as mpl
 import numpy as np
 import pytest
-from common import make_classes
 from matplotlib import colors as mpl_colors
 from matplotlib import pyplot as plt
 from matplotlib.colorbar import Colorbar
@@ -193,12 +192,13 @@ class TestProjection:
         assert display.legend_.get_window_extent().x0 >= display.ax_.get_window_extent().x1
 
     def test_rows_at_infinity_are_on_the_frame(self, rng):
-        X, y = make_classes(rng, [40, 40, 40], 4)
-        X = X.astype(np.float32)
-        X[3], X[50] = 3e38, -3e38
-        model = CappedLDA().fit(X, y)
-        with np.errstate(all="ignore"):
-            display = ProjectionDisplay.from_estimator(model, X, y)
+        Z = rng.normal(size=(60, 2))
+        Z[3], Z[50] = [np.inf, 1.0], [-np.inf, -np.inf]
+        flagged = ~np.isfinite(Z).all(axis=1)
+        display = ProjectionDisplay(Z, np.arange(60) % 2, flagged=flagged, classes=np.arange(2))
+        display.plot()
+        assert len(display.beyond_.get_offsets()) == 2
+        assert np.isfinite(display.beyond_.get_offsets()).all()
         assert "flagged, out of view" in texts(display.legend_)
 
     def test_twenty_classes_get_a_bar_and_names(self):

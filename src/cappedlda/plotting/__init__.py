@@ -1,8 +1,9 @@
 """Pictures of fitted discriminants, in scikit-learn's Display convention.
 
-Each class has `from_estimator`, which computes what is to be drawn, and `plot(ax=None)`, which
-draws it and keeps the axes (`ax_`), the figure (`figure_`) and the artists. Matplotlib is
-imported only when something is drawn; install it with ``pip install "cappedlda[plot]"``.
+Each class has `from_estimator`, which computes and draws, and `plot(ax=None)`, which draws again.
+Both return the display, with the axes (`ax_`), the figure (`figure_`) and the artists. Estimators
+may be pipelines that end with a discriminant. Matplotlib is imported only when something is drawn;
+install it with ``pip install "cappedlda[plot]"``.
 """
 
 from cappedlda.plotting._common import class_colors

@@ -64,7 +64,7 @@ def class_colors(n_classes: int) -> np.ndarray:
 
 
 class Display:
-    """Axes of one's own, unless some are given."""
+    """Base of all displays: makes new axes unless some are given."""
 
     ax_: Axes
     figure_: Figure

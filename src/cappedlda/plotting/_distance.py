@@ -134,8 +134,8 @@ class DistanceDisplay(Display):
         X : array-like of shape (n_samples, n_features), default=None
             Rows to measure by `CappedLDA.outlyingness`: above 1 they are flagged. None
             draws `distances_` of the training rows against `caps_`; the fitted estimator does
-            not keep how far off rows are in all features together, so that only those below
-            every cap are said to be flagged for that.
+            not keep how far off rows are in all features together, so that only rows
+            below every cap are shown as flagged for that.
         y : array-like of shape (n_samples,), default=None
             Their classes; None measures from the nearest class.
         left_out : "auto", None or array-like of shape (n_samples,), default="auto"
@@ -190,7 +190,7 @@ class DistanceDisplay(Display):
         marker_size : float, default=None
             Area of the dots in square points; None makes them smaller the more there are.
         n_labels : int, default=0
-            Names so many of the rows, those of the largest distance.
+            Number of rows to label, those with the largest distance first.
 
         Returns
         -------

@@ -38,10 +38,11 @@ SMALLEST = 0.03  # ratio that is drawn as such: rows at their centre need no emp
 class DistanceDistanceDisplay(Display):
     """Why rows are flagged: their distance in the discriminant space, in all features, or both.
 
-    Each row is a point. To the right of the vertical line it is beyond the cap of its class in
-    the discriminant space; above the horizontal one it is far off in all features together.
-    Rows at the upper left do not disturb the directions although they are unusual; rows at
-    the lower right are unusual only where the classes differ, as mislabelled ones are.
+    Each row is a point. Rows to the right of the vertical line are beyond the cap of their
+    class in the discriminant space; rows above the horizontal line are far off in all features
+    together. Rows at the upper left are unusual without disturbing the directions. Rows at the
+    lower right are unusual only in the directions that separate the classes, as rows with a
+    wrong label are.
 
     Parameters
     ----------
@@ -161,11 +162,12 @@ class DistanceDistanceDisplay(Display):
         marker_size : float, default=None
             Area of the dots in square points; None makes them smaller the more there are.
         n_labels : int, default=0
-            Names so many of the rows, those with the largest distance in either space.
+            Number of rows to label, those with the largest distance in either space first.
         max_rows : int, default=20000
-            Draws a random sample of the rows that are not flagged if there are more.
+            If there are more rows that are not flagged, a random sample of them is drawn.
         max_marks : int, default=2000
-            Draws a random sample of the flagged rows if there are more; the legend says so.
+            If there are more flagged rows, a random sample of them is drawn, and the legend
+            says so.
 
         Returns
         -------

@@ -90,9 +90,9 @@ class LoadingsDisplay(Display):
             `CappedLDA`, scikit-learn's `LinearDiscriminantAnalysis`, or a pipeline that
             ends with one: the features are what its earlier steps give.
         X : array-like of shape (n_samples, n_features), default=None
-            Multiplies each loading by the spread of its feature in these rows (the
-            interquartile range in standard deviations), so that features in different
-            units can be compared. None draws `scalings_` as they are.
+            Rows that give the spread of each feature (the interquartile range in standard
+            deviations). Loadings are multiplied by it, so that features in different units
+            can be compared. None draws `scalings_` as they are.
         component : int, default=0
             The direction.
         feature_names : array-like of shape (n_features,), default=None
@@ -130,7 +130,7 @@ class LoadingsDisplay(Display):
         ax : matplotlib Axes, default=None
             Where to draw; None makes a new figure.
         n_features : int, default=15
-            How many to draw.
+            Number of bars.
 
         Returns
         -------

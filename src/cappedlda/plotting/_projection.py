@@ -47,9 +47,8 @@ class ProjectionDisplay(Display):
 
     With one direction each class gets a strip of its own. The background shows the predicted
     class. Flagged rows are ringed, rows that were left out of the fit are crossed. The view is
-    chosen by the rows that are not flagged: rows far outside of it are drawn on the frame, as
-    triangles: where the line from the middle to them crosses it, or beside that where they
-    would hide each other.
+    chosen by the rows that are not flagged. Rows outside of it are drawn as triangles on the
+    frame, in the direction in which they lie.
 
     Parameters
     ----------
@@ -68,7 +67,7 @@ class ProjectionDisplay(Display):
     components : tuple of one or two int, default=None
         Numbers of the directions that Z shows, for the labels; None is the first ones.
     outlyingness : ndarray of shape (n_samples,), default=None
-        Says which rows are the most unusual ones, if these are to be labelled.
+        How unusual each row is; needed to label the most unusual ones.
     names : sequence of length n_samples, default=None
         What rows are called; None numbers them.
 
@@ -228,20 +227,22 @@ class ProjectionDisplay(Display):
         legend : bool, default=True
             Whether to name the classes beside the axes.
         jitter : float, default=0.3
-            Half width of the strips that show a single direction, of the space for each.
+            Half width of the strip of each class when a single direction is shown.
         marker_size : float, default=None
             Area of the dots in square points; None makes them smaller the more there are.
         ellipses : float, default=None
-            Draws the tolerance ellipse of each class that holds this share of a normal
-            distribution, such as 0.975, from its rows that are not flagged. Needs two directions.
+            Share of a normal distribution, such as 0.975: draws the tolerance ellipse of each
+            class that holds it, estimated from the rows that are not flagged. Needs two
+            directions.
         n_labels : int, default=0
-            Names so many of the rows, those of the largest outlyingness.
+            Number of rows to label, those with the largest outlyingness first.
         flag_name : str, default="flagged"
-            What the legend calls the ringed rows.
+            Name of the ringed rows in the legend.
         max_rows : int, default=20000
-            Draws a random sample of the rows that are not marked if there are more.
+            If there are more rows that are not marked, a random sample of them is drawn.
         max_marks : int, default=400
-            Draws a random sample of the marked rows if there are more; the legend says so.
+            If there are more marked rows, a random sample of them is drawn, and the legend
+            says so.
 
         Returns
         -------
