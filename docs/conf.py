@@ -43,7 +43,7 @@ exclude_patterns = [
 # References in docstrings need not be cited in the text.
 suppress_warnings = ["ref.citation"]
 
-myst_enable_extensions = ["colon_fence", "deflist", "dollarmath"]
+myst_enable_extensions = ["colon_fence", "deflist", "dollarmath", "tasklist"]
 myst_heading_anchors = 3
 
 # The button copies what is typed: without prompts and output.
