@@ -22,8 +22,7 @@ from sklearn.model_selection import StratifiedKFold, train_test_split
 
 from cappedlda import CappedLDA, CappedLDACV
 from cappedlda._data.array import ArrayRows
-from cappedlda._fit import fit_mm
-from cappedlda._solvers.frame import Rule
+from cappedlda._fit import Objective, Options, fit_mm
 
 KINDS = {"clean": 0.0, "feature noise": 0.1}
 FOLDS = 5
@@ -56,18 +55,16 @@ def compare(name, X, y, split):
 def single_fits(model, X, y):
     """Return the processor time of the fits that the cross-validation replaces."""
     codes = np.unique(y, return_inverse=True)[1].astype(np.int32)
-    grid = [Rule(q).multiplied(m) for m, q in product(model.multipliers, model.qs)]
-    chosen = Rule(model.best_q_).multiplied(model.best_multiplier_)
+    grid = [Objective(q).multiplied(m) for m, q in product(model.multipliers, model.qs)]
+    chosen = Objective(model.best_q_).multiplied(model.best_multiplier_)
     fits = [(np.arange(len(y)), [chosen])]
     fits += [(train, grid) for train, _ in StratifiedKFold(FOLDS).split(X, y)]
     start = time.process_time()
-    for train, rules in fits:
-        for rule in rules:
+    for train, objectives in fits:
+        for objective in objectives:
             part = ArrayRows(np.ascontiguousarray(X[train]), codes[train], len(model.classes_))
-            fit_mm(
-                part, rule, priors=part.class_shares, start="robust", polish=True, n_components=1,
-                tol=model.tol, max_iter=model.max_iter, random_state=np.random.RandomState(0),
-            )  # fmt: skip
+            options = Options(part.class_shares, tol=model.tol, max_iter=model.max_iter)
+            fit_mm(part, objective, options)
     return time.process_time() - start
 
 

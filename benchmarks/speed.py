@@ -18,7 +18,6 @@ import time
 from importlib import metadata
 from itertools import product
 from pathlib import Path
-from unittest import mock
 
 import numpy as np
 from scipy.linalg import subspace_angles
@@ -38,7 +37,7 @@ from suite.passes import ROWS, PassProblem
 from threadpoolctl import threadpool_limits
 
 from cappedlda import CappedLDA
-from cappedlda._initial import sampling
+from cappedlda._regime import Regime
 
 TIMES_SMALLER = 10  # --quick
 # Codes, weights, distances and flags: what a fit keeps for each row, whatever its features.
@@ -145,8 +144,9 @@ def measure_sample(scale):
         rows, n, c = map(int, shape.split("x"))
         X, y, true = heavy_tailed(rows // scale, n, c, freedom)
         sampled = [CappedLDA(n_jobs=1, random_state=seed).fit(X, y) for seed in range(3)]
-        with mock.patch.object(sampling, "SAMPLE_WORTHWHILE", np.inf):
-            whole = CappedLDA(n_jobs=1).fit(X, y)
+        whole = CappedLDA(n_jobs=1)
+        whole._regime = Regime(sample_worthwhile=np.inf)
+        whole.fit(X, y)
         angles = [subspace_angles(model.scalings_, whole.scalings_).max() for model in sampled]
         other = [np.mean(model.outliers_ != whole.outliers_) for model in sampled]
         yield {

@@ -8,6 +8,7 @@ import numpy as np
 from scipy.linalg import subspace_angles
 
 from cappedlda._data.array import ArrayRows
+from cappedlda._regime import Regime
 
 # One pass adds some thousand products. In float64 the rounding of such a sum is a few
 # 1e-13 of its size. In float32 every product already has an error of 6e-8, multiplied
@@ -36,11 +37,17 @@ def spoil(rng, X, spoilt, size=30.0):
     return X
 
 
-def rows_of(X, codes, sample_weight=None, n_jobs=1, n_classes=None):
-    """Rows as the solver sees them."""
+def rows_of(X, codes, sample_weight=None, n_jobs=1, n_classes=None, **thresholds):
+    """Rows as the solver sees them, perhaps in a regime of their own."""
     codes = np.asarray(codes, dtype=np.int32)
     n_classes = int(codes.max()) + 1 if n_classes is None else n_classes
-    return ArrayRows(X, codes, n_classes, sample_weight, n_jobs)
+    return ArrayRows(X, codes, n_classes, sample_weight, n_jobs, Regime(**thresholds))
+
+
+def in_regime(estimator, **thresholds):
+    """The estimator, which will fit in a regime of its own."""
+    estimator._regime = Regime(**thresholds)
+    return estimator
 
 
 def check_console(text, capsys):

@@ -1,7 +1,7 @@
 """The specification: slow and obvious NumPy versions of the kernels and both algorithms.
 
 Nothing here uses the package but the plain data class `Query`, which only holds what
-a pass is asked. Loops run over rows, formulas are written as METHODS.md prints them.
+a pass is asked. Loops run over rows, formulas are written as the documentation prints them.
 """
 
 from types import SimpleNamespace
@@ -133,7 +133,7 @@ def between_factor(centres, priors, scale):
 
 
 def mm_objective(X, codes, W, frame, q, sample_weight=None):
-    """METHODS 4.1 in a fixed frame; W is in scaled features."""
+    """The objective of the MM iteration in a fixed frame; W is in scaled features."""
     weight = np.ones(len(X)) if sample_weight is None else sample_weight
     total = 0.0
     for x, i, w in zip(X, codes, weight, strict=True):
@@ -143,7 +143,7 @@ def mm_objective(X, codes, W, frame, q, sample_weight=None):
 
 
 def mm_step(X, codes, W, frame, q, sample_weight=None):
-    """METHODS 4.2: A^{-1} B (B'A^{-1}B)^+ K'."""
+    """The minimiser of its majorizer: A^{-1} B (B'A^{-1}B)^+ K'."""
     weight = np.ones(len(X)) if sample_weight is None else sample_weight
     raw = W / frame.scale[:, None]
     distances = projected_norms(X, codes, raw, frame.centres)
@@ -153,6 +153,12 @@ def mm_step(X, codes, W, frame, q, sample_weight=None):
     B = between_factor(frame.centres, frame.priors, frame.scale)
     Y = np.linalg.inv(A) @ B
     return Y @ np.linalg.pinv(B.T @ Y, rcond=1e-9, hermitian=True) @ frame.K.T
+
+
+def directions_from_weights(X, codes, weights, centres, priors):
+    """A^{-1} B: what the weights of the rows in the within-class scatter make of the centres."""
+    A = weighted_scatter(X, codes, centres, np.ones(X.shape[1]), weights)
+    return np.linalg.inv(A) @ between_factor(centres, priors, np.ones(X.shape[1]))
 
 
 def class_factors(X, codes):
@@ -174,7 +180,7 @@ def paper_ratio(W, H_w, H_b, epsilon, floor=0.0):
 
 
 def algorithm_1(X, codes, W, epsilon, floor, n_iter):
-    """Projections and ratios of the paper's Algorithm 1, with the rulings of METHODS 1.4."""
+    """Projections and ratios of the paper's Algorithm 1, with a floor and a ridge."""
     H_w, H_b = class_factors(X, codes)
     d = W.shape[1]
     iterates, ratios = [W], [paper_ratio(W, H_w, H_b, epsilon, floor)]

@@ -5,12 +5,11 @@ import warnings
 import numpy as np
 import pytest
 import scipy.sparse
-from common import make_classes
+from common import in_regime, make_classes, rows_of
 from sklearn.exceptions import NotFittedError
 
 from cappedlda import CappedLDA, capped
-from cappedlda._data.array import ArrayRows
-from cappedlda._initial import sampling
+from cappedlda._initial.sampling import stratified_sample
 
 N, n = 30, 4
 
@@ -238,15 +237,14 @@ def test_good_input_of_unusual_kind_is_accepted(data):
     [{}, {"centers": "mean"}, {"start": "lda"}, {"epsilon": np.inf}, {"solver": "paper"}],
     ids=str,
 )
-def test_numbers_that_are_not_finite_are_found_on_the_way(rng, monkeypatch, options, drawn, value):
+def test_numbers_that_are_not_finite_are_found_on_the_way(rng, options, drawn, value):
     # No pass looks for them alone: a sample is checked, then the gate sees all rows.
     X, y = make_classes(rng, [200, 200, 200], n)
-    monkeypatch.setattr(sampling, "SAMPLE_ROWS", 60)
-    monkeypatch.setattr(sampling, "SAMPLE_ROWS_PER_CLASS", 20)
-    sample = sampling.stratified_sample(ArrayRows(X, y.astype(np.int32), 3), None).X
+    thresholds = {"least_sample_rows": 60, "sample_rows_per_class": 20}
+    sample = stratified_sample(rows_of(X, y, **thresholds), None).X
     row = np.flatnonzero(np.isin(X[:, 0], sample[:, 0]) == drawn)[-1]
     X[row, 1] = value
-    model = CappedLDA(**{"epsilon": 50.0, **options})
+    model = in_regime(CappedLDA(**{"epsilon": 50.0, **options}), **thresholds)
     check_no_trace(model, X, y, ValueError, f"X contains NaN or infinity, first in row {row};")
 
 

@@ -8,8 +8,10 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+import reference
 import sklearn
-from common import TOLERANCE, angle, make_classes, rows_of
+from common import TOLERANCE, angle, in_regime, make_classes, rows_of
+from scipy import linalg
 from scipy.special import logsumexp
 from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer, load_digits, load_iris, load_wine
@@ -20,8 +22,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from cappedlda import CappedLDA
-from cappedlda._data import base
-from cappedlda._initial import sampling
+from cappedlda._initial.sampling import stratified_sample
 
 LOADERS = [load_iris, load_wine, load_breast_cancer, load_digits]
 
@@ -140,14 +141,43 @@ def test_flags_weights_and_distances_say_the_same(dirty):
     assert np.all(model.outliers_[model.distances_ > model.caps_[y]])
     np.testing.assert_array_equal(model.outliers_, model.weights_ == 0.0)
     assert model.outliers_[spoilt].mean() >= 0.9
-    # F = 1 / a but for a floor of 1 % of the median.
-    far = ~model.outliers_ & (model.distances_ > 0.5)
-    np.testing.assert_allclose(model.weights_[far], 1 / model.distances_[far], rtol=1e-3)
+    # The last step is LDA on the kept rows.
+    assert np.ptp(model.weights_[~model.outliers_]) == 0.0
     for i in range(3):
         np.testing.assert_allclose(
             model.means_[i], X[(y == i) & ~model.outliers_].mean(axis=0), atol=2e-3
         )
     np.testing.assert_allclose(model.xbar_, model.priors_ @ model.means_)
+
+
+def test_without_polish_weights_fall_with_the_distance(dirty):
+    X, y, _ = dirty
+    model = CappedLDA(polish=False).fit(X, y)
+    # F = 1 / a but for a floor of 1 % of the median.
+    far = ~model.outliers_ & (model.distances_ > 0.5)
+    np.testing.assert_allclose(model.weights_[far], 1 / model.distances_[far], rtol=1e-3)
+
+
+@pytest.mark.parametrize("load", [load_iris, load_wine])
+@pytest.mark.parametrize("options", [{}, {"q": 2.0}, {"polish": False}], ids=str)
+def test_the_weights_make_the_directions(load, options):
+    X, y = load(return_X_y=True)
+    X[::20] *= -5.0
+    # Without a ridge, and to the end: then nothing but the weights decides.
+    model = CappedLDA(ridge=1e-12, tol=1e-10, max_iter=1000, **options).fit(X, y)
+    rebuilt = reference.directions_from_weights(X, y, model.weights_, model.means_, model.priors_)
+    assert angle(model.scalings_, linalg.orth(rebuilt)) < 1e-6
+
+
+def test_decisions_are_told(rng, dirty):
+    X, y, _ = dirty
+    model = CappedLDA().fit(X, y)
+    assert (model.q_, model.shrinkage_, model.n_sampled_) == (1.0, 0.0, 0)
+    few = CappedLDA().fit(*make_classes(rng, [20] * 3, 40))  # fewer than two rows per feature
+    assert few.q_ == 2.0
+    assert 0.0 < few.shrinkage_ < 1.0
+    many = in_regime(CappedLDA(), least_sample_rows=30, sample_rows_per_class=10).fit(X, y)
+    assert 30 <= many.n_sampled_ < len(y)
 
 
 def test_centers_mean_are_the_means_of_all_rows(dirty):
@@ -314,12 +344,12 @@ def test_float32_data_give_nearly_the_answer_of_float64(dirty):
 
 
 @pytest.mark.parametrize("solver", ["mm", "paper"])
-def test_the_fit_does_not_depend_on_the_number_of_threads(dirty, dtype, monkeypatch, solver):
-    monkeypatch.setattr(base, "SLAB_ELEMENTS", 1)
-    monkeypatch.setattr(base, "MIN_SLAB_ROWS", 16)
+def test_the_fit_does_not_depend_on_the_number_of_threads(dirty, dtype, solver):
+    slabs = {"slab_elements": 1, "least_slab_rows": 16}
     X, y, _ = dirty
     options = {"solver": solver, "epsilon": np.inf if solver == "paper" else "auto"}
-    fits = [CappedLDA(n_jobs=n, **options).fit(X.astype(dtype), y) for n in (1, 2, 4)]
+    models = [in_regime(CappedLDA(n_jobs=n, **options), **slabs) for n in (1, 2, 4)]
+    fits = [model.fit(X.astype(dtype), y) for model in models]
     for other in fits[1:]:
         for name in ("scalings_", "distances_", "weights_", "coef_", "means_", "objective_path_"):
             np.testing.assert_array_equal(getattr(other, name), getattr(fits[0], name))
@@ -333,6 +363,7 @@ def test_verbose_prints_one_line_per_pass(dirty, capsys, solver):
     assert capsys.readouterr().out == ""
     model = CappedLDA(solver=solver, epsilon=30.0, polish=False, verbose=1).fit(X, y)
     lines = capsys.readouterr().out.splitlines()
+    assert re.fullmatch(r"began with all rows, q [\d.]+, shrinkage 0", lines.pop())
     assert len(lines) == model.n_iter_
     form = re.compile(
         r"pass +(\d+) +objective +(settling|[\d.e+-]+) +kept +([\d.]+)% +"
@@ -357,12 +388,12 @@ def large_problem(rng):
     return X, y, spoilt
 
 
-def test_a_sample_first_ends_where_all_rows_end(rng, monkeypatch):
+def test_a_sample_first_ends_where_all_rows_end(rng):
     X, y, spoilt = large_problem(rng)
-    plain = CappedLDA(tol=1e-6).fit(X, y)
-    monkeypatch.setattr(sampling, "SAMPLE_ROWS", 1000)
-    sampled = CappedLDA(tol=1e-6).fit(X, y)
-    assert sampling.stratified_sample(rows_of(X, y), np.random.RandomState(0)) is not None
+    plain = in_regime(CappedLDA(tol=1e-6), sample_worthwhile=np.inf).fit(X, y)
+    sampled = in_regime(CappedLDA(tol=1e-6), least_sample_rows=1000).fit(X, y)
+    assert plain.n_sampled_ == 0
+    assert 1000 <= sampled.n_sampled_ < len(y)
     assert angle(sampled.scalings_, plain.scalings_) < 1e-3
     differ = sampled.outliers_ != plain.outliers_
     assert np.all(np.abs(plain.distances_[differ] / plain.caps_[y[differ]] - 1) < 0.02)
@@ -370,36 +401,36 @@ def test_a_sample_first_ends_where_all_rows_end(rng, monkeypatch):
 
 
 @pytest.mark.parametrize("random_state", [None, 3])
-def test_the_sample_is_a_fixed_choice(rng, monkeypatch, random_state):
-    monkeypatch.setattr(sampling, "SAMPLE_ROWS", 500)
+def test_the_sample_is_a_fixed_choice(rng, random_state):
     X, y, _ = large_problem(rng)
-    fits = [CappedLDA(random_state=random_state, tol=1e-2).fit(X, y) for _ in range(2)]
+    models = [CappedLDA(random_state=random_state, tol=1e-2) for _ in range(2)]
+    fits = [in_regime(model, least_sample_rows=500).fit(X, y) for model in models]
     np.testing.assert_array_equal(fits[0].scalings_, fits[1].scalings_)
     np.testing.assert_array_equal(fits[0].distances_, fits[1].distances_)
 
 
-def test_the_sample_is_stratified(rng, monkeypatch):
-    monkeypatch.setattr(sampling, "SAMPLE_ROWS", 1000)
+def test_the_sample_is_stratified(rng):
     codes = rng.permutation(np.repeat([0, 1, 2], [9000, 2980, 20])).astype(np.int32)
     seed = np.random.RandomState(0)
     X = np.arange(12000.0)[:, None]
-    sample = sampling.stratified_sample(rows_of(X, codes), seed)
+    sample = stratified_sample(rows_of(X, codes, least_sample_rows=1000), seed)
     assert np.all(np.diff(sample.X[:, 0]) > 0)
     np.testing.assert_array_equal(sample.codes, codes[sample.X[:, 0].astype(int)])
     np.testing.assert_array_equal(np.bincount(sample.codes), [750, 248, 20])
-    few = rows_of(np.zeros((3999, 1)), np.arange(3999, dtype=np.int32) % 3)
-    assert sampling.stratified_sample(few, seed) is None
+    codes = np.arange(3999, dtype=np.int32) % 3
+    few = rows_of(np.zeros((3999, 1)), codes, least_sample_rows=1000)
+    assert stratified_sample(few, seed) is None
 
 
 @pytest.mark.parametrize("solver", ["mm", "paper"])
-def test_data_are_not_copied_whole(rng, dtype, monkeypatch, solver):
-    monkeypatch.setattr(sampling, "SAMPLE_ROWS", 500)
+def test_data_are_not_copied_whole(rng, dtype, solver):
     X, y = make_classes(rng, [8000, 8000], 100, spread=0.3, dtype=dtype)
     options = {"solver": solver, "epsilon": np.inf} if solver == "paper" else {}
     CappedLDA(**options).fit(X[:1000], y[:1000])  # imports and caches
+    model = in_regime(CappedLDA(n_jobs=2, tol=1e-2, **options), least_sample_rows=500)
     tracemalloc.start()
     try:
-        CappedLDA(n_jobs=2, tol=1e-2, **options).fit(X, y)
+        model.fit(X, y)
         _, peak = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()

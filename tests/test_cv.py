@@ -1,5 +1,7 @@
 """Cross-validation: the choice and its table, the warm path, what it costs and what it gains."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from common import angle, make_classes, rows_of, spoil
@@ -12,9 +14,9 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from cappedlda import CappedLDA, CappedLDACV, cv
 from cappedlda._cutoffs.fences import Fences
 from cappedlda._data.array import ArrayRows
-from cappedlda._fit import fit_mm, fit_path
+from cappedlda._fit import Options, fit_mm, fit_path
 from cappedlda._initial import csteps
-from cappedlda._solvers.frame import Rule
+from cappedlda._solvers.frame import Objective
 from cappedlda._solvers.mm import SMALL_DRIFT
 
 GRID = (0.5, 0.7, 1.0, 1.4, 2.0, np.inf)
@@ -104,16 +106,8 @@ def test_a_small_multiple_still_keeps_half_of_every_class(rng):
         assert 0.45 <= 1 - model.outliers_[y == i].mean() <= 0.6
 
 
-def path_settings(rows):
-    return {
-        "priors": rows.class_shares,
-        "start": "robust",
-        "polish": True,
-        "n_components": 1,
-        "tol": 1e-5,
-        "max_iter": 300,
-        "random_state": np.random.RandomState(0),
-    }
+def path_options(rows):
+    return Options(rows.class_shares, tol=1e-5, max_iter=300)
 
 
 @pytest.mark.parametrize("kind", ["gap", "sample", "few rows"])
@@ -130,12 +124,12 @@ def test_the_warm_path_ends_where_single_fits_end(rng, kind):
     X = spoil(rng, X, rng.uniform(size=len(y)) < 0.1)
     rows = rows_of(X, y)
     grid = GRID if kind != "few rows" else (0.7, 1.0, 2.0)
-    default = Rule()
-    rules = [default.multiplied(m) for m in grid] + [Rule(2.0).multiplied(m) for m in grid]
+    default = Objective()
+    rules = [default.multiplied(m) for m in grid] + [Objective(2.0).multiplied(m) for m in grid]
     rules.sort(key=default.distance)
-    warm = fit_path(rows, rules, **path_settings(rows))
+    warm = fit_path(rows, rules, path_options(rows))
     for rule, solution in zip(rules, warm, strict=True):
-        cold = fit_mm(rows, rule, **path_settings(rows))
+        cold = fit_mm(rows, rule, path_options(rows))
         np.testing.assert_array_equal(solution.samples.outliers, cold.samples.outliers, str(rule))
         # Without a cap nothing is polished, and a norm with q < 2 depends on the gauge, which
         # the solver settles to SMALL_DRIFT only.
@@ -148,9 +142,9 @@ def test_the_warm_path_ends_where_single_fits_end(rng, kind):
 def test_on_real_data_the_warm_path_flags_nearly_the_same_rows(rng, load):
     X, y = load(return_X_y=True)
     rows = rows_of(spoil_some(rng, X), y)
-    rules = sorted([Rule().multiplied(m) for m in GRID], key=Rule().distance)
-    for rule, solution in zip(rules, fit_path(rows, rules, **path_settings(rows)), strict=True):
-        cold = fit_mm(rows, rule, **path_settings(rows))
+    rules = sorted([Objective().multiplied(m) for m in GRID], key=Objective().distance)
+    for rule, solution in zip(rules, fit_path(rows, rules, path_options(rows)), strict=True):
+        cold = fit_mm(rows, rule, path_options(rows))
         allowed = 0.0 if rule.multiplier >= 1.0 else 0.03
         assert np.mean(solution.samples.outliers != cold.samples.outliers) <= allowed, rule
 
@@ -188,13 +182,13 @@ def test_it_costs_less_than_the_fits_that_it_replaces(rng, load, visits):
     X = spoil_some(rng, X)
     model = CappedLDACV("all", cv=2, n_jobs=1).fit(X, y)
     cost, visits[0] = visits[0], 0
-    refit = model._rule(model.best_q_).multiplied(model.best_multiplier_)
+    refit = model._objective(model.best_q_).multiplied(model.best_multiplier_)
     fits = [(np.arange(len(y)), refit)]
     for train, _ in StratifiedKFold(2).split(X, y):
-        fits += [(train, Rule(q).multiplied(m)) for m in GRID for q in (1.0, 2.0)]
+        fits += [(train, Objective(q).multiplied(m)) for m in GRID for q in (1.0, 2.0)]
     for train, rule in fits:
         rows = rows_of(X[train], y[train])
-        fit_mm(rows, rule, **path_settings(rows) | {"tol": 1e-4, "max_iter": 100})
+        fit_mm(rows, rule, replace(path_options(rows), tol=1e-4, max_iter=100))
     # The contract is 3; without the warm starts it would be 1.
     assert cost <= 0.8 * visits[0]
 
@@ -233,18 +227,18 @@ def test_no_cap_wins_on_clean_data_where_a_cap_would_cost_half_of_the_rows(rng):
 
 
 def candidates_of(multipliers, qs=(1.0,), counts=(1,)):
-    return [(Rule(q).multiplied(m), k) for m in multipliers for q in qs for k in counts]
+    return [(Objective(q).multiplied(m), k) for m in multipliers for q in qs for k in counts]
 
 
 def test_ties_go_to_the_default():
     candidates = candidates_of(GRID, (2.0, 1.0), (1, 3, 2))
     scores = np.full((5, len(candidates)), 0.8)
     for one_standard_error in (False, True):
-        rule, count = candidates[cv.choose(candidates, scores, Rule(), one_standard_error)]
+        rule, count = candidates[cv.choose(candidates, scores, Objective(), one_standard_error)]
         assert (rule.multiplier, rule.q, count) == (1.0, 1.0, 3)
     # Without the default itself, to what is next to it.
     candidates = candidates_of((np.inf, 0.5, 1.4))
-    assert cv.choose(candidates, np.full((5, 3), 0.8), Rule(), False) == 2
+    assert cv.choose(candidates, np.full((5, 3), 0.8), Objective(), False) == 2
 
 
 def test_a_gain_within_its_standard_error_is_left_alone():
@@ -252,20 +246,20 @@ def test_a_gain_within_its_standard_error_is_left_alone():
     default = np.array([0.8, 0.8, 0.9, 0.9])
     doubtful = np.column_stack([default, default + [0.05, -0.04, 0.02, -0.02]])
     clear = np.column_stack([default, default + [0.05, 0.04, 0.02, 0.03]])
-    assert cv.choose(candidates, doubtful, Rule(), True) == 0
-    assert cv.choose(candidates, doubtful, Rule(), False) == 1
-    assert cv.choose(candidates, clear, Rule(), True) == 1
-    assert cv.choose(candidates, clear[:1], Rule(), True) == 1  # a single split has no error
+    assert cv.choose(candidates, doubtful, Objective(), True) == 0
+    assert cv.choose(candidates, doubtful, Objective(), False) == 1
+    assert cv.choose(candidates, clear, Objective(), True) == 1
+    assert cv.choose(candidates, clear[:1], Objective(), True) == 1  # a single split has no error
 
 
 @pytest.mark.parametrize("n_folds", range(2, 12))
 def test_a_gain_in_one_fold_alone_is_within_its_standard_error(n_folds):
-    candidates = [(Rule(), 1), (Rule().multiplied(0.5), 1)]
+    candidates = [(Objective(), 1), (Objective().multiplied(0.5), 1)]
     for fold in range(n_folds):
         scores = np.full((n_folds, 2), 1 / 3)
         scores[fold, 1] += 1 / 7
-        assert cv.choose(candidates, scores, Rule(), True) == 0
-        assert cv.choose(candidates, scores, Rule(), False) == 1
+        assert cv.choose(candidates, scores, Objective(), True) == 0
+        assert cv.choose(candidates, scores, Objective(), False) == 1
 
 
 def test_few_directions_are_chosen_where_more_add_noise(rng):

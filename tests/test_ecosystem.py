@@ -36,7 +36,8 @@ def all_estimators():
             if inspect.isclass(value) and issubclass(value, BaseEstimator):
                 found.add(value)
     own = {value for value in found if value.__module__.startswith("cappedlda")}
-    return {value for value in own if not value.__subclasses__() or value is CappedLDA}
+    bases = {base for value in own for base in value.__bases__}
+    return own - bases | {CappedLDA}
 
 
 def exported():

@@ -15,10 +15,11 @@ from sklearn.utils import assert_all_finite
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from cappedlda._data.array import check_file
-from cappedlda._data.base import slab_rows, slices_of
+from cappedlda._data.base import slices_of
 from cappedlda._data.factory import blocks_of, is_dask, is_read_by_slices
 from cappedlda._data.threads import blas_threads, ordered_map, single_threaded_blas
 from cappedlda._kernels import kernels_for
+from cappedlda._regime import REGIME
 from cappedlda._solvers import linalg
 from cappedlda._typing import Floats, Labels, MatrixLike
 from cappedlda._validation import FLOATS, check_structure
@@ -43,6 +44,8 @@ class LinearDiscriminant(
     n_features_in_: int
     feature_names_in_: Labels
 
+    # Thresholds on rows and sizes; tests have others.
+    _regime = REGIME
     # The format in which sparse X is wanted, or False where it is not taken at all.
     _sparse_format: str | bool = False
 
@@ -87,7 +90,10 @@ class LinearDiscriminant(
         function = getattr(self, method)
         finite = method not in _LINEAR
         if is_read_by_slices(X):
-            blocks = ((self._check_new(rows, finite), labels) for rows, labels in blocks_of(X, y))
+            blocks = (
+                (self._check_new(rows, finite), labels)
+                for rows, labels in blocks_of(X, y, self._regime)
+            )
             return np.concatenate([function(*block, **settings) for block in blocks])
         return function(self._check_new(X, finite), y, **settings)
 
@@ -207,7 +213,7 @@ def shifted_product(X, W, offset, n_jobs=1):
     """
     result = X @ W if issparse(X) else np.empty((X.shape[0], W.shape[1]), X.dtype)
     fill = compiled_fill(X, W, offset, result) or blockwise_fill(X, W, offset, result)
-    slabs = slices_of(X.shape[0], slab_rows(X.shape[1]))
+    slabs = slices_of(X.shape[0], REGIME.slab_rows(X.shape[1]))
     return result, sum(ordered_map(fill, slabs, n_jobs))
 
 

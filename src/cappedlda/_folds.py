@@ -1,10 +1,12 @@
 """A fold of a cross-validation: a path of fits to its training rows, scored by the others."""
 
+from dataclasses import replace
+
 import numpy as np
 
 from cappedlda._discriminant import class_codes, linear_rule
 from cappedlda._fit import fit_path
-from cappedlda._fit.result import outlyingness
+from cappedlda._fit.outlyingness import outlyingness
 from cappedlda._initial.quantiles import column_medians
 
 
@@ -33,26 +35,26 @@ class Fold:
         shares = (trained if priors is None else priors)[self._known]
         self._priors = shares / shares.sum()
 
-    def evaluate(self, path, counts, **settings):
-        """Fit by all rules of a path; the first decides which rows are scored.
+    def evaluate(self, path, counts, options):
+        """Fit all objectives of a path; the first decides which rows are scored.
 
         Parameters
         ----------
-        path : list of Rule
+        path : list of Objective
         counts : list of int
             Numbers of directions to score.
-        **settings
-            Further parameters of `fit_path`.
+        options : Options
 
         Returns
         -------
-        scores : list of list of float, of shape (n_rules, n_counts)
+        scores : list of list of float, of shape (n_objectives, n_counts)
         converged : list of list of bool, of the same shape
         """
         train, test = self._part(self._train), self._part(self._test)
         weight, scores, converged = None, [], []
         # A solution always has all supervised directions, and no others can classify.
-        for solution in fit_path(train, path, priors=self._priors, n_components=1, **settings):
+        options = replace(options, priors=self._priors, n_components=1)
+        for solution in fit_path(train, path, options):
             if weight is None:
                 weight = share_of_belonging(test, solution)
             scores.append([weight @ hits for hits in hits_by_count(test, solution, counts)])

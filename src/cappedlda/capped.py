@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import warnings
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -15,14 +16,13 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_dat
 from cappedlda._data.array import Measure
 from cappedlda._data.chunks import ChunkReader, ChunkRows
 from cappedlda._data.factory import training_rows
-from cappedlda._data.progress import PassReport, SlabProgress
+from cappedlda._data.progress import PassReport, SlabProgress, print_decisions
 from cappedlda._data.samples import PerSample
-from cappedlda._data.sparse import MAX_DENSE_FEATURES, rows_of
+from cappedlda._data.sparse import rows_of
 from cappedlda._data.threads import effective_n_jobs, single_threaded_blas
 from cappedlda._discriminant import LinearDiscriminant, linear_rule
-from cappedlda._fit import fit_mm, fit_paper
-from cappedlda._fit.result import least_outlyingness, outlyingness
-from cappedlda._solvers.frame import Rule
+from cappedlda._fit import Objective, Options, fit_mm, fit_paper
+from cappedlda._fit.outlyingness import least_outlyingness, outlyingness
 from cappedlda._typing import ArrayLike, Bools, Floats, MatrixLike
 from cappedlda._validation import (
     FLOATS,
@@ -127,11 +127,19 @@ default="robust"
     caps_ : ndarray of shape (n_classes,)
         The cap of each class: `epsilon_`, or more for a class that spreads more.
     weights_ : ndarray of shape (n_samples,)
-        Weight of each training row in the within-class scatter, 0 beyond the cap.
+        Weight of each training row in the within-class scatter that the directions come from,
+        0 beyond the cap. After `polish` all kept rows weigh the same.
     distances_ : ndarray of shape (n_samples,)
         Projected distance of each training row from the centre of its class.
     outliers_ : ndarray of shape (n_samples,), bool
         Training rows beyond the cap of their class, or far off in all features together.
+    q_ : float
+        The exponent that was used: `q`, or 2 with few rows per feature.
+    shrinkage_ : float
+        By how much the last within-class scatter was shrunk towards a multiple of the identity,
+        from 0 to 1; 0 if it was not.
+    n_sampled_ : int
+        Rows of the sample that the fit began with, 0 if it used all rows throughout.
     objective_path_ : ndarray of shape (n_evaluations,)
         Objective since centres and cap were frozen, before the last step of `polish`. Up to
         rounding it never rises (``solver="mm"``).
@@ -174,6 +182,9 @@ default="robust"
     weights_: Floats
     distances_: Floats
     outliers_: Bools
+    q_: float
+    shrinkage_: float
+    n_sampled_: int
     objective_path_: Floats
     n_iter_: int
     n_passes_: int
@@ -275,7 +286,7 @@ default="robust"
         0
         """
         self._check_parameters()
-        rows = ChunkRows(make_chunks, classes, effective_n_jobs(self.n_jobs))
+        rows = ChunkRows(make_chunks, classes, effective_n_jobs(self.n_jobs), self._regime)
         priors = check_priors(self.priors, rows.n_classes)
         priors = rows.class_shares if priors is None else priors
         return self._fit_rows(rows, rows.classes, priors, rows.example)
@@ -322,33 +333,14 @@ default="robust"
         n_wanted = n_components if self.solver == "paper" else n_directions
         start = check_start(self.start, (n_features, n_wanted))
         if rows.implicit_scatter:
-            self._check_implicit(n_components, n_wanted, n_features)
+            self._check_implicit(n_components, n_wanted, rows)
         epsilon = self.epsilon if isinstance(self.epsilon, str) else float(self.epsilon)
-        report = self._report(rows)
+        options = self._options(rows, priors, start, n_components)
         with single_threaded_blas():
             if self.solver == "mm":
-                solution = fit_mm(
-                    rows,
-                    self._rule(self.q, epsilon),
-                    priors=priors,
-                    start=start,
-                    polish=self.polish,
-                    n_components=n_components,
-                    tol=self.tol,
-                    max_iter=self.max_iter,
-                    random_state=self.random_state,
-                    report=report,
-                )
+                solution = fit_mm(rows, self._objective(self.q, epsilon), options)
             else:
-                solution = fit_paper(
-                    rows,
-                    epsilon=epsilon,
-                    start=start,
-                    n_components=n_components,
-                    tol=0.01 * self.tol,
-                    max_iter=self.max_iter,
-                    report=report,
-                )
+                solution = fit_paper(rows, epsilon, replace(options, tol=0.01 * self.tol))
         check_centres(solution.centres)
         rule = linear_rule(solution.W, solution.covariance, solution.centres, priors)
         self._remember_features(features)
@@ -362,16 +354,26 @@ default="robust"
     def _check_data(self, X, y, sample_weight):
         """Return the rows, the classes and their priors."""
         n_jobs = effective_n_jobs(self.n_jobs)
-        rows, classes = training_rows(self, X, y, sample_weight, n_jobs)
+        rows, classes = training_rows(self, X, y, sample_weight, n_jobs, self._regime)
         priors = check_priors(self.priors, len(classes))
         return rows, classes, rows.class_shares if priors is None else priors
 
-    def _rule(self, q, epsilon="auto"):
-        return Rule(float(q), epsilon, self.ridge, self.centers == "kept")
+    def _objective(self, q, epsilon="auto"):
+        return Objective(float(q), epsilon, self.ridge)
 
-    def _report(self, rows):
+    def _options(self, rows, priors, start, n_components):
         rows.progress = SlabProgress(rows.shape[0]) if self.verbose > 1 else None
-        return PassReport(rows.class_weights.sum()) if self.verbose else None
+        return Options(
+            priors=priors,
+            start=start,
+            n_components=n_components,
+            polish=self.polish,
+            renew_centres=self.centers == "kept",
+            tol=self.tol,
+            max_iter=self.max_iter,
+            random_state=self.random_state,
+            report=PassReport(rows.class_weights.sum()) if self.verbose else None,
+        )
 
     def _check_parameters(self):
         check_choice("solver", self.solver, ("mm", "paper"))
@@ -397,8 +399,9 @@ default="robust"
         check_count("n_components", self.n_components, 1, n_features, advice)
         return self.n_components
 
-    def _check_implicit(self, n_components, n_supervised, n_features):
-        many = f"X is sparse and has n_features={n_features}, more than {MAX_DENSE_FEATURES}"
+    def _check_implicit(self, n_components, n_supervised, rows):
+        most = rows.regime.most_dense_features
+        many = f"X is sparse and has n_features={rows.shape[1]}, more than {most}"
         if self.solver == "paper":
             raise ValueError(f"{many}, too many for solver='paper'; use solver='mm'.")
         if n_components > n_supervised:
@@ -418,13 +421,18 @@ default="robust"
         self.epsilon_ = float(solution.epsilon)
         self.caps_ = solution.caps
         self._store_samples(rows.per_sample(solution))
+        self.q_ = float(solution.q)
+        self.shrinkage_ = float(solution.shrinkage)
+        self.n_sampled_ = solution.n_sampled
         self.objective_path_ = np.array(trace.objective_path)
         self.n_iter_ = trace.n_iter
         self.n_passes_ = trace.n_passes
         self.status_ = trace.status
         self._metric = solution.metric
-        self._norm = solution.q, solution.floor
+        self._norm = solution.norm
         self._gate = solution.gate
+        if self.verbose:
+            print_decisions(solution)
 
     def _store_samples(self, samples):
         names = "distances_", "weights_", "outliers_"

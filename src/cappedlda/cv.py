@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from itertools import product
 from typing import Any, Literal, NoReturn, Self
 
@@ -176,40 +177,31 @@ default="robust"
         rows, classes, priors = self._check_data(X, y, sample_weight)
         n_directions = min(len(classes) - 1, rows.shape[1])
         counts = self._check_counts(n_directions, rows.shape[1])
-        settings = {
-            "start": check_start(self.start, (rows.shape[1], n_directions)),
-            "polish": self.polish,
-            "tol": self.tol,
-            "max_iter": self.max_iter,
-        }
+        start = check_start(self.start, (rows.shape[1], n_directions))
         labels = classes[rows.codes]
         splits = check_cv(self.cv, labels, classifier=True).split(rows.X, labels)
         fixed = None if self.priors is None else priors
         folds = [Fold(rows, train, test, fixed) for train, test in splits]
-        default = self._rule(self.qs[0])
-        grid = [self._rule(q).multiplied(float(m)) for m, q in product(self.multipliers, self.qs)]
+        default = self._objective(self.qs[0])
+        grid = [
+            self._objective(q).multiplied(float(m)) for m, q in product(self.multipliers, self.qs)
+        ]
         # The default comes first, for the score; the others follow one of their neighbours.
         path = sorted(dict.fromkeys([default, *grid]), key=default.distance)
-        candidates = [(rule, count) for rule in grid for count in counts]
+        candidates = [(objective, count) for objective in grid for count in counts]
+        silent = replace(self._options(rows, priors, start, n_directions), report=None)
 
         def evaluate(fold):
-            return fold.evaluate(path, counts, random_state=check_seed(seed), **settings)
+            return fold.evaluate(path, counts, replace(silent, random_state=check_seed(seed)))
 
         with single_threaded_blas():
             found = zip(*ordered_map(evaluate, folds, rows.n_jobs), strict=True)
-            steps = [path.index(rule) for rule in grid]
+            steps = [path.index(objective) for objective in grid]
             scores, converged = (np.array(x)[:, steps].reshape(len(folds), -1) for x in found)
             best = choose(candidates, scores, default, self.one_standard_error)
-            rule, n_components = candidates[best]
-            solution = fit_mm(
-                rows,
-                rule,
-                priors=priors,
-                n_components=n_components,
-                random_state=check_seed(self.random_state),
-                report=self._report(rows),
-                **settings,
-            )
+            objective, n_components = candidates[best]
+            options = self._options(rows, priors, start, n_components)
+            solution = fit_mm(rows, objective, options)
         k = n_components
         coef, intercept = linear_rule(
             solution.W[:, :k], solution.covariance[:k, :k], solution.centres, priors
@@ -221,9 +213,9 @@ default="robust"
         self.n_splits_ = len(folds)
         self.cv_results_ = tabulate(candidates, scores, converged)
         self.best_index_ = best
-        self.best_multiplier_ = rule.multiplier
+        self.best_multiplier_ = objective.multiplier
         self.best_epsilon_ = float(solution.epsilon)
-        self.best_q_ = rule.q
+        self.best_q_ = objective.q
         self.best_n_components_ = n_components
         self.best_score_ = float(scores[:, best].mean())
         self._store(rows, solution, n_components)
@@ -289,10 +281,10 @@ default="robust"
 
 def tabulate(candidates, scores, converged):
     """Return `cv_results_` for scores and successes of shape (n_splits, n_candidates)."""
-    rules, counts = zip(*candidates, strict=True)
+    objectives, counts = zip(*candidates, strict=True)
     return {
-        "param_multiplier": np.array([rule.multiplier for rule in rules]),
-        "param_q": np.array([rule.q for rule in rules]),
+        "param_multiplier": np.array([objective.multiplier for objective in objectives]),
+        "param_q": np.array([objective.q for objective in objectives]),
         "param_n_components": np.array(counts),
         **{f"split{i}_test_score": split for i, split in enumerate(scores)},
         "mean_test_score": scores.mean(axis=0),
@@ -311,8 +303,8 @@ def choose(candidates, scores, default, one_standard_error):
     """Return the index of the best candidate; ties, perhaps near ones, go to the default."""
 
     def distance(i):
-        rule, count = candidates[i]
-        return (*rule.distance(default), -count)
+        objective, count = candidates[i]
+        return (*objective.distance(default), -count)
 
     order = sorted(range(len(candidates)), key=distance)
     best, nearest = order[np.argmin(ranks(scores)[order])], order[0]

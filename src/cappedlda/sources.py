@@ -10,9 +10,16 @@ from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
 
+<<<<<<< HEAD
 from cappedlda._data.base import slab_rows
 from cappedlda._data.chunks import Chunk
 from cappedlda._files import arrow_to_numpy, map_npy, npz_names, open_parquet, read_npz
+=======
+import numpy as np
+
+from cappedlda._data.chunks import Chunk
+from cappedlda._regime import REGIME
+>>>>>>> 1efe1eb (fit: the algorithm on one page, in ten steps; one Regime; weights_ are those of the answer)
 
 # A chunk of a mapped file has so many slabs, most of which are then read where they are.
 SLABS = 8
@@ -75,7 +82,7 @@ class NpyFolder:
             if any(len(array) != n_rows for array in arrays):
                 found = ", ".join(f"{p.name} {len(a)}" for p, a in zip(paths, arrays, strict=True))
                 raise ValueError(f"Files that belong together differ in their rows: {found}.")
-            step = SLABS * slab_rows(arrays[0].shape[1]) if arrays[0].ndim == 2 else n_rows
+            step = SLABS * REGIME.slab_rows(arrays[0].shape[1]) if arrays[0].ndim == 2 else n_rows
             for start in range(0, n_rows, step):
                 X, y, *weight = (array[start : start + step] for array in arrays)
                 yield Chunk(X, y, *(weight or [None]), f"{name}, from row {start}")

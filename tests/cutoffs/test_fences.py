@@ -8,7 +8,6 @@ from reference import POSITIONS
 from cappedlda._cutoffs import gate
 from cappedlda._cutoffs.fences import (
     MAX_GROWTH,
-    MIN_CLASS_WEIGHT,
     MIN_GAP,
     crossing_moment,
     fixed_point_caps,
@@ -17,6 +16,7 @@ from cappedlda._cutoffs.fences import (
     update_caps,
 )
 from cappedlda._data.jobs import histograms_of
+from cappedlda._regime import REGIME
 
 INF = np.inf
 
@@ -60,7 +60,7 @@ def test_caps_grow_by_the_rows_within(histograms, caps, reach):
     np.testing.assert_array_equal(caps, before)
     halves = [1.05 * reference.histogram_quantiles(each, [0.5])[0] for each in histograms]
     epsilon, grown = reference.update_caps(
-        histograms, caps, halves, reach, MIN_GAP, MIN_CLASS_WEIGHT
+        histograms, caps, halves, reach, MIN_GAP, REGIME.least_class_weight
     )
     np.testing.assert_allclose(fences.halves, halves, rtol=1e-12)
     np.testing.assert_allclose(fences.caps, grown, rtol=1e-12)
@@ -87,7 +87,7 @@ def test_first_gaps(histograms, caps):
         q1, q2 = reference.histogram_quantiles(weights, [0.25, 0.5])
         unit = max(q2 - q1, MIN_GAP * q2)
         limits = gate.GAP, gate.GAP_ROWS, gate.GAP_SHARE
-        large = weights.sum() >= MIN_CLASS_WEIGHT
+        large = weights.sum() >= REGIME.least_class_weight
         expected.append(reference.first_gap(weights, cap, unit, *limits) if large else INF)
     found = gate.first_gaps(histograms, caps)
     np.testing.assert_allclose(found, 1.025 * np.array(expected), rtol=1e-12)

@@ -17,11 +17,11 @@ from common import angle, make_classes, spoil
 from dask.callbacks import Callback
 from distributed import Client
 
-from cappedlda import CappedLDA, CappedLDACV
+import cappedlda
+from cappedlda import CappedLDACV
 from cappedlda._data import dask as dask_module
 from cappedlda._data.dask import DaskRows, LabelCounts
-from cappedlda._data.samples import MAX_BORDER_ROWS
-from cappedlda._initial import sampling
+from cappedlda._regime import REGIME, Regime
 from cappedlda.compared import LDA
 
 # The blocks are added in another order than the slabs of an array. The rounding that makes
@@ -37,9 +37,8 @@ SETTINGS = {
 BLOCKS = (700, 1, 0, 299, 1000)
 
 
-@pytest.fixture(autouse=True)
-def small_sample(monkeypatch):
-    monkeypatch.setattr(sampling, "SAMPLE_ROWS", 250)
+class CappedLDA(cappedlda.CappedLDA):
+    _regime = Regime(least_sample_rows=250)
 
 
 @pytest.fixture
@@ -221,7 +220,7 @@ def test_what_comes_back_does_not_grow_with_the_rows(rows, monkeypatch):
             # Rows near the caps come with an evaluation: more of more rows, up to a limit.
             record = getattr(total, "record", total)
             if record is not total:
-                assert len(total.border.codes) <= MAX_BORDER_ROWS
+                assert len(total.border.codes) <= REGIME.most_border_rows
             arrays = [record] if isinstance(record, np.ndarray) else vars(record).values()
             sizes.setdefault(times, []).append(sum(np.asarray(a).nbytes for a in arrays))
         return total

@@ -12,7 +12,7 @@ import reference
 from common import TOLERANCE, assert_close_record, assert_same_bits, make_classes, rows_of
 from threadpoolctl import OpenBLASController, ThreadpoolController, threadpool_info
 
-from cappedlda._data import base, jobs, samples, threads
+from cappedlda._data import jobs, samples, threads
 from cappedlda._data.record import Query, Record
 from cappedlda._data.threads import (
     effective_n_jobs,
@@ -20,14 +20,11 @@ from cappedlda._data.threads import (
     shared_threads,
     single_threaded_blas,
 )
+from cappedlda._regime import REGIME, Regime
 from cappedlda._validation import known_codes
 
-
-@pytest.fixture
-def small_slabs(monkeypatch):
-    """Slabs of 16 rows, so that small data have many."""
-    monkeypatch.setattr(base, "SLAB_ELEMENTS", 1)
-    monkeypatch.setattr(base, "MIN_SLAB_ROWS", 16)
+# Slabs of 16 rows, so that small data have many.
+SMALL_SLABS = {"slab_elements": 1, "least_slab_rows": 16}
 
 
 @pytest.fixture
@@ -73,8 +70,8 @@ def blas_threads():
 
 
 @pytest.mark.parametrize("n_rows", [1, 15, 16, 17, 32, 205])
-def test_slabs_cover_each_row_once(small_slabs, n_rows):
-    rows = rows_of(np.zeros((n_rows, 3)), np.zeros(n_rows))
+def test_slabs_cover_each_row_once(n_rows):
+    rows = rows_of(np.zeros((n_rows, 3)), np.zeros(n_rows), **SMALL_SLABS)
     covered = np.concatenate([np.arange(n_rows)[slab] for slab in rows.slabs()])
     np.testing.assert_array_equal(covered, np.arange(n_rows))
     assert all(slab.stop - slab.start <= 16 for slab in rows.slabs())
@@ -83,8 +80,8 @@ def test_slabs_cover_each_row_once(small_slabs, n_rows):
 @pytest.mark.parametrize(
     ("n_rows", "sizes"), [(16, [16]), (17, [9, 8]), (40, [10] * 4), (80, [14] * 5 + [10])]
 )
-def test_few_slabs_leave_neither_of_two_threads_waiting(small_slabs, n_rows, sizes):
-    slabs = rows_of(np.zeros((n_rows, 3)), np.zeros(n_rows)).slabs()
+def test_few_slabs_leave_neither_of_two_threads_waiting(n_rows, sizes):
+    slabs = rows_of(np.zeros((n_rows, 3)), np.zeros(n_rows), **SMALL_SLABS).slabs()
     assert [slab.stop - slab.start for slab in slabs] == sizes
 
 
@@ -95,13 +92,13 @@ def test_slabs_of_real_size_bound_the_elements():
     assert slabs[0].start == 0
     assert slabs[-1].stop == 10**7
     assert all(a.stop == b.start for a, b in zip(slabs, slabs[1:], strict=False))
-    assert max(slab.stop - slab.start for slab in slabs) * 100 <= base.SLAB_ELEMENTS
+    assert max(slab.stop - slab.start for slab in slabs) * 100 <= REGIME.slab_elements
 
 
-def test_run_matches_reference_with_many_slabs(small_slabs, problem):
+def test_run_matches_reference_with_many_slabs(problem):
     X, codes, weight, query = problem
     distances = np.full(len(X), np.nan)
-    record = rows_of(X, codes, weight).run(query, distances)
+    record = rows_of(X, codes, weight, **SMALL_SLABS).run(query, distances)
     expected, expected_distances = reference.pass_record(X, codes, query, weight)
     rtol = TOLERANCE[X.dtype].pass_rtol
     expected.histograms = record.histograms  # its own test: see test_kernels
@@ -118,9 +115,9 @@ def test_the_weight_of_a_record_grows_with_it(problem):
     assert record.weight == pytest.approx(2.0 * weight.sum())
 
 
-def test_any_strides_give_the_record_of_a_c_ordered_copy(small_slabs, problem):
+def test_any_strides_give_the_record_of_a_c_ordered_copy(problem):
     X, codes, weight, query = problem
-    expected = rows_of(X, codes, weight).run(query)
+    expected = rows_of(X, codes, weight, **SMALL_SLABS).run(query)
     wide = np.zeros((2 * len(X), 3 * 6), X.dtype)
     wide[::2, 1::3] = X
     views = {
@@ -132,16 +129,18 @@ def test_any_strides_give_the_record_of_a_c_ordered_copy(small_slabs, problem):
     for name, view in views.items():
         np.testing.assert_array_equal(view, X, err_msg=name)
         assert not view.flags.c_contiguous
-        assert_same_bits(rows_of(view, codes, weight).run(query), expected)
+        assert_same_bits(rows_of(view, codes, weight, **SMALL_SLABS).run(query), expected)
 
 
 @pytest.mark.parametrize("n_jobs", [2, 4])
-def test_records_do_not_depend_on_the_number_of_threads(small_slabs, problem, n_jobs):
+def test_records_do_not_depend_on_the_number_of_threads(problem, n_jobs):
     X, codes, weight, query = problem
     alone, together = np.empty(len(X)), np.empty(len(X))
-    expected = rows_of(X, codes, weight, n_jobs=1).run(query, alone)
-    assert len(rows_of(X, codes).slabs()) == 13
-    assert_same_bits(rows_of(X, codes, weight, n_jobs=n_jobs).run(query, together), expected)
+    expected = rows_of(X, codes, weight, n_jobs=1, **SMALL_SLABS).run(query, alone)
+    assert len(rows_of(X, codes, **SMALL_SLABS).slabs()) == 13
+    assert_same_bits(
+        rows_of(X, codes, weight, n_jobs=n_jobs, **SMALL_SLABS).run(query, together), expected
+    )
     np.testing.assert_array_equal(together, alone)
 
 
@@ -234,7 +233,7 @@ def interruptible():
 
 @pytest.mark.usefixtures("interruptible")
 @pytest.mark.parametrize("n_jobs", [1, 2])
-def test_an_interrupt_stops_within_a_slab(small_slabs, problem, monkeypatch, n_jobs):
+def test_an_interrupt_stops_within_a_slab(problem, monkeypatch, n_jobs):
     X, codes, weight, query = problem
     X, codes, weight = np.tile(X, (8, 1)), np.tile(codes, 8), np.tile(weight, 8)
     block_record, done, before = jobs.block_record, [], set(threading.enumerate())
@@ -246,7 +245,7 @@ def test_an_interrupt_stops_within_a_slab(small_slabs, problem, monkeypatch, n_j
         return block_record(*arguments)
 
     monkeypatch.setattr(jobs, "block_record", interrupted)
-    rows = rows_of(X, codes, weight, n_jobs=n_jobs)
+    rows = rows_of(X, codes, weight, n_jobs=n_jobs, **SMALL_SLABS)
     assert len(rows.slabs()) > 100
     with pytest.raises(KeyboardInterrupt):
         rows.run(query)
@@ -255,7 +254,7 @@ def test_an_interrupt_stops_within_a_slab(small_slabs, problem, monkeypatch, n_j
     join_new_threads(before)
 
 
-def test_an_interrupt_between_slabs_leaves_no_thread(small_slabs, problem, monkeypatch):
+def test_an_interrupt_between_slabs_leaves_no_thread(problem, monkeypatch):
     X, codes, weight, query = problem
     before = set(threading.enumerate())
 
@@ -264,7 +263,7 @@ def test_an_interrupt_between_slabs_leaves_no_thread(small_slabs, problem, monke
 
     monkeypatch.setattr(Record, "__iadd__", interrupted)
     with pytest.raises(KeyboardInterrupt) as caught:
-        rows_of(X, codes, weight, n_jobs=2).run(query)
+        rows_of(X, codes, weight, n_jobs=2, **SMALL_SLABS).run(query)
     # A traceback may live long, as in an interactive session; the threads must not.
     assert caught.tb is not None
     join_new_threads(before)
@@ -340,9 +339,9 @@ def test_number_of_threads():
 
 
 @pytest.mark.parametrize("weighted", [False, True])
-def test_rows_near_the_caps_tell_what_other_caps_keep(problem, small_slabs, monkeypatch, weighted):
+def test_rows_near_the_caps_tell_what_other_caps_keep(problem, monkeypatch, weighted):
     X, codes, weight, query = problem
-    rows = rows_of(X, codes, weight if weighted else None)
+    rows = rows_of(X, codes, weight if weighted else None, **SMALL_SLABS)
     passes, reduce = [], rows.reduce
     monkeypatch.setattr(rows, "reduce", lambda *job: passes.append(1) or reduce(*job))
 
@@ -350,13 +349,13 @@ def test_rows_near_the_caps_tell_what_other_caps_keep(problem, small_slabs, monk
         caps = query.caps * factors
         expected = rows.run(replace(query, caps=caps)).kept[:, 1].sum()
         passes.clear()
-        look = samples.BorderDistances(rows, query)
-        assert look.kept_weight(caps) == pytest.approx(expected, rel=1e-12)
+        distances = samples.BorderDistances(rows, query)
+        assert distances.kept_weight(caps) == pytest.approx(expected, rel=1e-12)
         return len(passes)
 
     assert kept_weight(np.array([0.95, 1.0, 1.1])) == 1
     assert kept_weight(np.array([0.8, 1.0, 1.1])) == 2  # too far off to have been noted
-    monkeypatch.setattr(samples, "MAX_BORDER_ROWS", 2)
+    rows.regime = Regime(most_border_rows=2)
     assert kept_weight(np.array([0.95, 1.0, 1.1])) == 2  # too many to be noted
 
 

@@ -11,13 +11,13 @@ import pytest
 import zarr
 from common import make_classes, spoil
 
-from cappedlda import CappedLDA, CappedLDACV
+import cappedlda
 from cappedlda._cutoffs.fences import quantiles
-from cappedlda._data import base, factory, progress
+from cappedlda._data import factory, progress
 from cappedlda._data.array import ArrayRows
 from cappedlda._data.chunks import ChunkRows
 from cappedlda._data.jobs import histograms_of
-from cappedlda._initial import sampling
+from cappedlda._regime import Regime
 from cappedlda.sources import Chunk, NpyFolder, NpzFolder, ParquetFolder
 
 FITTED = ["classes_", "priors_", "means_", "xbar_", "scalings_", "explained_variance_ratio_"]
@@ -33,12 +33,16 @@ SETTINGS = {
 }
 
 
-@pytest.fixture(autouse=True)
-def small_slabs(monkeypatch):
-    """Slabs of 256 rows and a sample of 250, so that 2,000 rows are many."""
-    monkeypatch.setattr(base, "SLAB_ELEMENTS", 1)
-    monkeypatch.setattr(base, "MIN_SLAB_ROWS", 256)
-    monkeypatch.setattr(sampling, "SAMPLE_ROWS", 250)
+# Slabs of 256 rows and a sample of 250, so that 2,000 rows are many.
+SMALL = Regime(slab_elements=1, least_slab_rows=256, least_sample_rows=250)
+
+
+class CappedLDA(cappedlda.CappedLDA):
+    _regime = SMALL
+
+
+class CappedLDACV(cappedlda.CappedLDACV):
+    _regime = SMALL
 
 
 @pytest.fixture
@@ -165,7 +169,7 @@ def test_chunks_give_what_arrays_give(data, settings):
 def test_chunks_of_few_slabs_give_what_arrays_give(rows, n_jobs):
     X, y, _ = rows
     X, y = X[::2], y[::2]
-    assert ArrayRows(X, y, 3).slab_rows == 250
+    assert ArrayRows(X, y, 3, regime=SMALL).slab_rows == 250
     expected = CappedLDA(n_jobs=n_jobs).fit(X, y)
     for cuts in ([], [256, 300, 777]):
         model = CappedLDA(n_jobs=n_jobs).fit_chunks(chunks_of(cuts, X, y))
@@ -363,7 +367,7 @@ def test_a_source_may_use_its_memory_again(rows, n_jobs, size):
 
 def test_only_some_slabs_of_chunks_are_in_memory(rows):
     X, y, _ = rows
-    rows = ChunkRows(chunks_of(range(100, 2000, 100), X, y), n_jobs=2)
+    rows = ChunkRows(chunks_of(range(100, 2000, 100), X, y), n_jobs=2, regime=SMALL)
     begun = []
     results = rows._results(lambda *slab: begun.append(len(slab[0])))
     next(results)
@@ -472,10 +476,10 @@ def test_progress_within_a_pass_is_shown_on_request(
             model.fit(X if kind == "array" else stored(kind, X, tmp_path), y)
         return capsys.readouterr().out
 
-    assert "rows" not in printed(2)  # a short pass has nothing to tell
+    assert "of 2,000 rows" not in printed(2)  # a short pass has nothing to tell
     monkeypatch.setattr(progress, "INTERVAL", 0.0)
-    assert "rows" not in printed(1)
-    lines = [line for line in printed(2).splitlines() if "rows" in line]
+    assert "of 2,000 rows" not in printed(1)
+    lines = [line for line in printed(2).splitlines() if "of 2,000 rows" in line]
     assert [line.split(" time")[0].strip() for line in lines[:7]] == [
         f"{done:,} of 2,000 rows ({done / 2000:.0%})" for done in range(256, 2000, 256)
     ]

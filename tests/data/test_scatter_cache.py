@@ -4,9 +4,9 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from common import TOLERANCE, angle, assert_close_record, make_classes, rows_of, spoil
+from common import TOLERANCE, angle, assert_close_record, in_regime, make_classes, rows_of, spoil
 
-from cappedlda import CappedLDA, _fit
+from cappedlda import CappedLDA
 from cappedlda._data.array import ArrayRows
 from cappedlda._data.record import Query
 from cappedlda._data.scatter_cache import ScatterCache, ScatterCacheRows
@@ -78,15 +78,15 @@ def test_other_weights_and_passes_without_a_scatter_recall_nothing(problem, scat
 
 @pytest.mark.parametrize("q", [1.0, 2.0])
 @pytest.mark.parametrize("weighted", [False, True])
-def test_a_fit_with_a_memory_is_the_fit_without(rng, monkeypatch, scatters, q, weighted):
+def test_a_fit_with_a_memory_is_the_fit_without(rng, scatters, q, weighted):
     X, y = make_classes(rng, [150, 100, 90], 8)
     X = spoil(rng, X, rng.uniform(size=340) < 0.15)
     weight = rng.integers(0, 3, size=340).astype(float) if weighted else None
     found = []
     for least_features in (1, 100):
-        monkeypatch.setattr(_fit, "CACHE_FEATURES", least_features)
         scatters.clear()
-        found.append((CappedLDA(q=q).fit(X, y, weight), sum(scatters)))
+        model = in_regime(CappedLDA(q=q), cache_features=least_features).fit(X, y, weight)
+        found.append((model, sum(scatters)))
     (recalled, few), (plain, many) = found
     assert few < many
     np.testing.assert_array_equal(recalled.outliers_, plain.outliers_)

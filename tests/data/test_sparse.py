@@ -4,16 +4,16 @@ import tracemalloc
 
 import numpy as np
 import pytest
-from common import TOLERANCE, angle, assert_close_record, make_classes, rows_of
+from common import TOLERANCE, angle, assert_close_record, in_regime, make_classes, rows_of
 from scipy import sparse
 from sklearn.feature_extraction.text import TfidfTransformer
 
 from cappedlda import CappedLDA, CappedLDACV
-from cappedlda._data import sparse as sparse_module
 from cappedlda._data.record import Query
-from cappedlda._data.sparse import MAX_DENSE_FEATURES, DensifiedRows, SparseRows
-from cappedlda._initial import dense, sampling, standardize
-from cappedlda._initial import sparse as sparse_initial
+from cappedlda._data.sparse import DensifiedRows, SparseRows
+from cappedlda._initial import initial_estimate, standardize
+from cappedlda._initial.sparse import SparseEstimator
+from cappedlda._regime import REGIME, Regime
 from cappedlda.datasets import make_zipf_text
 
 FORMATS = [sparse.csr_array, sparse.csr_matrix, sparse.csc_array, sparse.coo_matrix]
@@ -21,15 +21,7 @@ FORMATS = [sparse.csr_array, sparse.csr_matrix, sparse.csc_array, sparse.coo_mat
 WIDE_ANGLE = 1e-5
 
 
-@pytest.fixture
-def always_wide(monkeypatch):
-    """No matrix of n x n, whatever the number of features."""
-    monkeypatch.setattr(sparse_module, "MAX_DENSE_FEATURES", 0)
-
-
-@pytest.fixture
-def many_slabs(monkeypatch):
-    monkeypatch.setattr(sparse_module, "ENTRIES_PER_FEATURE", 0.2)
+MANY_SLABS = Regime(slab_entries_per_feature=0.2)
 
 
 @pytest.fixture
@@ -73,13 +65,13 @@ def make_query(rng, X, y, q=1.0, **wanted):
 
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("q", [1.0, 2.0])
-def test_record_is_that_of_dense_rows(rng, thinned, many_slabs, q, weighted):
+def test_record_is_that_of_dense_rows(rng, thinned, q, weighted):
     X, y = thinned
     codes, weight = y.astype(np.int32), rng.uniform(0, 2, len(y)) if weighted else None
     query = make_query(rng, X, y, q)
     dense, distances = rows_of(X, codes, weight), np.empty(len(y))
     expected = dense.run(query, distances)
-    wide = SparseRows(sparse.csr_array(X), codes, 3, weight)
+    wide = SparseRows(sparse.csr_array(X), codes, 3, weight, regime=MANY_SLABS)
     assert len(wide.slabs()) > 3
     found = np.empty(len(y))
     record = wide.run(query, found)
@@ -99,11 +91,14 @@ def test_record_is_that_of_dense_rows(rng, thinned, many_slabs, q, weighted):
     assert_close_record(record, expected, 10 * rtol)
 
 
-def test_record_does_not_depend_on_threads(rng, thinned, many_slabs):
+def test_record_does_not_depend_on_threads(rng, thinned):
     X, y = thinned
     query = make_query(rng, X, y)
     one, three = (
-        SparseRows(sparse.csr_array(X), y.astype(np.int32), 3, n_jobs=n).run(query) for n in (1, 3)
+        SparseRows(sparse.csr_array(X), y.astype(np.int32), 3, n_jobs=n, regime=MANY_SLABS).run(
+            query
+        )
+        for n in (1, 3)
     )
     np.testing.assert_array_equal(one.sums, three.sums)
     V = rng.normal(size=(12, 2))
@@ -142,14 +137,15 @@ def test_norms_are_those_of_dense_rows(rng, thinned):
 
 
 @pytest.mark.parametrize("weighted", [False, True])
-def test_medians_and_scale_are_those_of_dense_rows(rng, thinned, monkeypatch, weighted):
-    monkeypatch.setattr(sparse_initial, "SLAB_ELEMENTS", 700)  # several blocks of features
+def test_medians_and_scale_are_those_of_dense_rows(rng, thinned, weighted):
+    regime = Regime(slab_elements=700)  # several blocks of features
     X, y = thinned
     X[:, 3] = 0.0
     X[:, 4] = -np.abs(X[:, 4])
     codes, weight = y.astype(np.int32), rng.integers(1, 4, len(y)) * 1.0 if weighted else None
     expected = standardize.medians_and_scale(rows_of(X, codes, weight))
-    found = sparse_initial.medians_and_scale(SparseRows(sparse.csr_array(X), codes, 3, weight))
+    rows = SparseRows(sparse.csr_array(X), codes, 3, weight, regime=regime)
+    found = SparseEstimator(rows).units(rows)
     assert expected[2].any()
     assert not expected[2].all()
     np.testing.assert_array_equal(found[0], expected[0])
@@ -161,10 +157,10 @@ def test_initial_estimate_is_that_of_dense_rows(rng, text, weighted):
     X, codes = text.X.toarray(), text.y.astype(np.int32)
     X[7] *= 1e9  # beyond what is cut off
     weight = rng.integers(1, 4, len(codes)) * 1.0 if weighted else None
-    expected = dense.robust_initial(rows_of(X, codes, weight))
+    expected = initial_estimate(rows_of(X, codes, weight), robust=True)
     rows = SparseRows(sparse.csr_array(X), codes, 3, weight)
     before = rows.X.data.copy()
-    found = sparse_initial.robust_initial(rows)
+    found = initial_estimate(rows, robust=True)
     np.testing.assert_array_equal(rows.X.data, before)
     assert expected.centres.any()
     np.testing.assert_allclose(found.centres, expected.centres, atol=1e-12)
@@ -175,7 +171,8 @@ def test_initial_estimate_is_that_of_dense_rows(rng, text, weighted):
 def test_half_zero_features_have_the_median_between():
     X = np.array([[0.0, 0.0], [2.0, 0.0], [0.0, 5.0], [4.0, 5.0]])
     codes = np.zeros(4, np.int32)
-    centres, _ = sparse_initial.medians_and_scale(SparseRows(sparse.csr_array(X), codes, 1))
+    rows = SparseRows(sparse.csr_array(X), codes, 1)
+    centres, _ = SparseEstimator(rows).units(rows)
     np.testing.assert_array_equal(centres, np.median(X, axis=0)[None])
 
 
@@ -211,21 +208,22 @@ def test_many_rows_of_few_features_are_made_dense_in_slabs(rng, monkeypatch):
 
 
 @pytest.mark.parametrize("q", [1.0, 2.0])
-def test_products_give_the_fit_of_the_array(always_wide, rng, q):
+def test_products_give_the_fit_of_the_array(rng, q):
     # Several hundred rows, twelve features: Cholesky and conjugate gradients, any q.
     X, y = make_classes(rng, [120, 100, 80], 12)
     X *= rng.random(X.shape) < np.linspace(0.3, 0.9, 12)
     X[::15] *= 20.0
     weight = rng.integers(1, 3, len(y)) * 1.0
     options = {"q": q, "start": "lda"}  # the robust start needs covariances of few features
-    model = CappedLDA(**options).fit(sparse.csr_array(X), y, weight)
+    model = in_regime(CappedLDA(**options), most_dense_features=0)
+    model.fit(sparse.csr_array(X), y, weight)
     assert_same_fit(model, CappedLDA(**options).fit(X, y, weight), WIDE_ANGLE)
 
 
 @pytest.mark.parametrize("n_rows", [300, 400])
 def test_text_has_the_fit_of_the_array(text, n_rows):
     X, y = text.X[:n_rows], text.y[:n_rows]
-    assert X.shape[1] > MAX_DENSE_FEATURES
+    assert X.shape[1] > REGIME.most_dense_features
     model, dense = CappedLDA().fit(X, y), CappedLDA().fit(X.toarray(), y)
     assert_same_fit(model, dense, WIDE_ANGLE)
     assert model.status_ == "converged"
@@ -292,13 +290,17 @@ def test_weights_repeat_documents(text):
     assert angle(model.scalings_, other.scalings_) < 1e-4
 
 
-def test_random_state_chooses_the_sample(text, monkeypatch, always_wide):
-    monkeypatch.setattr(sampling, "SAMPLE_ROWS", 80)
-    monkeypatch.setattr(sampling, "SAMPLE_ROWS_PER_CLASS", 20)
-    monkeypatch.setattr(sampling, "SAMPLE_ROWS_PER_FEATURE", 0)
+def test_random_state_chooses_the_sample(text):
+    thresholds = {
+        "least_sample_rows": 80,
+        "sample_rows_per_class": 20,
+        "sample_rows_per_feature": 0,
+        "most_dense_features": 0,
+    }
     X = text.X[:, :50]  # more rows than features: fitted on a sample first
     one, same, other = (
-        CappedLDA(q=2.0, random_state=s, tol=1e-3).fit(X, text.y) for s in (1, 1, 2)
+        in_regime(CappedLDA(q=2.0, random_state=s, tol=1e-3), **thresholds).fit(X, text.y)
+        for s in (1, 1, 2)
     )
     np.testing.assert_array_equal(one.scalings_, same.scalings_)
     assert not np.array_equal(one.scalings_, other.scalings_)

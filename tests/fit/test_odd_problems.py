@@ -4,11 +4,10 @@ import warnings
 
 import numpy as np
 import pytest
-from common import angle, make_classes
+from common import angle, in_regime, make_classes
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 
 from cappedlda import CappedLDA
-from cappedlda._initial import sampling
 from cappedlda._kernels import kernels
 
 
@@ -262,20 +261,19 @@ def test_equal_centres_are_refused(rng):
         CappedLDA(epsilon=np.inf).fit(np.vstack([X, X]), np.repeat([0, 1], 30))
 
 
-def test_a_sample_is_not_drawn_with_more_features_than_rows(rng, monkeypatch):
+def test_a_sample_is_not_drawn_with_more_features_than_rows(rng):
     X, y = make_classes(rng, [60, 60], 150)
     plain = CappedLDA().fit(X, y)
-    monkeypatch.setattr(sampling, "SAMPLE_ROWS", 20)
-    monkeypatch.setattr(sampling, "SAMPLE_ROWS_PER_CLASS", 5)
-    np.testing.assert_array_equal(CappedLDA().fit(X, y).scalings_, plain.scalings_)
+    other = in_regime(CappedLDA(), least_sample_rows=20, sample_rows_per_class=5).fit(X, y)
+    assert other.n_sampled_ == 0
+    np.testing.assert_array_equal(other.scalings_, plain.scalings_)
 
 
-def test_rows_of_no_weight_are_not_drawn_for_the_sample(rng, monkeypatch):
+def test_rows_of_no_weight_are_not_drawn_for_the_sample(rng):
     X, y = make_classes(rng, [2000, 2000], 3)
     weight = np.ones(4000)
     weight[np.flatnonzero(y == 0)[5:]] = 0.0
-    monkeypatch.setattr(sampling, "SAMPLE_ROWS", 300)
-    model = CappedLDA().fit(X, y, sample_weight=weight)
+    model = in_regime(CappedLDA(), least_sample_rows=300).fit(X, y, sample_weight=weight)
     kept = weight > 0
     assert model.score(X[kept], y[kept]) > 0.99
     assert_finite(model, X)

@@ -5,10 +5,11 @@ import pytest
 import reference
 from common import make_classes, rows_of
 
-from cappedlda._initial import csteps, dense, standardize
+from cappedlda._initial import csteps, initial_estimate, standardize
 from cappedlda._initial.location import DensePoints, nearest_halves
 from cappedlda._initial.separation import separated_part
 from cappedlda._kernels import selection, start_kernels
+from cappedlda._regime import REGIME
 
 WEIGHTED = pytest.mark.parametrize("weighted", [False, True])
 
@@ -163,10 +164,9 @@ def test_shrunk_distances_are_those_of_the_covariance(rng, n, weighted):
 
 @pytest.mark.parametrize("size", [1.0, 1e6], ids=["like the others", "far off"])
 def test_moments_that_change_are_those_made_anew(rng, monkeypatch, size):
-    monkeypatch.setattr(csteps, "CHANGE_WORTHWHILE", 0)
     X, y = make_classes(rng, (300, 200), 5)
     X[:10] *= size  # their squares leave nothing but rounding when they go
-    pieces = csteps.Pieces(rows_of(X, y, rng.uniform(size=500)))
+    pieces = csteps.Pieces(rows_of(X, y, rng.uniform(size=500), changed_products=0))
     made = []
     add_up = pieces._sums
     monkeypatch.setattr(pieces, "_sums", lambda kept: made.append(kept.sum()) or add_up(kept))
@@ -208,32 +208,30 @@ def test_the_initial_estimate_does_not_depend_on_the_order_of_the_rows(rng, weig
     X[rng.uniform(size=len(y)) < 0.2] += 8.0
     weight, _ = some_weights(rng, len(y), weighted)
     shuffled = rng.permutation(len(y))
-    initial = dense.robust_initial(rows_of(X, y, weight))
-    other = dense.robust_initial(
-        rows_of(X[shuffled], y[shuffled], None if weight is None else weight[shuffled])
-    )
+    initial = initial_estimate(rows_of(X, y, weight), robust=True)
+    weight = None if weight is None else weight[shuffled]
+    other = initial_estimate(rows_of(X[shuffled], y[shuffled], weight), robust=True)
     assert 0 < initial.support.sum() < len(y)
     np.testing.assert_array_equal(other.support, initial.support[shuffled])
     np.testing.assert_allclose(other.centres, initial.centres, rtol=1e-13)
 
 
-def test_the_initial_estimate_is_the_same_on_any_number_of_threads(rng, monkeypatch):
-    monkeypatch.setattr(dense, "THREADED_ELEMENTS", 0)
-    monkeypatch.setattr(csteps, "PIECE_ELEMENTS", 1000)
+def test_the_initial_estimate_is_the_same_on_any_number_of_threads(rng):
+    thresholds = {"threaded_elements": 0, "piece_elements": 1000}
     X, y = make_classes(rng, (400, 300, 200), 20)
     X[y == 1] += 15.0 * (rng.uniform(size=(300, 1)) < 0.3)
-    assert len(csteps.row_pieces(*X.shape)[0]) == csteps.MOST_PIECES
-    alone = dense.robust_initial(rows_of(X, y))
+    alone = rows_of(X, y, **thresholds)
+    assert len(csteps.row_pieces(*X.shape, alone.regime)[0]) == alone.regime.most_pieces
+    alone = initial_estimate(alone, robust=True)
     assert 0 < alone.support.sum() < len(y)
     for n_jobs in (2, 3):
-        for found, expected in zip(
-            dense.robust_initial(rows_of(X, y, n_jobs=n_jobs)), alone, strict=True
-        ):
+        estimate = initial_estimate(rows_of(X, y, n_jobs=n_jobs, **thresholds), robust=True)
+        for found, expected in zip(estimate, alone, strict=True):
             np.testing.assert_array_equal(found, expected)
 
 
 @pytest.mark.parametrize("shape", [(1, 1), (150, 4), (5000, 50), (5000, 784), (100, 3000)])
 def test_pieces_are_all_rows_in_their_order(shape):
-    begins, ends = csteps.row_pieces(*shape)
+    begins, ends = csteps.row_pieces(*shape, REGIME)
     assert [*begins, shape[0]] == [0, *ends]
     assert np.all(np.diff([0, *ends]) > 0)

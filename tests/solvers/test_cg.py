@@ -9,6 +9,7 @@ from sklearn.exceptions import ConvergenceWarning
 from cappedlda._data.record import Query
 from cappedlda._data.sparse import SparseRows
 from cappedlda._solvers import cg, linalg
+from cappedlda._solvers.systems import MatrixSystem
 
 
 def sparse_problem(rng, sizes, n, q=1.0, density=0.2):
@@ -39,28 +40,28 @@ def problem(request, rng):
 @pytest.mark.parametrize("ridge", [1e-6, 1e-2])
 def test_solution_is_that_of_cholesky(problem, ridge):
     dense, product, weight, B = problem
-    expected = linalg.solve_spd(cg.ridged(dense, weight, ridge), B)
-    found = linalg.solve_spd(cg.ridged(product, weight, ridge, tol=1e-9), B)
+    expected = MatrixSystem(dense, weight, ridge).solve(B)
+    found = cg.ImplicitSystem(product, weight, ridge, tol=1e-9).solve(B)
     np.testing.assert_allclose(found, expected, atol=1e-6 * np.abs(expected).max())
 
 
 def test_product_is_that_of_the_matrix(problem, rng):
     dense, product, weight, B = problem
     V = rng.normal(size=(len(B), 3))
-    expected = cg.ridged(dense, weight, 0.1) @ V
-    np.testing.assert_allclose(cg.ridged(product, weight, 0.1) @ V, expected, rtol=1e-10)
+    expected = MatrixSystem(dense, weight, 0.1) @ V
+    np.testing.assert_allclose(cg.ImplicitSystem(product, weight, 0.1) @ V, expected, rtol=1e-10)
     np.testing.assert_allclose(product.diagonal, np.diag(dense), rtol=1e-10)
     assert product.trace() == pytest.approx(np.trace(dense))
 
 
 def test_error_is_below_the_tolerance(problem):
     dense, product, weight, B = problem
-    A = cg.ridged(dense, weight, 1e-3)
-    exact = linalg.solve_spd(A, B)
+    A = MatrixSystem(dense, weight, 1e-3)
+    exact = A.solve(B)
     size = np.sum(exact * (A @ exact))
     errors = []
     for tol in (1e-1, 1e-3, 1e-5):
-        wrong = cg.ridged(product, weight, 1e-3, tol).solve(B) - exact
+        wrong = cg.ImplicitSystem(product, weight, 1e-3, tol).solve(B) - exact
         errors.append(np.sqrt(np.sum(wrong * (A @ wrong)) / size))
         assert errors[-1] <= tol
     assert errors[2] < errors[0]  # it stops when it may, not at the end
@@ -87,10 +88,12 @@ def count_products(monkeypatch, solve):
 
 def test_a_good_guess_saves_products(problem, monkeypatch):
     _, product, weight, B = problem
-    answer = cg.ridged(product, weight, 1e-3, 1e-10).solve(B)
+    answer = cg.ImplicitSystem(product, weight, 1e-3, 1e-10).solve(B)
     mixed = answer @ np.array([[1.0, 2.0], [0.0, 1.0], [1.0, -1.0]])  # any basis of its span
     cold, warm = (
-        count_products(monkeypatch, lambda g=g: cg.ridged(product, weight, 1e-3, 1e-6, g).solve(B))
+        count_products(
+            monkeypatch, lambda g=g: cg.ImplicitSystem(product, weight, 1e-3, 1e-6, g).solve(B)
+        )
         for g in (None, mixed)
     )
     assert warm <= cg.WINDOW + 1 < cold
@@ -98,10 +101,10 @@ def test_a_good_guess_saves_products(problem, monkeypatch):
 
 def test_dependent_columns_and_none(problem):
     dense, product, weight, B = problem
-    A = cg.ridged(product, weight, 1e-2, 1e-9)
+    A = cg.ImplicitSystem(product, weight, 1e-2, 1e-9)
     np.testing.assert_array_equal(A.solve(np.zeros_like(B)), np.zeros_like(B))
     twice = np.hstack([B, 2 * B])
-    expected = linalg.solve_spd(cg.ridged(dense, weight, 1e-2), twice)
+    expected = MatrixSystem(dense, weight, 1e-2).solve(twice)
     np.testing.assert_allclose(A.solve(twice), expected, atol=1e-6 * np.abs(expected).max())
 
 
@@ -109,4 +112,4 @@ def test_too_many_steps_warn(problem, monkeypatch):
     _, product, weight, B = problem
     monkeypatch.setattr(cg, "MAX_STEPS", 2)
     with pytest.warns(ConvergenceWarning, match="increase ridge or tol"):
-        cg.ridged(product, weight, 1e-9, 1e-12).solve(B)
+        cg.ImplicitSystem(product, weight, 1e-9, 1e-12).solve(B)

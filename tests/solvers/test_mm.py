@@ -1,6 +1,7 @@
 """The mm solver: what is proved in METHODS 4 holds for what is computed."""
 
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -13,22 +14,22 @@ from sklearn.datasets import load_breast_cancer, load_digits, load_iris, load_wi
 
 from cappedlda import CappedLDA, capped_norm
 from cappedlda._data.record import Query
-from cappedlda._fit import trimmed_lda
-from cappedlda._initial import sampling
-from cappedlda._initial.dense import plain_initial, robust_initial
-from cappedlda._solvers import mm
+from cappedlda._fit.steps import lda_on_support
+from cappedlda._initial import initial_estimate
+from cappedlda._regime import Regime
 from cappedlda._solvers.anderson import Anderson
-from cappedlda._solvers.frame import Rule
+from cappedlda._solvers.frame import Objective, Schedule
 from cappedlda._solvers.mm import MMSolver
 from cappedlda._solvers.row_space import RowSpace
 
 QS = [0.5, 1.0, 1.5, 2.0]
 
 
-def majorizer(X, codes, rule, tol=1e-6, sample_weight=None):
+def majorizer(X, codes, objective, tol=1e-6, sample_weight=None, **schedule):
     rows = rows_of(X, codes, sample_weight)
-    frame, W, _ = trimmed_lda(rows, robust_initial(rows), rows.class_weights / len(X), X.shape[1])
-    return rows, MMSolver(frame, W, rule, tol)
+    priors, initial = rows.class_weights / len(X), initial_estimate(rows, robust=True)
+    frame, W, _ = lda_on_support(rows, initial, priors, X.shape[1])
+    return rows, MMSolver(frame, W, objective, Schedule(**schedule), tol)
 
 
 def lda_subspace(X, y):
@@ -40,11 +41,10 @@ def lda_subspace(X, y):
 
 @pytest.mark.parametrize("q", QS)
 @pytest.mark.parametrize("epsilon", ["auto", 2.0, np.inf])
-def test_each_plain_step_is_the_closed_form_of_the_methods(dirty, monkeypatch, q, epsilon):
-    monkeypatch.setattr(mm, "MEMORY", 1)  # no acceleration
-    monkeypatch.setattr(Rule, "only_kept_count", False)  # no early end
+def test_each_plain_step_is_the_closed_form_of_the_methods(dirty, q, epsilon):
     X, y, _ = dirty
-    rows, method = majorizer(X, y, Rule(q, epsilon))
+    plain = {"memory": 1, "early_end": False}  # no acceleration
+    rows, method = majorizer(X, y, Objective(q, epsilon), **plain)
     n_compared = 0
     for _ in range(20):
         W, frame = method.W, method.frame
@@ -62,11 +62,10 @@ def test_each_plain_step_is_the_closed_form_of_the_methods(dirty, monkeypatch, q
     assert n_compared >= (1 if q == 2.0 else 3)
 
 
-def test_weighted_steps_are_the_closed_form_too(rng, dirty, monkeypatch):
-    monkeypatch.setattr(mm, "MEMORY", 1)
+def test_weighted_steps_are_the_closed_form_too(rng, dirty):
     X, y, _ = dirty
     weight = rng.uniform(0.2, 3.0, size=len(y))
-    rows, method = majorizer(X, y, Rule(1.0, "auto"), sample_weight=weight)
+    rows, method = majorizer(X, y, Objective(1.0, "auto"), sample_weight=weight, memory=1)
     status, n_compared = None, 0
     while status is None:
         W, frame = method.W, method.frame
@@ -83,7 +82,7 @@ def test_weighted_steps_are_the_closed_form_too(rng, dirty, monkeypatch):
 @pytest.mark.parametrize("q", QS)
 def test_accelerated_steps_keep_the_constraint(dirty, q):
     X, y, _ = dirty
-    rows, method = majorizer(X, y, Rule(q, "auto"), tol=1e-9)
+    rows, method = majorizer(X, y, Objective(q, "auto"), tol=1e-9)
     for _ in range(25):
         if method.step(rows.run(method.query())) is not None:
             break
@@ -246,7 +245,7 @@ def test_epsilon_means_nothing_in_the_ratio_of_the_paper(seed, k, epsilon):
 def test_span_preserves_lengths_and_projections(rng):
     X, y = make_classes(rng, [6, 5], 30)
     rows = rows_of(X, y)
-    initial = plain_initial(rows)
+    initial = initial_estimate(rows, robust=False)
     span = RowSpace(X, initial.centres, initial.scale)
     inside = span.rows(rows)
     assert inside.shape == (11, 11)
@@ -294,15 +293,21 @@ def outlying(n_rows, n_features, n_classes):
     return spoil(rng, X, np.arange(n_rows) % 10 == 0), y
 
 
+class WithoutShortCuts(CappedLDA):
+    """The plain solver: all rows from the first step on, until nothing moves at all."""
+
+    _regime = Regime(sample_worthwhile=np.inf)
+
+    def _options(self, *settings):
+        return replace(super()._options(*settings), early_end=False)
+
+
 @pytest.mark.parametrize("name", PROBLEMS)
 @pytest.mark.parametrize("q", [1.0, 2.0])
-def test_short_cuts_do_not_change_the_result(monkeypatch, name, q):
-    """The plain solver: all rows from the first step on, until nothing moves at all."""
+def test_short_cuts_do_not_change_the_result(name, q):
     X, y = PROBLEMS[name]()
     short = CappedLDA(q=q).fit(X, y)
-    monkeypatch.setattr(Rule, "only_kept_count", False)
-    monkeypatch.setattr(sampling, "SAMPLE_WORTHWHILE", np.inf)
-    plain = CappedLDA(q=q, tol=1e-7, max_iter=1000).fit(X, y)
+    plain = WithoutShortCuts(q=q, tol=1e-7, max_iter=1000).fit(X, y)
     assert short.n_passes_ < plain.n_passes_ or plain.n_passes_ <= 4
     assert linalg.subspace_angles(short.scalings_, plain.scalings_).max() < 1e-3
     other = short.outliers_ != plain.outliers_

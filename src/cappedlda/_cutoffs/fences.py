@@ -7,6 +7,7 @@ import numpy as np
 from scipy.special import gammainc
 
 from cappedlda._kernels import fences, kernels
+from cappedlda._regime import REGIME
 
 # Reach of a fence beyond the median, in distances from the lower quartile to it.
 # Tukey's outer fence, written with the lower half of the data, has 7.
@@ -14,8 +15,6 @@ REACH = 9.0
 GATE_REACH = 8.0
 # Equal distances, as in tiny or discrete data, must not fence each other out.
 MIN_GAP = 0.05
-# A class of less weight is too small for a fence of its own.
-MIN_CLASS_WEIGHT = 20.0
 MAX_GROWTH = 50
 # Fences that change by no more than this share stand still.
 STILL = 1e-6
@@ -134,7 +133,7 @@ class Fences(NamedTuple):
         return epsilon, np.maximum(multiplier * self.caps, self.halves)
 
 
-def update_caps(histograms, caps, reach=REACH, steps=1):
+def update_caps(histograms, caps, reach=REACH, steps=1, regime=REGIME):
     """Return the fences that follow from the rows within the present caps.
 
     Only rows inside count for a fence, so that it grows outwards from them and stops
@@ -148,32 +147,38 @@ def update_caps(histograms, caps, reach=REACH, steps=1):
     reach : float
     steps : int
         How often they grow, unless they stand still before.
+    regime : Regime
 
     Returns
     -------
     fences : Fences
     """
     caps, halves, work = caps.copy(), np.empty(len(caps)), np.empty(len(_POSITIONS))
-    limits = reach, MIN_GAP, MIN_CLASS_WEIGHT, STILL, steps
+    limits = reach, MIN_GAP, regime.least_class_weight, STILL, steps
     epsilon, median = fences.grow_caps(histograms, _POSITIONS, *limits, work, caps, halves)
     return Fences(epsilon, caps, halves, median)
 
 
 def consistency_factor(epsilon, d):
-    """Return the variance of d standard normal coordinates given that their norm is <= epsilon."""
+    """Return the variance of d standard normal coordinates given that their norm is <= epsilon.
+
+    A covariance of rows within epsilon is divided by it, to be consistent for normal data
+    (Croux and Haesbroeck, Journal of Multivariate Analysis 1999, multiply by its inverse).
+    """
     if epsilon > LARGE:
         return 1.0
     half = 0.5 * epsilon**2
     inside = gammainc(0.5 * d, half)
-    cut = gammainc(0.5 * d + 1.0, half) / inside if inside > 0.0 else half / (0.5 * d + 1.0)
-    return max(cut, sys.float_info.min)
+    left = gammainc(0.5 * d + 1.0, half) / inside if inside > 0.0 else half / (0.5 * d + 1.0)
+    return max(left, sys.float_info.min)
 
 
-def fixed_point_caps(histograms, reach=REACH, start=None):
+def fixed_point_caps(histograms, reach=REACH, start=None, regime=REGIME):
     """Return the fences, grown from the nearer half of every class until they stand still.
 
     They may also grow from caps `start` of shape (c,).
     """
     if start is None:  # from nothing a first step leads to the nearer half
-        return update_caps(histograms, np.zeros(len(histograms)), reach, 1 + MAX_GROWTH)
-    return update_caps(histograms, start, reach, MAX_GROWTH)
+        nothing = np.zeros(len(histograms))
+        return update_caps(histograms, nothing, reach, 1 + MAX_GROWTH, regime)
+    return update_caps(histograms, start, reach, MAX_GROWTH, regime)

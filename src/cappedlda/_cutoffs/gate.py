@@ -7,11 +7,11 @@ import numpy as np
 from cappedlda._cutoffs.fences import (
     _POSITIONS,
     GATE_REACH,
-    MIN_CLASS_WEIGHT,
     MIN_GAP,
     fixed_point_caps,
 )
 from cappedlda._kernels import fences, kernels
+from cappedlda._regime import REGIME
 
 # A gap that ends a class: so many distances from the lower quartile to the median wide,
 # at least half of the class inside and this share beyond; fewer rows need a wider gap.
@@ -20,20 +20,21 @@ GAP_ROWS = 8.0
 GAP_SHARE = 0.1
 
 
-def gate_caps(histograms):
+def gate_caps(histograms, regime=REGIME):
     """Return caps on the size of whole rows: fences, or nearer the first wide gap."""
-    caps = fixed_point_caps(histograms, GATE_REACH).caps
-    return np.minimum(caps, first_gaps(histograms, caps))
+    caps = fixed_point_caps(histograms, GATE_REACH, regime=regime).caps
+    return np.minimum(caps, first_gaps(histograms, caps, regime))
 
 
-def first_gaps(histograms, caps):
+def first_gaps(histograms, caps, regime=REGIME):
     """Return the distance at which the inner half of each class ends in a wide gap, or inf.
 
     Part of a class that lies apart from the rest, as a cloud or a cluster does, may be
     within the fence of a class that spreads much; the gap shows that it does not belong.
     Rows beyond the caps are out anyhow and prove nothing.
     """
-    gaps, limits = np.empty(len(caps)), (GAP, GAP_ROWS, GAP_SHARE, MIN_GAP, MIN_CLASS_WEIGHT)
+    gaps = np.empty(len(caps))
+    limits = GAP, GAP_ROWS, GAP_SHARE, MIN_GAP, regime.least_class_weight
     fences.find_gaps(histograms, _POSITIONS, caps, *limits, gaps)
     return gaps * (1.0 + 0.5 * MIN_GAP)
 

@@ -13,6 +13,7 @@ from cappedlda._data.record import Query
 from cappedlda._data.samples import SampleDistances, within
 from cappedlda._data.threads import ordered_map
 from cappedlda._kernels import marks
+from cappedlda._regime import REGIME
 
 
 @dataclass(frozen=True)
@@ -84,6 +85,7 @@ class ArrayRows(Rows):
     sample_weight : ndarray of shape (N,), float64, optional
     n_jobs : int
         Threads.
+    regime : Regime
 
     Attributes
     ----------
@@ -93,12 +95,13 @@ class ArrayRows(Rows):
 
     gate_mask = None
 
-    def __init__(self, X, codes, n_classes, sample_weight=None, n_jobs=1):
+    def __init__(self, X, codes, n_classes, sample_weight=None, n_jobs=1, regime=REGIME):
         self.X = X
         self.codes = codes
         self.n_classes = n_classes
         self.sample_weight = sample_weight
         self.n_jobs = n_jobs
+        self.regime = regime
 
     @property
     def shape(self):
@@ -198,8 +201,8 @@ class ArrayRows(Rows):
     def take(self, rows):
         """Return a copy of some rows as rows of their own."""
         weight = None if self.sample_weight is None else self.sample_weight[rows]
-        X = np.ascontiguousarray(self.X[rows])
-        return ArrayRows(X, self.codes[rows], self.n_classes, weight, self.n_jobs)
+        X, codes = np.ascontiguousarray(self.X[rows]), self.codes[rows]
+        return ArrayRows(X, codes, self.n_classes, weight, self.n_jobs, self.regime)
 
     def by_class(self):
         """Return the rows class by class, C-ordered and in float64, and the order taken."""
@@ -251,7 +254,7 @@ class ArrayRows(Rows):
         norms, histograms = self.norms(centres, scale)
         if not math.isfinite(norms.sum()):
             self.check_finite()  # the norms of large numbers may also overflow
-        gate = Gate(centres, scale, settle(histograms))
+        gate = Gate(centres, scale, settle(histograms, self.regime))
         return gate, self._inside(within(norms, gate.caps, self.codes))
 
     def inside(self, gate):
@@ -279,7 +282,8 @@ def joined(parts, n_classes, n_jobs=1):
     if parts[0].sample_weight is not None:
         weight = np.concatenate([part.sample_weight for part in parts])
     X = np.concatenate([part.X for part in parts])
-    return ArrayRows(X, np.concatenate([p.codes for p in parts]), n_classes, weight, n_jobs)
+    codes = np.concatenate([part.codes for part in parts])
+    return ArrayRows(X, codes, n_classes, weight, n_jobs, parts[0].regime)
 
 
 def rows_of_ranks(codes, ranks):

@@ -16,15 +16,7 @@ from cappedlda._data.jobs import NormsJob, PassJob
 from cappedlda._data.progress import SlabProgress
 from cappedlda._data.record import Query
 from cappedlda._data.samples import BorderDistances
-
-# A slab is the unit of threads and of the reduction. Its size depends on the shape
-# only, so the order of summation, and with it every bit of the result, does not
-# depend on the number of threads. With fewer than MIN_SLAB_ROWS the n x n partial sums
-# would cost too much: each as much as some hundred rows. Fewer than FEW_SLABS are of one
-# size and even in number, not to leave one of two threads waiting.
-SLAB_ELEMENTS = 1 << 20
-MIN_SLAB_ROWS = 3072
-FEW_SLABS = 8
+from cappedlda._regime import REGIME, Regime
 
 
 class Rows:
@@ -51,6 +43,7 @@ class Rows:
         Begin of the data, with the names of their features; None if X itself tells them.
     progress : SlabProgress or None
         What is told about the slabs of a pass.
+    regime : Regime
     implicit_scatter : bool
         Whether there are too many features for matrices of n x n: then the scatter of a
         record is an `ImplicitScatter`.
@@ -59,6 +52,7 @@ class Rows:
     gate: Gate | None = None
     example: Any = None
     progress: SlabProgress | None = None
+    regime: Regime = REGIME
     implicit_scatter = False
 
     def reduce(self, job):
@@ -98,9 +92,9 @@ class Rows:
     def slab_rows(self):
         """Rows of a slab; all slabs have as many, but for the last one."""
         n_rows, n = self.shape
-        most = slab_rows(n)
+        most = self.regime.slab_rows(n)
         slabs = -(-n_rows // most)
-        if slabs >= FEW_SLABS or slabs < 2:
+        if slabs >= self.regime.few_slabs or slabs < 2:
             return most
         return -(-n_rows // (slabs + slabs % 2))
 
@@ -133,9 +127,10 @@ class Rows:
         centres : ndarray of shape (c, n)
         scale : ndarray of shape (n,)
         settle : callable
-            Returns the caps for histograms of scaled norms.
+            Returns the caps for histograms of scaled norms, and a regime.
         """
-        gate = Gate(centres, scale, settle(self.reduce(NormsJob(centres, scale))))
+        histograms = self.reduce(NormsJob(centres, scale))
+        gate = Gate(centres, scale, settle(histograms, self.regime))
         rows = self._copy()
         rows.gate = gate
         return gate, rows
@@ -147,11 +142,6 @@ class Rows:
         """Return the record of a pass, and what is known of the distances."""
         distances = BorderDistances(self, query)
         return distances.record(query), distances
-
-
-def slab_rows(n):
-    """Return the largest number of rows of n features that are worked on at a time."""
-    return max(MIN_SLAB_ROWS, SLAB_ELEMENTS // n)
 
 
 def slices_of(n_rows, step):

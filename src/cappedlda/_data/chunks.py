@@ -11,12 +11,13 @@ import numpy as np
 from sklearn.utils.validation import _get_feature_names, column_or_1d
 
 from cappedlda._data.array import ArrayRows, joined
-from cappedlda._data.base import Rows, first_not_finite, ranks_among, slab_rows, sum_in_order
+from cappedlda._data.base import Rows, first_not_finite, ranks_among, sum_in_order
 from cappedlda._data.factory import check_missing_labels, float_type
 from cappedlda._data.jobs import weights_inside
 from cappedlda._data.samples import BorderJob
 from cappedlda._data.threads import ordered_map
 from cappedlda._kernels import checksums
+from cappedlda._regime import REGIME
 from cappedlda._validation import check_class_weights, check_classes, encode, known_codes
 
 # What is copied goes by pieces of a slab, so many, that its checksum is made from the cache.
@@ -217,6 +218,7 @@ class ChunkRows(Rows):
         All labels there are; another one is an error. None takes those of a first pass.
     n_jobs : int
         Threads.
+    regime : Regime
 
     Attributes
     ----------
@@ -225,7 +227,8 @@ class ChunkRows(Rows):
         Begin of the first chunk.
     """
 
-    def __init__(self, make_chunks, classes=None, n_jobs=1):
+    def __init__(self, make_chunks, classes=None, n_jobs=1, regime=REGIME):
+        self.regime = regime
         self._reader = ChunkReader(make_chunks)
         self.n_jobs = n_jobs
         known = None if classes is None else np.unique(classes)
@@ -410,13 +413,15 @@ class ChunkRows(Rows):
     def _gathered(self, copied):
         """Return the rows that are copied from each slab."""
         fingerprint, parts = self._next_fingerprint(complete=False), []
-        step = slab_rows(self.shape[1])
+        step = self.regime.slab_rows(self.shape[1])
         for chunk in self._chunks():
             for start in range(0, len(chunk.X), step):
                 _, X, codes, weight = chunk.part(start, start + step)
                 X = np.ascontiguousarray(X, self.dtype)
                 fingerprint.add(X, codes, weight)
-                parts.append(copied(ArrayRows(X, codes, self.n_classes, weight)))
+                parts.append(
+                    copied(ArrayRows(X, codes, self.n_classes, weight, regime=self.regime))
+                )
         self._recognise(fingerprint)
         return joined(parts, self.n_classes, self.n_jobs)
 

@@ -20,13 +20,14 @@ from cappedlda._data.base import Rows, first_not_finite, ranks_among
 from cappedlda._data.factory import check_missing_labels, check_shape, float_type, is_dask
 from cappedlda._data.samples import PerSample
 from cappedlda._data.threads import single_threaded_blas
+from cappedlda._regime import REGIME, Regime
 from cappedlda._validation import FLOATS, check_class_weights, check_classes, known_codes
 
 # So many records are added in one task.
 FAN_IN = 8
 
 
-def rows_from_dask(X, y, sample_weight):
+def rows_from_dask(X, y, sample_weight, regime=REGIME):
     """Return the rows of a dask array or frame, and the sorted classes.
 
     Of a frame, y and sample_weight may be the names of columns; the others are features.
@@ -51,6 +52,7 @@ def rows_from_dask(X, y, sample_weight):
     y, sample_weight = aligned(y, X, "y"), aligned(sample_weight, X, "sample_weight")
     survey = tree_sum(blockwise(count_block_labels, None, y, sample_weight))
     rows = DaskRows(X, y, sample_weight, survey)
+    rows.regime = regime
     rows.example = example
     return rows, rows.classes
 
@@ -227,12 +229,14 @@ class BlockJob:
     dtype : dtype
     check : bool
         Whether to look for numbers that are not finite.
+    regime : Regime
     """
 
     job: Any
     classes: np.ndarray
     dtype: np.dtype
     check: bool
+    regime: Regime
 
     def rows(self, X, y, weight, start=None):
         """Return a block as rows in memory."""
@@ -247,7 +251,7 @@ class BlockJob:
             )
         codes = known_codes(np.asarray(y), self.classes)
         weight = None if weight is None else np.ascontiguousarray(weight, np.float64)
-        return ArrayRows(X, codes, len(self.classes), weight)
+        return ArrayRows(X, codes, len(self.classes), weight, regime=self.regime)
 
     def __call__(self, X, y, weight):
         """Return the result of the job, or None for a block without rows."""
@@ -298,7 +302,7 @@ class DaskRows(Rows):
         self._is_checked = False
 
     def _block_job(self, job=None):
-        job = BlockJob(job, self.classes, self.dtype, not self._is_checked)
+        job = BlockJob(job, self.classes, self.dtype, not self._is_checked, self.regime)
         return dask.delayed(job, traverse=False, pure=False)
 
     def reduce(self, job):
@@ -335,14 +339,8 @@ class DaskRows(Rows):
 
     def per_sample(self, solution):
         """Return lazy results for each row."""
-        measure = Measure(
-            solution.metric,
-            solution.centres,
-            solution.caps,
-            solution.q,
-            solution.floor,
-            solution.gate,
-        )
+        settings = solution.metric, solution.centres, solution.caps, *solution.norm
+        measure = Measure(*settings, solution.gate)
         table = da.blockwise(
             measure_block,
             "ik",

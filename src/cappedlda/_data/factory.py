@@ -7,8 +7,8 @@ import numpy as np
 from scipy import sparse
 
 from cappedlda._data.array import check_file
-from cappedlda._data.base import slab_rows
 from cappedlda._data.sparse import rows_of
+from cappedlda._regime import REGIME
 from cappedlda._validation import (
     FLOATS,
     check_labels,
@@ -18,7 +18,7 @@ from cappedlda._validation import (
 )
 
 
-def training_rows(estimator, X, y, sample_weight, n_jobs):
+def training_rows(estimator, X, y, sample_weight, n_jobs, regime=REGIME):
     """Return checked rows and the sorted classes, for whatever X is.
 
     Numbers of an array that are not finite are found by `check_finite` of the rows, and in
@@ -27,9 +27,9 @@ def training_rows(estimator, X, y, sample_weight, n_jobs):
     if is_dask(X):
         from cappedlda._data import dask as dask_rows
 
-        return dask_rows.rows_from_dask(X, y, sample_weight)
+        return dask_rows.rows_from_dask(X, y, sample_weight, regime)
     if is_read_by_slices(X):
-        X = SlicedArray(X)
+        X = SlicedArray(X, regime)
         check_shape(X.shape)
         codes, classes = check_labels(estimator, y, X)
     else:
@@ -38,7 +38,7 @@ def training_rows(estimator, X, y, sample_weight, n_jobs):
             check_structure(X)
         X, codes, classes = check_training_data(estimator, X, y, "csr", sparse.issparse(X))
     weights = check_weights(sample_weight, X, codes, classes)
-    return rows_of(X, codes, len(classes), weights, n_jobs), classes
+    return rows_of(X, codes, len(classes), weights, n_jobs, regime), classes
 
 
 def is_dask(X):
@@ -53,12 +53,12 @@ def check_shape(shape):
             raise ValueError(f"X has {size} {what}; a fit needs at least {least}.")
 
 
-def blocks_of(X, y=None):
+def blocks_of(X, y=None, regime=REGIME):
     """Yield the slabs of an array that is read by slices, and the labels of their rows."""
-    X = SlicedArray(X)
+    X = SlicedArray(X, regime)
     if y is not None and len(y) != X.shape[0]:
         raise ValueError(f"X has {X.shape[0]} rows and y has {len(y)}; give one label per row.")
-    step = slab_rows(max(X.shape[1], 1))
+    step = regime.slab_rows(max(X.shape[1], 1))
     for start in range(0, X.shape[0], step):
         rows = slice(start, start + step)
         yield X[rows], None if y is None else y[rows]
@@ -95,10 +95,12 @@ class SlicedArray:
     ----------
     source : array-like of shape (N, n)
         With `shape`, `dtype` and slices of rows.
+    regime : Regime
     """
 
-    def __init__(self, source):
+    def __init__(self, source, regime=REGIME):
         self._source = source
+        self._regime = regime
         self.shape = tuple(source.shape)
         self.dtype = float_type(source.dtype)
         # Readers of files need not be safe for threads; memory maps are.
@@ -113,7 +115,7 @@ class SlicedArray:
         rows = np.arange(self.shape[0])[rows]
         chosen = np.empty((len(rows), self.shape[1]), self.dtype)
         order = np.argsort(rows, kind="stable")
-        step = slab_rows(self.shape[1])
+        step = self._regime.slab_rows(self.shape[1])
         slabs, starts = np.unique(rows[order] // step, return_index=True)
         for slab, here in zip(slabs, np.split(order, starts[1:]), strict=True):
             chosen[here] = self[slab * step : (slab + 1) * step][rows[here] - slab * step]

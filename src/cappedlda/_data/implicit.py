@@ -5,13 +5,15 @@ is left as a `ImplicitScatter`, which multiplies. Rows are centred in their imag
 that sparse rows stay sparse.
 """
 
+from dataclasses import fields
+
 import numpy as np
 from scipy import sparse
 
 from cappedlda._data.array import ArrayRows
 from cappedlda._data.base import sum_in_order
 from cappedlda._data.jobs import block_record, histograms_of
-from cappedlda._data.record import Query
+from cappedlda._data.record import Query, Record
 from cappedlda._data.threads import ordered_map
 from cappedlda._kernels import kernels
 
@@ -54,9 +56,9 @@ class ImplicitRows(ArrayRows):
         if query.sums:
             record.sums -= record.kept[:, 1:] * query.centres
         record = record.mirror()
-        if query.scatter:
-            record.scatter = self._scatter(query, distances)
-        return record
+        return (
+            ImplicitRecord.of(record, self._scatter(query, distances)) if query.scatter else record
+        )
 
     def _weights(self, rows, distances, query, equal=False):
         """Return the weights F_j of rows in the scatter, or equal ones of those that are kept."""
@@ -105,6 +107,21 @@ class ImplicitRows(ArrayRows):
         for _ in ordered_map(fill, self.slabs(), self.n_jobs):
             pass
         return norms, histograms_of(norms, self.codes, self.n_classes, self.sample_weight)
+
+
+class ImplicitRecord(Record):
+    """A record whose scatter is an `ImplicitScatter`."""
+
+    @classmethod
+    def of(cls, record, scatter):
+        """Return a record with another scatter."""
+        return cls(
+            **{item.name: getattr(record, item.name) for item in fields(record)}
+            | {"scatter": scatter}
+        )
+
+    def _move_scatter(self, means, moves):
+        self.scatter.recentre(means, np.sum(moves**2, axis=0))
 
 
 class ImplicitScatter:

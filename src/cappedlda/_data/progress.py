@@ -34,6 +34,12 @@ class SlabProgress:
                     )
 
 
+def print_decisions(solution):
+    """Print what a fit has decided for itself."""
+    sampled = f"a sample of {solution.n_sampled:,} rows" if solution.n_sampled else "all rows"
+    print(f"began with {sampled}, q {solution.q:g}, shrinkage {solution.shrinkage:.3g}")
+
+
 class PassReport:
     """Prints one line per pass.
 

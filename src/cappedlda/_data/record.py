@@ -152,11 +152,12 @@ class Record:
         means, moves = np.empty(centres.shape), np.empty(centres.shape)
         centres, scale = np.ascontiguousarray(centres), np.ascontiguousarray(scale)
         algebra.move_centres(centres, self.sums, self.kept, scale, means, moves)
-        if isinstance(self.scatter, np.ndarray):
-            self.scatter -= moves.T.dot(moves)
-        else:
-            self.scatter.recentre(means, np.sum(moves**2, axis=0))
+        self._move_scatter(means, moves)
         return means
+
+    def _move_scatter(self, means, moves):
+        """Move the centres of the scatter, by scaled and weighted moves of shape (c, n)."""
+        self.scatter -= moves.T.dot(moves)
 
     def mirror(self):
         """Copy the upper triangles, which the kernels fill, to the lower ones."""

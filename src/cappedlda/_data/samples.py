@@ -11,9 +11,8 @@ from cappedlda._kernels import kernels, marks
 
 # What needs some numbers for each row, but not for all at once, goes by pieces of so many.
 PIECE_ROWS = 1 << 15
-# Rows within this share of their cap are noted, if there are no more than so many.
+# Rows within this share of their cap are noted.
 BORDER = 0.125
-MAX_BORDER_ROWS = 1 << 16
 
 
 class PerSample(NamedTuple):
@@ -31,24 +30,27 @@ class Border:
     Attributes
     ----------
     codes, distances, weights : ndarray of shape (k,)
+    most_rows : int
+        Of more rows nothing is noted.
     complete : bool
-        False if there are too many; then some are missing.
+        False if there were more.
     """
 
     codes: np.ndarray
     distances: np.ndarray
     weights: np.ndarray
+    most_rows: int
     complete: bool = True
 
     @classmethod
-    def of(cls, distances, codes, sample_weight, caps):
+    def of(cls, distances, codes, sample_weight, caps, most_rows):
         """Return the border among some rows."""
         near = _is_near(distances, caps[codes])
         if sample_weight is not None:
             near &= sample_weight > 0.0
         (rows,) = np.nonzero(near)
         weights = np.ones(len(rows)) if sample_weight is None else sample_weight[rows]
-        return cls(codes[rows], distances[rows], weights)._limited()
+        return cls(codes[rows], distances[rows], weights, most_rows)._limited()
 
     def __iadd__(self, other):
         for name in ("codes", "distances", "weights"):
@@ -57,8 +59,9 @@ class Border:
         return self._limited()
 
     def _limited(self):
-        if len(self.codes) > MAX_BORDER_ROWS:
-            return Border(np.empty(0, np.int32), np.empty(0), np.empty(0), complete=False)
+        if len(self.codes) > self.most_rows:
+            nothing = np.empty(0, np.int32), np.empty(0), np.empty(0)
+            return Border(*nothing, self.most_rows, complete=False)
         return self
 
     def gain(self, caps, others):
@@ -91,13 +94,15 @@ class BorderJob:
     """Makes the record of a block of rows, and notes those near the caps."""
 
     job: PassJob
+    most_rows: int
 
     def __call__(self, X, codes, sample_weight, _=None):
         """Return a `RecordWithBorder`."""
         query, distances = self.job.query, np.empty(len(X))
         weights = self.job.weights(X, codes, sample_weight)
         record = block_record(X, codes, weights, query, distances)
-        return RecordWithBorder(record, Border.of(distances, codes, weights, query.caps))
+        border = Border.of(distances, codes, weights, query.caps, self.most_rows)
+        return RecordWithBorder(record, border)
 
 
 class BorderDistances:
@@ -114,8 +119,9 @@ class BorderDistances:
         self._see(query)
 
     def _see(self, query):
-        sight = self._rows.reduce(BorderJob(PassJob(query, self._rows.gate)))
-        self._query, self._record, self._border = query, sight.record.mirror(), sight.border
+        job = BorderJob(PassJob(query, self._rows.gate), self._rows.regime.most_border_rows)
+        seen = self._rows.reduce(job)
+        self._query, self._record, self._border = query, seen.record.mirror(), seen.border
 
     def kept_weight(self, caps):
         """Return the weight of the rows within caps of shape (c,)."""

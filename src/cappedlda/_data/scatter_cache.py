@@ -12,9 +12,6 @@ import numpy as np
 from cappedlda._data.array import ArrayRows
 from cappedlda._data.samples import within
 
-# With as many features a pass that only projects costs a small part of one with a scatter.
-CACHE_FEATURES = 256
-
 
 @dataclass(frozen=True)
 class ScatterCache:
@@ -53,7 +50,8 @@ class ScatterCacheRows(ArrayRows):
     """
 
     def __init__(self, rows, cache):
-        super().__init__(rows.X, rows.codes, rows.n_classes, rows.sample_weight, rows.n_jobs)
+        settings = rows.sample_weight, rows.n_jobs, rows.regime
+        super().__init__(rows.X, rows.codes, rows.n_classes, *settings)
         self.gate_mask, self.progress = rows.gate_mask, rows.progress
         self._cache = cache
 

@@ -7,21 +7,15 @@ from cappedlda._data.array import ArrayRows
 from cappedlda._data.implicit import ImplicitRows
 from cappedlda._data.threads import ordered_map
 from cappedlda._kernels import sparse_kernels
-
-# With more features than this no matrix of n x n is made.
-MAX_DENSE_FEATURES = 1000
-# Every slab makes sums of n x k of its own, and needs several entries for each of them.
-ENTRIES_PER_FEATURE = 4
-# Products, whose images no one has to add up, are cut into pieces of so many entries.
-SLAB_ENTRIES = 1 << 17
+from cappedlda._regime import REGIME
 
 
-def rows_of(X, codes, n_classes, sample_weight=None, n_jobs=1):
+def rows_of(X, codes, n_classes, sample_weight=None, n_jobs=1, regime=REGIME):
     """Return the rows of an array or of a CSR matrix."""
     if not sparse.issparse(X):
-        return ArrayRows(X, codes, n_classes, sample_weight, n_jobs)
-    kind = DensifiedRows if X.shape[1] <= MAX_DENSE_FEATURES else SparseRows
-    return kind(canonical(X), codes, n_classes, sample_weight, n_jobs)
+        return ArrayRows(X, codes, n_classes, sample_weight, n_jobs, regime)
+    kind = DensifiedRows if X.shape[1] <= regime.most_dense_features else SparseRows
+    return kind(canonical(X), codes, n_classes, sample_weight, n_jobs, regime)
 
 
 def canonical(X):
@@ -42,7 +36,8 @@ class CsrRows(ArrayRows):
     def take(self, rows):
         """Return a copy of some rows as rows of their own."""
         weight = None if self.sample_weight is None else self.sample_weight[rows]
-        return type(self)(self.X[rows], self.codes[rows], self.n_classes, weight, self.n_jobs)
+        settings = self.n_classes, weight, self.n_jobs, self.regime
+        return type(self)(self.X[rows], self.codes[rows], *settings)
 
 
 class DensifiedRows(CsrRows):
@@ -58,9 +53,8 @@ class DensifiedRows(CsrRows):
 
     def load(self):
         """Return all rows, dense."""
-        rows = ArrayRows(
-            self.X.toarray(), self.codes, self.n_classes, self.sample_weight, self.n_jobs
-        )
+        settings = self.n_classes, self.sample_weight, self.n_jobs, self.regime
+        rows = ArrayRows(self.X.toarray(), self.codes, *settings)
         rows.gate_mask = self.gate_mask
         return rows
 
@@ -72,8 +66,8 @@ class SparseRows(CsrRows, ImplicitRows):
     half as long as one that adds to all features, and needs no sums of its own for each slab.
     """
 
-    def __init__(self, X, codes, n_classes, sample_weight=None, n_jobs=1):
-        super().__init__(X, codes, n_classes, sample_weight, n_jobs)
+    def __init__(self, X, codes, n_classes, sample_weight=None, n_jobs=1, regime=REGIME):
+        super().__init__(X, codes, n_classes, sample_weight, n_jobs, regime)
         self._transpose = []  # of X, common to all rows that have it
 
     def with_features(self, X):
@@ -84,7 +78,8 @@ class SparseRows(CsrRows, ImplicitRows):
 
     def slabs(self):
         """Return the slices of rows that are worked on one at a time."""
-        return slices_by_entries(self.X, self.X.nnz // (ENTRIES_PER_FEATURE * self.shape[1]))
+        least = self.regime.slab_entries_per_feature * self.shape[1]
+        return slices_by_entries(self.X, self.X.nnz // least)
 
     def block(self, rows):
         """Return what multiplies with a slice of rows."""
@@ -94,11 +89,11 @@ class SparseRows(CsrRows, ImplicitRows):
         """Return X'U of shape (n, k)."""
         if not self._transpose:
             self._transpose.append(self.X.T.tocsr())
-        return project(self._transpose[0], U, self.n_jobs)
+        return project(self._transpose[0], U, self.n_jobs, self.regime.slab_entries)
 
     def project(self, V):
         """Return X V of shape (N, k)."""
-        return project(self.X, V, self.n_jobs)
+        return project(self.X, V, self.n_jobs, self.regime.slab_entries)
 
     def of_class(self, code):
         """Return the rows of a class, as those of the only one."""
@@ -125,7 +120,8 @@ class SparseRows(CsrRows, ImplicitRows):
     def columns(self, chosen):
         """Return the rows with some features only, dense."""
         X = self.X[:, chosen].toarray()
-        return ArrayRows(X, self.codes, self.n_classes, self.sample_weight, self.n_jobs)
+        settings = self.n_classes, self.sample_weight, self.n_jobs, self.regime
+        return ArrayRows(X, self.codes, *settings)
 
     def stored_weights(self):
         """Return the weight of the rows of each class that have an entry, shape (c, n)."""
@@ -171,15 +167,15 @@ def slices_by_entries(X, n_slabs):
     return [slice(a, b) for a, b in zip(ends[:-1].tolist(), ends[1:].tolist(), strict=True)]
 
 
-def project(X, V, n_jobs):
-    """Return X V of a CSR matrix, of shape (N, k)."""
+def project(X, V, n_jobs, slab_entries):
+    """Return X V of a CSR matrix, of shape (N, k), in slabs of about as many entries."""
     V = np.ascontiguousarray(V, np.float64)
     images = np.empty((X.shape[0], V.shape[1]))
 
     def fill(rows):
         SparseBlock(X, rows).project(V, images[rows])
 
-    for _ in ordered_map(fill, slices_by_entries(X, X.nnz // SLAB_ENTRIES), n_jobs):
+    for _ in ordered_map(fill, slices_by_entries(X, X.nnz // slab_entries), n_jobs):
         pass
     return images
 

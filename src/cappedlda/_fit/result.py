@@ -1,4 +1,4 @@
-"""What a fit returns, and how far rows lie from its classes."""
+"""What a fit returns: the evaluation of all rows with the final projection."""
 
 from dataclasses import dataclass
 
@@ -8,6 +8,9 @@ from cappedlda._cutoffs.gate import Gate
 from cappedlda._data.samples import PerSample
 from cappedlda._solvers import linalg
 from cappedlda._solvers.base import Trace
+
+# Other caps that keep as many rows, up to this share, need no other pass.
+SAME_SUPPORT = 1e-4
 
 
 @dataclass
@@ -29,8 +32,12 @@ class Solution:
     centres : ndarray of shape (c, n)
     priors : ndarray of shape (c,)
     epsilon : float
-    q, floor : float
-        Of the weights.
+    q : float
+        Exponent of the norm.
+    norm : tuple of float
+        Exponent and floor of the weights that made the answer: 2 after a reweighting.
+    shrinkage : float
+        Of the scatter of the support.
     samples : PerSample or None
         None if they are not kept.
     kept_weight : float
@@ -41,6 +48,8 @@ class Solution:
         Classes that the cap would have removed.
     trace : Trace
     gate : Gate or None
+    n_sampled : int
+        Rows of the first sample, 0 if all rows were used.
     """
 
     W: np.ndarray
@@ -52,69 +61,57 @@ class Solution:
     priors: np.ndarray
     epsilon: float
     q: float
-    floor: float
+    norm: tuple[float, float]
+    shrinkage: float
     samples: PerSample | None
     kept_weight: float
     caps: np.ndarray
     uncapped: np.ndarray
     trace: Trace
     gate: Gate | None = None
+    n_sampled: int = 0
 
 
-def outlyingness(rows, images, centres, caps, gate):
-    """Return the distances of rows from the centre of a class over the largest of a kept row.
-
-    Parameters
-    ----------
-    rows : ArrayRows
-        Of the classes to measure from.
-    images : ndarray of shape (N, r) or None
-        Projected rows; None measures by the gate only.
-    centres : ndarray of shape (c, r)
-        Projected centres.
-    caps : ndarray of shape (c,)
-    gate : Gate or None
-        None measures in the discriminant space only.
-    """
-    codes = rows.codes
-    ratio = np.zeros(len(codes))
-    if images is not None:
-        ratio = np.linalg.norm(images - centres[codes], axis=1) / caps[codes]
-    return ratio if gate is None else np.maximum(ratio, gate.ratio(rows))
-
-
-def least_outlyingness(rows, images, centres, caps, gate):
-    """Return the outlyingness of rows from the class where it is least; see `outlyingness`.
-
-    The gate reads all features. So the classes of each row are taken in the order of its
-    distances in the discriminant space, until the next one cannot be less.
-    """
-    n_rows = rows.shape[0]
-    projected = np.zeros((n_rows, len(caps)))
-    if images is not None:
-        for i, (centre, cap) in enumerate(zip(centres, caps, strict=True)):
-            projected[:, i] = np.linalg.norm(images - centre, axis=1) / cap
-    if gate is None:
-        return projected.min(axis=1)
-    least = np.full(n_rows, np.inf)
-    for nearest in np.argsort(projected, axis=1, kind="stable").T.astype(np.int32):
-        bounds = np.take_along_axis(projected, nearest[:, None], axis=1)[:, 0]
-        (left,) = np.nonzero(~(bounds >= least))
-        if len(left) == 0:
-            break
-        some = rows if len(left) == n_rows else rows.take(left)
-        ratio = np.maximum(bounds[left], gate.ratio(some.labelled(nearest[left])))
-        least[left] = np.minimum(least[left], ratio)
-    return least
+def evaluate(rows, solver, trace, n_components):
+    """Measure all rows with the final projection and put its columns in order: step 10."""
+    record, distances = rows.evaluate(solver.query(scatter=False))
+    solver.finish(record)
+    trace.n_passes += 1
+    trace.objective_path = solver.objective_path
+    frame, query = solver.frame, solver.query(scatter=False)
+    kept_weight = distances.kept_weight(frame.caps)
+    if abs(record.kept_weight - kept_weight) > SAME_SUPPORT * record.weight:
+        record = distances.record(query)  # the last cap keeps other rows: measure these
+        trace.n_passes += 1
+    covariance = solver.covariance(record, unbiased=True)
+    V, strengths = solver.order(covariance, solver.W.T.dot(frame.B))
+    return Solution(
+        W=linalg.fix_signs(query.W.dot(V)),
+        covariance=V.T.dot(covariance).dot(V),
+        strengths=strengths,
+        extra=unsupervised_directions(solver, n_components - V.shape[1]),
+        metric=query.W,
+        centres=frame.centres,
+        priors=frame.priors,
+        epsilon=frame.epsilon,
+        q=query.q,
+        norm=(query.q, query.floor),
+        shrinkage=solver.shrinkage,
+        samples=distances.per_sample(frame.caps, query.q, query.floor),
+        kept_weight=kept_weight,
+        caps=frame.caps,
+        uncapped=frame.uncapped,
+        trace=trace,
+    )
 
 
-def unsupervised_directions(method, count):
+def unsupervised_directions(solver, count):
     """Return `count` directions of least capped scatter that do not see the class centres."""
-    frame = method.frame
+    frame = solver.frame
     n = len(frame.scale)
-    wanted = count > 0 and method.A is not None
+    wanted = count > 0 and solver.A is not None
     there_are = n - linalg.rank_of(frame.B) if wanted else 0
     if there_are == 0:
         return np.empty((n, 0))
-    extra = linalg.quietest_directions(method.A, frame.B, min(count, there_are))
+    extra = linalg.quietest_directions(solver.A.matrix, frame.B, min(count, there_are))
     return linalg.fix_signs(extra / frame.scale[:, None])

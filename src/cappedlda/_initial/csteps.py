@@ -11,13 +11,6 @@ from cappedlda._solvers import linalg
 C_STEPS = 3
 GROWTH_STEPS = 20
 MIN_SHRINKAGE = 1e-4
-# Threads work on pieces of so many numbers at least, with several rows per feature: each
-# makes a scatter of its own.
-PIECE_ELEMENTS = 1 << 15
-PIECE_ROWS_PER_FEATURE = 2
-MOST_PIECES = 4
-# Moments of so many products or more are changed rather than made anew.
-CHANGE_WORTHWHILE = 1 << 21
 
 
 def c_steps(pieces, distances, variance_floor):
@@ -58,7 +51,8 @@ def grow_support(pieces, support, distances, caps, variance_floor):
     Hadi and Velleman, Computational Statistics & Data Analysis 2000).
     """
     for _ in range(GROWTH_STEPS):
-        caps = update_caps(pieces.histograms(distances), caps, GATE_REACH).caps
+        histograms = pieces.histograms(distances)
+        caps = update_caps(histograms, caps, GATE_REACH, regime=pieces.regime).caps
         grown = pieces.within(distances, caps)
         if (grown == support).all():
             break
@@ -93,11 +87,11 @@ class Pieces:
     """
 
     def __init__(self, rows, map_=serial_map):
-        self.shape = rows.shape
+        self.shape, self.regime = rows.shape, rows.regime
         self._rows = rows
         self._map = map_
         self._sample = start_kernels.Sample(rows.X, rows.codes, rows.sample_weight)
-        self._bounds = row_pieces(*rows.shape)
+        self._bounds = row_pieces(*rows.shape, rows.regime)
         self._last = None  # the support, and its moments
 
     def histograms(self, distances):
@@ -115,7 +109,7 @@ class Pieces:
         The latter is an upper triangle. Large moments are not made anew, if they have been
         made before, but changed by the rows that come and go.
         """
-        if self.shape[0] * self.shape[1] ** 2 < CHANGE_WORTHWHILE:
+        if self.shape[0] * self.shape[1] ** 2 < self.regime.changed_products:
             return self._sums(support)
         sums = None if self._last is None else self._changed(*self._last, support)
         self._last = support, self._sums(support) if sums is None else sums
@@ -164,9 +158,10 @@ class Pieces:
         return distances
 
 
-def row_pieces(n_rows, n):
+def row_pieces(n_rows, n, regime):
     """Return where pieces of the rows begin, and where they end: the same for any threads."""
-    count = min(n_rows * n // PIECE_ELEMENTS, n_rows // (PIECE_ROWS_PER_FEATURE * n), MOST_PIECES)
+    count = n_rows // (regime.piece_rows_per_feature * n)
+    count = min(n_rows * n // regime.piece_elements, count, regime.most_pieces)
     count -= count % 2  # lest one of two threads waits for the other
     if count < 2:
         return [0], [n_rows]

@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from cappedlda._cutoffs.fences import MIN_CLASS_WEIGHT
 from cappedlda._initial.quantiles import column_medians
 from cappedlda._kernels import start_kernels
+from cappedlda._regime import REGIME
 
 # Where to look for the smallest ball with half of a class.
 BALLS = 30
@@ -20,13 +20,15 @@ class DensePoints:
     squares : ndarray of shape (N,)
         Their squared norms.
     weight : ndarray of shape (N,) or None
+    regime : Regime
     """
 
-    def __init__(self, points, squares, weight):
+    def __init__(self, points, squares, weight, regime=REGIME):
         self._points = points
         self._columns = points.T
         self.squares = squares
         self.weight = weight
+        self.regime = regime
 
     def chosen(self, rows):
         """Return some points, shape (k, n)."""
@@ -49,7 +51,7 @@ class DensePoints:
 def too_few(points):
     """Return whether points are too few to have a part that is clearly the larger one."""
     total = len(points.squares) if points.weight is None else points.weight.sum()
-    return total < MIN_CLASS_WEIGHT
+    return total < points.regime.least_class_weight
 
 
 def minimum_volume_ball(points):

@@ -3,7 +3,6 @@
 import numpy as np
 
 from cappedlda._cutoffs.gate import GAP_SHARE
-from cappedlda._data.threads import serial_map
 from cappedlda._initial.location import too_few
 from cappedlda._kernels import start_kernels
 
@@ -61,40 +60,3 @@ def beyond_gap(heights, weight, least):
     if width < STRAIGHT_GAP:
         return np.zeros(len(heights), dtype=bool)
     return side * heights > side * last
-
-
-def without_separated_parts(rows, units_of, points_of, map_=serial_map):
-    """Find the rows that lie apart from the larger part of their class.
-
-    They inflate the units of the features, in which they are looked for: without them the
-    units are taken again, until no more are found.
-
-    Parameters
-    ----------
-    rows : ArrayRows
-    units_of : callable
-        Returns centres and scale of rows, and perhaps more.
-    points_of : callable
-        Returns the points of each class, given rows, centres and scale.
-    map_ : callable
-        As `serial_map`, perhaps on threads.
-
-    Returns
-    -------
-    separated : ndarray of shape (N,), bool
-    units : tuple
-        What `units_of` returns for the others.
-    classes : list
-        Their points.
-    """
-    separated = np.zeros(rows.shape[0], dtype=bool)
-    least = 0.5 * rows.class_weights
-    while True:
-        others = rows.take(~separated) if separated.any() else rows
-        units = units_of(others)
-        classes = points_of(others, *units[:2])
-        far = np.concatenate(map_(separated_part, classes, least))
-        if not far.any():
-            return separated, units, classes
-        by_class = np.flatnonzero(~separated)[np.argsort(others.codes, kind="stable")]
-        separated[by_class[far]] = True

@@ -7,45 +7,36 @@ its number of entries shows; features where this is not so are made dense, in bl
 import numpy as np
 
 from cappedlda._cutoffs.gate import gate_caps
-from cappedlda._data.base import SLAB_ELEMENTS
 from cappedlda._initial import standardize
-from cappedlda._initial.estimate import InitialEstimate
+from cappedlda._initial.estimate import Estimator, InitialEstimate
 from cappedlda._initial.location import minimum_volume_ball
-from cappedlda._initial.separation import without_separated_parts
 from cappedlda._initial.standardize import FARTHEST
 
 
-def plain_initial(rows):
-    """Return class means and pooled scales, with every row kept."""
-    _, scale = medians_and_scale(rows)
-    return InitialEstimate(rows.class_means(), scale, np.ones(rows.shape[0], dtype=bool))
+class SparseEstimator(Estimator):
+    """Makes the initial estimate of `SparseRows`."""
 
+    def units(self, rows):
+        """Return class medians and a robust scale of each feature, as `standardize` has them."""
+        medians, scale = np.zeros((rows.n_classes, rows.shape[1])), rows.root_mean_squares()
+        for block in busy_features(rows):
+            medians[:, block], scale[block], _ = standardize.medians_and_scale(rows.columns(block))
+        return medians, np.where(scale > 0.0, scale, 1.0)
 
-def robust_initial(rows):
-    """Return class centres, pooled scales and the support."""
-    separated, (medians, scale), classes = without_separated_parts(
-        rows, medians_and_scale, points_of
-    )
-    moves = np.stack([minimum_volume_ball(points) for points in classes])
-    centres = medians + moves * scale
-    norms, histograms = rows.clipped(medians, FARTHEST * scale).norms(centres, scale)
-    return InitialEstimate(
-        centres, scale, (norms <= gate_caps(histograms)[rows.codes]) & ~separated
-    )
+    def points(self, rows, centres, scale):
+        """Return the points of each class."""
+        rows = rows.clipped(centres, FARTHEST * scale)
+        return [SparsePoints(rows.of_class(i), centre, scale) for i, centre in enumerate(centres)]
 
-
-def points_of(rows, centres, scale):
-    """Return the points of each class; see `SparsePoints`."""
-    rows = rows.clipped(centres, FARTHEST * scale)
-    return [SparsePoints(rows.of_class(i), centre, scale) for i, centre in enumerate(centres)]
-
-
-def medians_and_scale(rows):
-    """Return class medians and a robust scale of each feature, as `standardize` has them."""
-    medians, scale = np.zeros((rows.n_classes, rows.shape[1])), rows.root_mean_squares()
-    for block in busy_features(rows):
-        medians[:, block], scale[block], _ = standardize.medians_and_scale(rows.columns(block))
-    return medians, np.where(scale > 0.0, scale, 1.0)
+    def robust(self):
+        """Return class centres, pooled scales and the support."""
+        rows = self.rows
+        separated, (medians, scale), classes = self.without_separated_parts(rows)
+        moves = np.stack(self._map(minimum_volume_ball, classes))
+        centres = medians + moves * scale
+        norms, histograms = rows.clipped(medians, FARTHEST * scale).norms(centres, scale)
+        support = (norms <= gate_caps(histograms, rows.regime)[rows.codes]) & ~separated
+        return InitialEstimate(centres, scale, support)
 
 
 def class_medians(rows):
@@ -63,7 +54,7 @@ def busy_features(rows):
     """
     half = 0.5 * rows.class_weights[:, None] * (1.0 - 1e-9)
     (busy,) = np.nonzero(np.any(rows.stored_weights() >= half, axis=0))
-    n_blocks = -(-len(busy) * rows.shape[0] // SLAB_ELEMENTS)
+    n_blocks = -(-len(busy) * rows.shape[0] // rows.regime.slab_elements)
     yield from np.array_split(busy, n_blocks) if n_blocks else ()
 
 
@@ -83,6 +74,7 @@ class SparsePoints:
         self._centre = centre
         self._scale = scale
         self.weight = rows.sample_weight
+        self.regime = rows.regime
         self.squares = len(scale) * rows.norms(centre[None], scale)[0] ** 2
 
     def chosen(self, rows):

@@ -7,7 +7,6 @@ from cappedlda._initial.csteps import row_pieces
 from cappedlda._initial.quantiles import BLOCK_COLUMNS
 from cappedlda._kernels import selection, start_kernels
 
-MOST_COLUMN_BLOCKS = 8
 MAD_TO_SIGMA = 1.4826
 # The quantile of the absolute deviations at this level is at most so many times their
 # median, or the median is of a discrete feature: then it is raised, at most so many times.
@@ -43,7 +42,7 @@ def in_units(rows, centres, scale, moves=None, map_=serial_map):
         units = centres, scale, FARTHEST, moves
         start_kernels.scaled_rows(first, stop, rows.X, rows.codes, *units, scaled, squares)
 
-    map_(fill, *row_pieces(*rows.shape))
+    map_(fill, *row_pieces(*rows.shape, rows.regime))
     return scaled, squares
 
 
@@ -97,7 +96,7 @@ def medians_and_deviations(rows, levels, map_=serial_map):
         given = rows.X, ends, rows.sample_weight, levels
         selection.medians_and_deviations(*columns, *given, medians, quantiles)
 
-    step = -(-n // (MOST_COLUMN_BLOCKS * BLOCK_COLUMNS)) * BLOCK_COLUMNS
+    step = -(-n // (rows.regime.column_blocks * BLOCK_COLUMNS)) * BLOCK_COLUMNS
     map_(fill, range(0, n, step))
     return medians, quantiles
 

@@ -1,7 +1,7 @@
 """The iteration: a pass over the data, a small problem, a better projection.
 
 There is one loop, `iterate`. What differs between methods is how a record becomes
-the next projection: `MMSolver` is the sound method of the library, `PaperIteration`
+the next projection: `MMSolver` is the method of the library, `PaperIteration`
 the published Algorithm 1. Both see small matrices only.
 """
 
@@ -55,14 +55,20 @@ def check_overflow(record):
 class Iteration:
     """What `iterate` runs: a query for each pass, and a step from each record.
 
-    `advance` moves to the next projection and returns a status once it is the last one.
+    Attributes
+    ----------
+    change : float
+        Size of the last step.
+    tol : float
+        That which ends the iteration.
+    objective_path : list of float
     """
 
     change = np.inf
     tol = 0.0
 
-    def query(self):
-        """Return what the next pass should evaluate."""
+    def query(self, scatter=True):
+        """Return what the next pass should evaluate; without a scatter it only projects."""
         raise NotImplementedError
 
     def step(self, record):
@@ -70,4 +76,32 @@ class Iteration:
         raise NotImplementedError
 
     def rollback(self):
-        """Come to an end after `max_iter` passes."""
+        """Come to an end after `max_iter` passes: leave a projection that no pass confirmed."""
+
+
+class Solver(Iteration):
+    """An iteration whose end is a fitted projection, as `evaluate` in `_fit` asks for it.
+
+    Attributes
+    ----------
+    frame : Frame
+    W : ndarray of shape (n, r)
+    A : MatrixSystem, ImplicitSystem or None
+        The last weighted scatter.
+    shrinkage : float
+        Of that scatter.
+    """
+
+    shrinkage = 0.0
+
+    def finish(self, record):
+        """Note the objective of the last projection, and set the caps by its distances."""
+        raise NotImplementedError
+
+    def covariance(self, record, unbiased=False):
+        """Return the within-class covariance of the images of the kept rows."""
+        raise NotImplementedError
+
+    def order(self, covariance, images):
+        """Return a change of coordinates that puts the best direction first, and strengths."""
+        raise NotImplementedError

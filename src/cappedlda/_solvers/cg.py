@@ -17,32 +17,23 @@ from sklearn.exceptions import ConvergenceWarning
 
 from cappedlda._solvers import linalg
 
-# The error is measured by the last steps, so many of them.
+# The error is measured by this number of last steps.
 WINDOW = 5
 MAX_STEPS = 2000
 
 
-def ridged(scatter, weight, ridge, tol=1e-6, guess=None):
-    """Return A = scatter / weight + ridge I, as a matrix or as what has `solve` and `@`.
+class ImplicitSystem:
+    """A symmetric positive definite system that is known by products only.
 
     Parameters
     ----------
-    scatter : ndarray of shape (n, n) or ImplicitScatter
+    scatter : ImplicitScatter
     weight, ridge : float
     tol : float
-        Error of `solve` in the norm of A, relative to the solution. A matrix needs none.
+        Error of `solve` in the norm of A, relative to the solution.
     guess : ndarray of shape (n, d), optional
         Directions that nearly span the solution.
     """
-    if not isinstance(scatter, np.ndarray):
-        return ImplicitSystem(scatter, weight, ridge, tol, guess)
-    A = scatter / weight
-    np.einsum("ii->i", A)[...] += ridge
-    return A
-
-
-class ImplicitSystem:
-    """A symmetric positive definite system that is known by products only; see `ridged`."""
 
     def __init__(self, scatter, weight, ridge, tol=1e-6, guess=None):
         self._scatter = scatter

@@ -4,19 +4,17 @@ from typing import NamedTuple
 
 import numpy as np
 
-from cappedlda._cutoffs.fences import (
-    Fences,
-)
+from cappedlda._cutoffs.fences import Fences
 from cappedlda._kernels import algebra
 from cappedlda._solvers import linalg
 
-# A class that would keep less than this share of its weight is kept whole. It is a little
+# A class that would keep less than this share of its weight is uncapped. It is a little
 # less than a tenth: one row of ten is enough, however the sums are rounded.
 MIN_KEPT = 0.1 * (1.0 - 1e-9)
 
 
-class Rule(NamedTuple):
-    """How distances become weights, and what is renewed while the frame settles.
+class Objective(NamedTuple):
+    """What is minimised: a capped norm of the distances, and a ridge.
 
     Attributes
     ----------
@@ -24,37 +22,47 @@ class Rule(NamedTuple):
     epsilon : float or "auto"
     ridge : float
         Relative to the mean weighted within-class variance of the features.
-    renew_centres : bool
-    renew_shape : bool
-        Cap, floor and gauge. Norms with q < 2 draw many distances to zero, and a cap that
-        followed them would leave out good rows.
     multiplier : float
         Of an automatic epsilon.
-    polish : bool
-        Whether plain discriminant analysis on the kept rows follows.
     """
 
     q: float = 1.0
     epsilon: float | str = "auto"
     ridge: float = 1e-4
-    renew_centres: bool = True
-    renew_shape: bool = True
     multiplier: float = 1.0
-    polish: bool = False
-
-    @property
-    def only_kept_count(self):
-        """Whether the result depends on which rows are kept, and not on how far off they are."""
-        return self.q == 2.0 or self.polish
 
     def multiplied(self, multiplier):
-        """Return the rule with a multiple of the automatic epsilon; inf is no cap at all."""
+        """Return the objective with a multiple of the automatic epsilon; inf is no cap at all."""
         epsilon = np.inf if multiplier == np.inf else "auto"
         return self._replace(epsilon=epsilon, multiplier=multiplier)
 
     def distance(self, other):
-        """Return how much another rule differs: in q first, then in the multiplier."""
+        """Return how much another objective differs: in q first, then in the multiplier."""
         return abs(self.q - other.q), abs(1.0 / self.multiplier - 1.0 / other.multiplier)
+
+
+class Schedule(NamedTuple):
+    """What is renewed while the frame settles, and when the iteration may end.
+
+    Attributes
+    ----------
+    renew_centres : bool
+    renew_shape : bool
+        Cap, floor and gauge. Norms with q < 2 draw many distances to zero, and a cap that
+        followed them would leave out good rows.
+    reweight : bool
+        Whether LDA on the support follows: then only the support matters.
+    early_end : bool
+        Whether the iteration may end, where only the support matters, once that is certain.
+    memory : int
+        Iterates that the acceleration combines.
+    """
+
+    renew_centres: bool = True
+    renew_shape: bool = True
+    reweight: bool = False
+    early_end: bool = True
+    memory: int = 4
 
 
 class Frame(NamedTuple):
@@ -73,7 +81,7 @@ class Frame(NamedTuple):
     epsilon : float
         The cap of the distances.
     caps : ndarray of shape (c,)
-        The cap of each class: at least epsilon, and inf for a class that is kept whole.
+        The cap of each class: at least epsilon, and inf for an uncapped class.
     fences : Fences
         What the caps are multiples of.
     floor : float
@@ -118,7 +126,7 @@ class Frame(NamedTuple):
         return self._replace(epsilon=epsilon, caps=caps, fences=fences, **others)
 
     def without_caps_on(self, whole):
-        """Return the frame with some classes kept whole."""
+        """Return the frame with some classes uncapped."""
         if not np.count_nonzero(whole):
             return self
         fences = self.fences._replace(caps=np.where(whole, np.inf, self.fences.caps))
@@ -140,15 +148,15 @@ def vanishing(record):
     return record.kept[:, 1] < MIN_KEPT * record.class_weights
 
 
-def kept_covariance(record, unbiased=False, cut=1.0):
+def kept_covariance(record, unbiased=False, consistency=1.0):
     """Return the pooled covariance of the kept images about the means of their classes.
 
-    It is divided by what a cap leaves of a variance, `cut`.
+    It is divided by what a cap leaves of a variance, its `consistency_factor`.
     """
     freedom = degrees_of_freedom(record) if unbiased else record.kept_weight
     covariance = np.empty(record.image_scatter.shape)
     sums = record.image_scatter, record.image_sums, record.kept
-    algebra.covariance(*sums, cut * (freedom or 1.0), covariance)
+    algebra.covariance(*sums, consistency * (freedom or 1.0), covariance)
     return covariance
 
 

@@ -29,9 +29,7 @@ def rank_of(B):
 
 
 def solve_spd(A, B):
-    """Return A^{-1} B for a symmetric positive definite A: by Cholesky if it is a matrix."""
-    if not isinstance(A, np.ndarray):
-        return A.solve(B)
+    """Return A^{-1} B for a symmetric positive definite matrix A, by Cholesky."""
     # LAPACK directly: for small matrices the checks of the wrappers cost more than the work.
     _, solution, info = lapack.dposv(A.T, B, lower=1)
     _check_definite(info)
@@ -96,17 +94,18 @@ def pinv_psd(C):
     return (vectors / values) @ vectors.T
 
 
-def constrained_minimiser(A, B, K):
-    """Return W minimising tr W'AW subject to W'B = K: A^{-1} B (B'A^{-1}B)^+ K'."""
-    Y = solve_spd(A, B)
+def constrained_minimiser(Y, B, K):
+    """Return W minimising tr W'AW subject to W'B = K: Y (B'Y)^+ K', given Y = A^{-1} B."""
     W = np.empty((len(B), len(K)))
     _check_found(algebra.minimise(_plain(Y.T), _plain(B.T), _plain(K), RANK_CUTOFF, W))
     return W
 
 
-def leading_directions(A, B):
-    """Return all directions of B B' w = mu A w with mu > 0, best first, with W'AW = I."""
-    Y = solve_spd(A, B)
+def leading_directions(Y, B):
+    """Return all directions of B B' w = mu A w with mu > 0, best first, given Y = A^{-1} B.
+
+    They have W'AW = I.
+    """
     W = np.empty(B.size)
     rank = algebra.lead(_plain(Y.T), _plain(B.T), RANK_CUTOFF, W)
     _check_found(rank >= 0)

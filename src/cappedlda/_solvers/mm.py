@@ -1,4 +1,4 @@
-"""The sound method: a capped norm made smaller at every step, in a frame that settles.
+"""Majorization-minimization: a capped norm made smaller at every step, in a frame that settles.
 
 Symbols: W (n, r) projection in scaled features, B (n, c) scaled deviations of the
 class centres, K = W'B its fixed image, A = sum F_j h_j h_j' / N + gamma I.
@@ -15,11 +15,17 @@ from cappedlda._cutoffs.fences import (
     update_caps,
 )
 from cappedlda._data.record import Query
-from cappedlda._solvers import linalg, shrinkage
+from cappedlda._regime import REGIME
+from cappedlda._solvers import linalg
 from cappedlda._solvers.anderson import Anderson
-from cappedlda._solvers.base import Iteration
-from cappedlda._solvers.cg import ridged
-from cappedlda._solvers.frame import degrees_of_freedom, kept_covariance, vanishing
+from cappedlda._solvers.base import Solver
+from cappedlda._solvers.frame import (
+    degrees_of_freedom,
+    kept_covariance,
+    vanishing,
+)
+from cappedlda._solvers.shrinkage import oas_shrinkage, shrinkage_ridge
+from cappedlda._solvers.systems import MatrixSystem
 
 # The frame is renewed while it is further off than this many times the tolerance, and
 # further off than the projection itself; at most so many times.
@@ -35,10 +41,8 @@ FLOOR = 1e-2
 NO_SPREAD = 1e-10
 # A system that is not solved exactly is solved to this share of the tolerance.
 SYSTEM_TOLERANCE = 1e-3
-# Iterates that the acceleration combines.
-MEMORY = 4
-# Before a last step on the kept rows the directions only have to tell which these are.
-POLISH_TOLERANCE = 30.0
+# Before the reweighting the directions only have to tell which rows are the support.
+REWEIGHTING_TOLERANCE = 30.0
 # What is left of the error after one step, until two steps have shown it: usually, where it
 # comes from a sample, and at most.
 UNKNOWN_RATE = 0.7
@@ -47,7 +51,7 @@ SLOWEST_RATE = 0.95
 LEAST_MOVE = 1e-10
 
 
-class MMSolver(Iteration):
+class MMSolver(Solver):
     """Minimise the capped norm of W'H subject to W'B = K, one closed-form step per pass.
 
     A record renews the frame while that is further off than the projection: centres
@@ -64,39 +68,59 @@ class MMSolver(Iteration):
     frame : Frame
         With K = None the start W only gives the first weights, not the gauge.
     W : ndarray of shape (n, k)
-    rule : Rule
+    objective : Objective
+    schedule : Schedule
     tol : float
         On the change of the projected rows, relative to their spread. Where only the kept
         rows count, it is enough that no more of their scatter can still cross the cap.
     other_rows : bool
         Whether the frame was made from other rows: then its shape is renewed once anyhow.
+    system : type
+        What solves with the scatter of a record: `MatrixSystem` or `ImplicitSystem`.
+    regime : Regime
 
     Attributes
     ----------
-    A : ndarray of shape (n, n) or ImplicitSystem
+    A : MatrixSystem or ImplicitSystem
         The last weighted scatter, with its ridge.
+    shrinkage : float
+        Of the scatter of the support, from 0 to 1.
     change : float
         Size of the last step.
     objective_path : list of float
         Objective in the present frame.
     """
 
-    def __init__(self, frame, W, rule, tol, other_rows=False):
+    def __init__(
+        self,
+        frame,
+        W,
+        objective,
+        schedule,
+        tol,
+        other_rows=False,
+        system=MatrixSystem,
+        regime=REGIME,
+    ):
         self.frame = frame
         self.W = W
         self.A = None
-        self.rule = rule
+        self._objective = objective
+        self._schedule = schedule
+        self._system = system
+        self._regime = regime
         self.change = np.inf
         self.objective_path = []
-        self.tol = POLISH_TOLERANCE * tol if rule.polish else tol
+        self.tol = REWEIGHTING_TOLERANCE * tol if schedule.reweight else tol
         self._crossing_tol = tol
         self._rate = SAMPLE_RATE if other_rows else UNKNOWN_RATE
         self._other_rows = other_rows
         self._n_renewals = 0
-        self._polished = False
+        self._reweighted = False
+        self.shrinkage = 0.0
         self._before = None
         self._fallback = None
-        self._accelerator = Anderson(MEMORY)
+        self._accelerator = Anderson(schedule.memory)
 
     def query(self, scatter=True):
         """Return what the next pass should evaluate."""
@@ -106,13 +130,13 @@ class MMSolver(Iteration):
             centres=frame.centres,
             scale=frame.scale,
             caps=frame.caps,
-            q=self.rule.q,
+            q=self._objective.q,
             floor=frame.floor,
             scatter=scatter,
-            sums=scatter and self.rule.renew_centres,
+            sums=scatter and self._schedule.renew_centres,
         )
 
-    def objective(self, record):
+    def value(self, record):
         """Return the objective at W."""
         return record.objective / record.weight + 0.5 * self.frame.gamma * np.vdot(self.W, self.W)
 
@@ -123,14 +147,14 @@ class MMSolver(Iteration):
             drift = 0.0
         settled = drift <= DRIFT_TOLERANCE * self.tol
         if not settled and drift > self.change or not self._n_renewals:
-            before, objective = self.frame, self.objective(record)
+            before, objective = self.frame, self.value(record)
             self._renew(record)
             remaining = self._minimise(record)
             # A frame that hardly changes, and a projection that does not: nothing is left.
             still = remaining <= self.tol and drift <= SMALL_DRIFT
             if not (still or self._kept_for_good(record, before)):
                 return None
-            if self.rule.polish:  # no pass of this norm will follow
+            if self._schedule.reweight:  # no pass of this norm will follow
                 self.objective_path.append(objective)
             return "converged"
         return self._descend(record, settled)
@@ -141,10 +165,11 @@ class MMSolver(Iteration):
         It comes from the kept rows, and makes up for what the cap has cut off; otherwise a
         small epsilon would shrink its own unit, and the kept rows, again and again.
         """
-        whole = self.frame.any_uncapped
-        cut = 1.0 if whole else consistency_factor(self.frame.epsilon, self.W.shape[1])
-        covariance = kept_covariance(record, unbiased, cut)
-        covariance += self.rule.ridge * self.W.T.dot(self.W)
+        factor = 1.0
+        if not self.frame.any_uncapped:
+            factor = consistency_factor(self.frame.epsilon, self.W.shape[1])
+        covariance = kept_covariance(record, unbiased, factor)
+        covariance += self._objective.ridge * self.W.T.dot(self.W)
         return covariance
 
     def settle_in(self, record):
@@ -154,9 +179,10 @@ class MMSolver(Iteration):
         leave out rows that are as good.
         """
         frame = self.frame
-        if self.rule.epsilon == "auto":
+        if self._objective.epsilon == "auto":
             frame = self._capped(
-                frame, fixed_point_caps(record.histograms, start=frame.fences.caps)
+                frame,
+                fixed_point_caps(record.histograms, start=frame.fences.caps, regime=self._regime),
             )
         frame = self._regauged(record, frame)
         self.frame = frame._replace(K=self.W.T.dot(frame.B))
@@ -167,29 +193,37 @@ class MMSolver(Iteration):
         if self._fallback is not None:
             self.W = self._fallback
 
-    def polish(self, record):
-        """Take the directions of LDA on the rows that a record with q = 2 kept.
+    def start_reweighting(self):
+        """Ask from now on for LDA on the support: equal weights within the caps."""
+        self._objective = self._objective._replace(q=2.0)
+        self._schedule = self._schedule._replace(renew_shape=True)
+
+    def reweight(self, record):
+        """Take the directions of LDA on the rows that a record with equal weights kept.
 
         With few rows per feature their scatter is shrunk, by a larger ridge.
         """
         path = list(self.objective_path)
         self._renew(record)
-        freedom = degrees_of_freedom(record)
-        shrunk = shrinkage.oas_ridge(record.scatter, self.frame.n_features, freedom)
-        self.frame = self.frame._replace(gamma=self.frame.gamma + shrunk / record.weight)
+        scatter, n = record.scatter, self.frame.n_features
+        self.shrinkage = oas_shrinkage(scatter, n, degrees_of_freedom(record), self._regime)
+        ridge = shrinkage_ridge(self.shrinkage, scatter.trace(), n)
+        self.frame = self.frame._replace(gamma=self.frame.gamma + ridge / record.weight)
         self._minimise(record)
         self.objective_path = path
-        self._polished = True
+        self._reweighted = True
 
     def finish(self, record):
         """Note the objective of the last projection, and set the cap by its distances.
 
         The record comes from a pass over all rows that only projects.
         """
-        if not self._polished:
-            self.objective_path.append(self.objective(record))
-        if self.rule.epsilon == "auto":
-            self.frame = self._capped(self.frame, fixed_point_caps(record.histograms))
+        if not self._reweighted:
+            self.objective_path.append(self.value(record))
+        if self._objective.epsilon == "auto":
+            self.frame = self._capped(
+                self.frame, fixed_point_caps(record.histograms, regime=self._regime)
+            )
 
     def order(self, covariance, images):
         """Return a change of coordinates of the image that puts the best direction first."""
@@ -200,10 +234,10 @@ class MMSolver(Iteration):
         if np.any(vanishing(record)):
             return np.inf
         drift = 0.0
-        if self.rule.renew_centres:
+        if self._schedule.renew_centres:
             moves = record.image_sums / record.kept[:, 1:]
             drift = np.sqrt(np.max(np.sum(moves**2, axis=1)))
-        if self.rule.renew_shape:
+        if self._schedule.renew_shape:
             caps = self._shape(record).caps
             capped = np.isfinite(caps)
             cap = np.max(np.abs(caps[capped] / self.frame.caps[capped] - 1.0), initial=0.0)
@@ -213,18 +247,18 @@ class MMSolver(Iteration):
 
     def _shape(self, record):
         """Return the frame with the caps and the floor that follow from a record."""
-        fences = update_caps(record.histograms, self.frame.fences.caps)
+        fences = update_caps(record.histograms, self.frame.fences.caps, regime=self._regime)
         floor = FLOOR * (fences.median or 1.0)
-        if self.rule.epsilon == "auto":
+        if self._objective.epsilon == "auto":
             return self._capped(self.frame, fences, floor=floor)
-        return self.frame.with_cap(self.rule.epsilon, floor)
+        return self.frame.with_cap(self._objective.epsilon, floor)
 
     def _capped(self, frame, fences, **others):
         """Return the frame with caps above what the ridge blurs, for classes of no spread."""
-        return frame.with_fences(self._unblurred(fences), self.rule.multiplier, **others)
+        return frame.with_fences(self._unblurred(fences), self._objective.multiplier, **others)
 
     def _unblurred(self, fences):
-        return fences.above(math.sqrt(self.rule.ridge * np.vdot(self.W, self.W)))
+        return fences.above(math.sqrt(self._objective.ridge * np.vdot(self.W, self.W)))
 
     def _kept_for_good(self, record, frame):
         """Return whether hardly anything that counts can still cross the caps of a frame.
@@ -233,39 +267,44 @@ class MMSolver(Iteration):
         step and the rate at which the steps shrink; a typical row moves to or from its
         centre by as much in one direction of unit variance.
         """
-        if not self.rule.only_kept_count or self.change == np.inf or self.frame.any_uncapped:
+        only_support = self._objective.q == 2.0 or self._schedule.reweight
+        if not (only_support and self._schedule.early_end):
+            return False
+        if self.change == np.inf or self.frame.any_uncapped:
             return False
         total = record.image_scatter.trace()
         unit = math.sqrt(total / (self.W.shape[1] * record.kept_weight))
         low = high = frame.caps
-        if self.rule.renew_shape or self._other_rows:
+        if self._schedule.renew_shape or self._other_rows:
             caps = self._caps_to_be(record, frame, unit)
             low, high = np.minimum(low, caps), np.maximum(high, caps)
         # With equal weights the step is exact: only other kept rows could cause another.
-        rate = 0.0 if self.rule.q == 2.0 else min(self._rate, SLOWEST_RATE)
+        rate = 0.0 if self._objective.q == 2.0 else min(self._rate, SLOWEST_RATE)
         move = max(unit * self.change, LEAST_MOVE) / (1.0 - rate)
         return crossing_moment(record.histograms, low, high, move) <= self._crossing_tol * total
 
     def _caps_to_be(self, record, frame, unit):
         """Return where the caps of a frame would come to rest, for its `unit` of distances."""
-        if self.rule.epsilon == "auto":
-            fences = fixed_point_caps(record.histograms, start=frame.fences.caps)
-            return self._unblurred(fences).times(self.rule.multiplier)[1]
-        if self.rule.epsilon == np.inf:
+        if self._objective.epsilon == "auto":
+            fences = fixed_point_caps(
+                record.histograms, start=frame.fences.caps, regime=self._regime
+            )
+            return self._unblurred(fences).times(self._objective.multiplier)[1]
+        if self._objective.epsilon == np.inf:
             return frame.caps
-        return np.full(len(frame.caps), self.rule.epsilon * unit)
+        return np.full(len(frame.caps), self._objective.epsilon * unit)
 
     def _renew(self, record):
         """Make the frame anew from what the last pass kept."""
         whole = vanishing(record)
         if self.frame.any_uncapped:
             whole |= self.frame.uncapped
-        renew_shape = self.rule.renew_shape or (self._other_rows and not self._n_renewals)
+        renew_shape = self._schedule.renew_shape or (self._other_rows and not self._n_renewals)
         frame = self._shape(record) if renew_shape else self.frame
         if renew_shape and frame.K is not None:
             frame = self._regauged(record, frame)
-        if self.rule.renew_centres:
-            if self.rule.q == 2.0:
+        if self._schedule.renew_centres:
+            if self._objective.q == 2.0:
                 # With equal weights the scatter about the new centres is known exactly.
                 centres = record.recentre(frame.centres, frame.scale)
             else:
@@ -274,7 +313,7 @@ class MMSolver(Iteration):
         mean_variance = record.scatter.trace() / (record.weight * frame.n_features)
         self.frame = frame.without_caps_on(whole)._replace(
             # Without any spread within classes the robust unit of the features serves.
-            gamma=self.rule.ridge * (mean_variance if mean_variance > NO_SPREAD else 1.0),
+            gamma=self._objective.ridge * (mean_variance if mean_variance > NO_SPREAD else 1.0),
             K=None if frame.K is None else self.W.T.dot(frame.B),
         )
         self.objective_path.clear()
@@ -291,21 +330,23 @@ class MMSolver(Iteration):
         self.W = self.W.dot(R)
         growth = linalg.typical_length(R)
         floor = growth * frame.floor
-        if self.rule.epsilon == "auto":
+        if self._objective.epsilon == "auto":
             fences = frame.fences.scaled(growth)
-            return frame.with_fences(fences, self.rule.multiplier, floor=floor)
+            return frame.with_fences(fences, self._objective.multiplier, floor=floor)
         return frame._replace(floor=floor)
 
     def _minimise(self, record):
         """Take the majorizing step and return an estimate of the error that remains."""
         tol = SYSTEM_TOLERANCE * self.tol
-        A = self.A = ridged(record.scatter, record.weight, self.frame.gamma, tol, self.W)
+        settings = record.weight, self.frame.gamma, tol, self.W
+        A = self.A = self._system(record.scatter, *settings)
         B = self.frame.B
+        Y = A.solve(B)
         if self.frame.K is None:
-            self.W = linalg.leading_directions(A, B)
+            self.W = linalg.leading_directions(Y, B)
             self.frame = self.frame._replace(K=self.W.T.dot(B))
             return np.inf
-        W = linalg.constrained_minimiser(A, B, self.frame.K)
+        W = linalg.constrained_minimiser(Y, B, self.frame.K)
         previous, step = self.change, W - self.W
         self.change = np.sqrt(np.vdot(step, A @ step) / np.vdot(self.W, A @ self.W))
         self._before, self.W = self.W, W
@@ -316,7 +357,7 @@ class MMSolver(Iteration):
         return self.change * rate / (1.0 - rate) if rate < 0.5 else self.change
 
     def _descend(self, record, settled):
-        objective = self.objective(record)
+        objective = self.value(record)
         if self.objective_path and objective > self.objective_path[-1]:
             return self._retreat()
         self.objective_path.append(objective)

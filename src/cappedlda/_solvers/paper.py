@@ -7,8 +7,9 @@ import numpy as np
 from cappedlda._cutoffs.fences import fence, quantiles
 from cappedlda._data.record import Query
 from cappedlda._solvers import linalg
-from cappedlda._solvers.base import Iteration
+from cappedlda._solvers.base import Solver
 from cappedlda._solvers.frame import Frame, kept_covariance
+from cappedlda._solvers.systems import MatrixSystem
 
 # Floor of the norms, relative to the median of the initial ones, and the ridge that
 # makes the pencil regular, relative to the mean of the diagonal of S1; float32 data
@@ -16,11 +17,11 @@ from cappedlda._solvers.frame import Frame, kept_covariance
 FLOOR = 1e-3
 RIDGE = 1e-10
 RIDGE_FLOAT32 = 1e-6
-# So many times further than the root of the largest or smallest number distances may not be.
+# Distances stay this many times away from the roots of the largest and smallest numbers.
 MARGIN = 10.0
 
 
-class PaperIteration(Iteration):
+class PaperIteration(Solver):
     """Minimise f/g, the ratio of the capped l2,1-norms of W'H_w and W'H_b, as the paper does.
 
     Each pass takes the finite eigenpairs of S1 w = lambda S2 w with the largest ratio,
@@ -121,14 +122,14 @@ class PaperIteration(Iteration):
         return np.mean(np.sqrt(np.sum((self.W.T @ self._H_b) ** 2, axis=0)))
 
     def _solve(self, S1, root_S2):
-        self.A = S1
         if not np.trace(S1) > 0.0:
             raise ValueError(
                 "X has no scatter within the classes, on which solver='paper' depends; use "
                 "solver='mm'."
             )
         S1[np.diag_indices_from(S1)] += self._ridge * np.trace(S1) / len(S1)
-        W = linalg.leading_directions(S1, root_S2)[:, : self._n_columns]
+        self.A = MatrixSystem(S1, 1.0, 0.0)
+        W = linalg.leading_directions(self.A.solve(root_S2), root_S2)[:, : self._n_columns]
         if self._scale == "s2":
             length = np.sqrt(np.sum((root_S2.T @ W) ** 2, axis=0))
         elif self._scale == "unit":

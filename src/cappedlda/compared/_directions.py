@@ -4,7 +4,7 @@ import numpy as np
 from scipy import linalg
 from scipy.optimize import brentq
 
-from cappedlda._solvers.linalg import leading_directions
+from cappedlda._solvers.linalg import leading_directions, solve_spd
 from cappedlda.compared._method import SAME_MEANS, Directions
 
 # Ridge of the methods that have none of their own, relative to the mean within variance.
@@ -62,7 +62,7 @@ def signs_of(values):
 
 def starting_points(S, B):
     """Return unit vectors to start from: the LDA direction and the best class mean."""
-    lda = leading_directions(S, B)[:, :1]
+    lda = leading_directions(solve_spd(S, B), B)[:, :1]
     squares = np.sum(B**2, axis=0)
     within = np.sum(B * (S @ B), axis=0)
     ratios = np.divide(squares**2, within, out=np.zeros_like(within), where=within > 0.0)

@@ -3,7 +3,7 @@
 import numpy as np
 from scipy import linalg
 
-from cappedlda._solvers.linalg import leading_directions
+from cappedlda._solvers.linalg import leading_directions, solve_spd
 from cappedlda._validation import check_flag, check_real
 from cappedlda.compared._method import LARGEST, POSITIVE, Directions, FisherMethod
 
@@ -69,8 +69,9 @@ class RDA(FisherMethod):
         A = problem.within_scatter() / problem.sizes.sum()
         unit = np.trace(A) / len(A) if self.relative else 1.0
         A[np.diag_indices_from(A)] += self.gamma * (unit or 1.0)
+        B = problem.between_factor
         try:
-            W = leading_directions(A, problem.between_factor)
+            W = leading_directions(solve_spd(A, B), B)
         except linalg.LinAlgError as error:
             raise ValueError(
                 f"gamma={self.gamma!r} is too small for the units of these data, whose scatter "

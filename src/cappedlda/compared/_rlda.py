@@ -136,7 +136,7 @@ def sign_starts(S, X0, B):
     if n_classes <= MAX_ENUMERATED_CLASSES:
         # The last sign may be fixed, as s and -s are the same direction.
         return 1.0 - 2.0 * (np.arange(2 ** (n_classes - 1))[:, None] >> np.arange(n_classes) & 1)
-    lda = leading_directions(S, B)[:, :1]
+    lda = leading_directions(solve_spd(S, B), B)[:, :1]
     return signs_of(np.hstack([B, lda]).T @ X0)
 
 

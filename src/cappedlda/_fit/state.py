@@ -1,0 +1,115 @@
+"""What is handed from step to step of a fit."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+
+from cappedlda._cutoffs.gate import Gate
+from cappedlda._data.array import ArrayRows
+from cappedlda._data.base import Rows
+from cappedlda._fit.steps import START_PASSES, START_TOLERANCE, run_mm
+from cappedlda._solvers.frame import Frame, Objective, Schedule
+from cappedlda._solvers.row_space import RowSpace
+
+
+@dataclass(frozen=True)
+class Options:
+    """Parameters of a fit beside its objective, validated.
+
+    Attributes
+    ----------
+    priors : ndarray of shape (c,)
+    start : str or ndarray of shape (n, r)
+    n_components : int
+    polish : bool
+        Whether to reweight.
+    renew_centres : bool
+        Whether centres are the means of the kept rows.
+    tol : float
+    max_iter : int
+    random_state : RandomState, int or None
+    report : callable or None
+        Told about each pass.
+    early_end : bool
+        See `Schedule`.
+    """
+
+    priors: np.ndarray
+    start: str | np.ndarray = "robust"
+    n_components: int = 1
+    polish: bool = True
+    renew_centres: bool = True
+    tol: float = 1e-4
+    max_iter: int = 100
+    random_state: np.random.RandomState | int | None = None
+    report: Callable | None = None
+    early_end: bool = True
+
+
+class Point(NamedTuple):
+    """Where an iteration is, or begins.
+
+    Attributes
+    ----------
+    frame : Frame
+    W : ndarray of shape (n, r)
+    other_rows : bool
+        Whether the frame was made from other rows than those to go on with.
+    """
+
+    frame: Frame
+    W: np.ndarray
+    other_rows: bool = False
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """What is found before the iteration, the same for every q and multiple of epsilon.
+
+    Attributes
+    ----------
+    rows : Rows
+        Rows that count, in coordinates if there is a space.
+    sample : ArrayRows
+        The part of them to fit first, or all.
+    all_rows : Rows
+        Also those that the gate leaves out.
+    point : Point
+    objective : Objective
+        Any of those to fit.
+    options : Options
+    gate : Gate or None
+        There is one if the start is robust.
+    space : RowSpace or None
+    n_sampled : int
+        Rows of the sample before the gate, 0 if all rows are used.
+    """
+
+    rows: Rows
+    sample: ArrayRows
+    all_rows: Rows
+    point: Point
+    objective: Objective
+    options: Options
+    gate: Gate | None
+    space: RowSpace | None
+    n_sampled: int
+
+    @cached_property
+    def weight(self):
+        """Weight of all rows, also of those that the gate leaves out."""
+        return self.all_rows.class_weights.sum()
+
+    @cached_property
+    def trimmed(self):
+        """The point where directions of trimmed LDA and their caps agree: step 6."""
+        if self.gate is None:
+            return self.point
+        objective = self.objective._replace(q=2.0, multiplier=1.0)
+        options = self.options
+        schedule = Schedule(options.renew_centres, early_end=options.early_end)
+        settings = objective, schedule, START_TOLERANCE, START_PASSES
+        return run_mm(self.sample, self.point, *settings)

@@ -1,0 +1,97 @@
+"""Single steps of a fit; `_fit` has their order."""
+
+import numpy as np
+
+from cappedlda._data.record import Query
+from cappedlda._data.scatter_cache import ScatterCache
+from cappedlda._solvers import linalg
+from cappedlda._solvers.base import check_overflow, iterate
+from cappedlda._solvers.cg import ImplicitSystem
+from cappedlda._solvers.frame import Frame, Schedule, kept_covariance
+from cappedlda._solvers.mm import SYSTEM_TOLERANCE, MMSolver
+from cappedlda._solvers.systems import MatrixSystem
+
+# Steps 5 and 6 only have to be near enough to see the outliers.
+START_TOLERANCE = 1e-3
+START_PASSES = 20
+START_RIDGE = 1e-6  # of the unit variance of the scaled features
+# What rounding may leave of a scatter, relative to its trace: the least ridge.
+ROUNDING = {np.dtype(np.float64): 1e-13, np.dtype(np.float32): 1e-6}
+
+
+def system_of(rows):
+    """Return what solves with the scatter of records of some rows."""
+    return ImplicitSystem if rows.implicit_scatter else MatrixSystem
+
+
+def decide(prepared, objective, options):
+    """Return the objective and the schedule as the data want them."""
+    q, regime, n_features = objective.q, prepared.rows.regime, prepared.point.frame.n_features
+    capped = objective.epsilon != np.inf
+    reweight = options.polish and q < 2.0 and capped
+    if objective.epsilon == "auto" and prepared.weight < regime.q_rows_per_feature * n_features:
+        # The directions can follow every row: lower norms would only choose which to fit. A
+        # reweighting of q = 2 differs from it where it shrinks only.
+        q, reweight = 2.0, reweight and n_features <= regime.most_shrunk_features
+    renew_shape = q == 2.0 if capped and prepared.gate is not None else True
+    schedule = Schedule(options.renew_centres, renew_shape, reweight, options.early_end)
+    return objective._replace(q=q), schedule
+
+
+def with_caps_of(objective, frame):
+    """Return a frame, perhaps of another objective, with the caps to begin with."""
+    if objective.epsilon == "auto":
+        return frame.with_fences(frame.fences, objective.multiplier)
+    return frame.with_cap(np.inf, frame.floor) if objective.epsilon == np.inf else frame
+
+
+def projection_query(frame, W):
+    """Return a query for the distances of all rows."""
+    W, no_caps = W / frame.scale[:, None], np.full(len(frame.centres), np.inf)
+    return Query(W, frame.centres, frame.scale, no_caps, 2.0, 0.0, scatter=False, sums=False)
+
+
+def run_mm(rows, point, objective, schedule, tol, max_iter):
+    """Run the MM iteration from a point on; return the point where it ends."""
+    settings = system_of(rows), rows.regime
+    solver = MMSolver(point.frame, point.W, objective, schedule, tol, False, *settings)
+    iterate(rows, solver, max_iter)
+    return point._replace(frame=solver.frame, W=solver.W)
+
+
+def lda_on_support(rows, initial, priors, n_features):
+    """Return LDA on the support of an initial estimate.
+
+    Returns
+    -------
+    frame : Frame
+    W : ndarray of shape (n, r)
+    cache : ScatterCache or None
+        The scatter of the support, if it is a matrix.
+    """
+    present = np.bincount(rows.codes[initial.support], minlength=rows.n_classes) > 0
+    support = initial.support if present.all() else initial.support | ~present[rows.codes]
+    support = rows.reweighted(support)
+    record = support.run(Query.of_all_rows(initial.centres, initial.scale))
+    check_overflow(record)
+    weight = 2.0 * record.weight
+    ridge = max(START_RIDGE, ROUNDING[rows.dtype] * record.scatter.trace() / weight)
+    centres = record.recentre(initial.centres, initial.scale)
+    frame = Frame.of(centres, initial.scale, priors, n_features)
+    A = system_of(rows)(record.scatter, weight, ridge, SYSTEM_TOLERANCE * START_TOLERANCE)
+    W = linalg.leading_directions(A.solve(frame.B), frame.B)
+    if W.shape[1] == 0:
+        raise ValueError("The centres of all classes coincide in X: no direction separates them.")
+    cache = None
+    if not rows.implicit_scatter:
+        inside = support.sample_weight > 0.0
+        cache = ScatterCache(inside, record.scatter, centres, record.kept[:, 1])
+    return frame._replace(K=W.T.dot(frame.B)), W, cache
+
+
+def start_projection(start, rows, frame, rank, space):
+    """Return the start given by the user, in scaled features and units of the spread."""
+    n = len(frame.scale) if space is None else space.n_features
+    W = np.eye(n, rank) if isinstance(start, str) else start
+    W = W * frame.scale[:, None] if space is None else space.project(W)
+    return W @ linalg.eigh_whitener(kept_covariance(rows.run(projection_query(frame, W))))

@@ -1,0 +1,36 @@
+"""The system A = scatter / weight + ridge I, where the scatter is a matrix.
+
+`ImplicitSystem` in `cg` is the other kind: it has the same parameters, `solve` and `@`.
+"""
+
+import numpy as np
+
+from cappedlda._solvers.linalg import solve_spd
+
+
+class MatrixSystem:
+    """A symmetric positive definite matrix, solved by Cholesky.
+
+    Parameters
+    ----------
+    scatter : ndarray of shape (n, n)
+    weight, ridge : float
+    tol, guess
+        Only needed by `ImplicitSystem`, which is not solved exactly.
+
+    Attributes
+    ----------
+    matrix : ndarray of shape (n, n)
+    """
+
+    def __init__(self, scatter, weight, ridge, tol=None, guess=None):
+        self.matrix = scatter / weight
+        np.einsum("ii->i", self.matrix)[...] += ridge
+
+    def __matmul__(self, V):
+        """Return A V for V of shape (n, k)."""
+        return self.matrix @ V
+
+    def solve(self, B):
+        """Return A^{-1} B for B of shape (n, k)."""
+        return solve_spd(self.matrix, B)
