@@ -10,16 +10,9 @@ from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
 
-<<<<<<< HEAD
-from cappedlda._data.base import slab_rows
 from cappedlda._data.chunks import Chunk
 from cappedlda._files import arrow_to_numpy, map_npy, npz_names, open_parquet, read_npz
-=======
-import numpy as np
-
-from cappedlda._data.chunks import Chunk
 from cappedlda._regime import REGIME
->>>>>>> 1efe1eb (fit: the algorithm on one page, in ten steps; one Regime; weights_ are those of the answer)
 
 # A chunk of a mapped file has so many slabs, most of which are then read where they are.
 SLABS = 8
