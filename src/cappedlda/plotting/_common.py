@@ -25,6 +25,7 @@ OKABE_ITO = (
 )
 BLUE, VERMILLION, GREY = "#0072B2", "#D55E00", "#666666"
 
+SEED = 141421  # of jitter and samples: unlike the seeds of data that one may draw
 GOLDEN_RATIO = 0.5 * (np.sqrt(5.0) - 1.0)
 
 
@@ -118,7 +119,7 @@ def sampled(mask, most, always=()):
     """Return at most `most` of the marked rows, and those of them that are asked for."""
     (rows,) = np.nonzero(mask)
     if len(rows) > most:
-        chosen = np.random.default_rng(0).choice(rows, most, replace=False)
+        chosen = np.random.default_rng(SEED).choice(rows, most, replace=False)
         rows = np.union1d(chosen, np.intersect1d(rows, always)).astype(int)
     return rows
 

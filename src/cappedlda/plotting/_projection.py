@@ -11,6 +11,7 @@ from sklearn.utils.validation import column_or_1d
 from cappedlda.plotting import _places
 from cappedlda.plotting._common import (
     OKABE_ITO,
+    SEED,
     Display,
     class_colors,
     counted,
@@ -467,7 +468,7 @@ def _with_ones(points):
 
 def _strips(Z, codes, jitter):
     """Return points that spread the rows of each class over a strip of its own."""
-    offsets = np.random.default_rng(0).uniform(-jitter, jitter, len(Z))
+    offsets = np.random.default_rng(SEED).uniform(-jitter, jitter, len(Z))
     return np.column_stack([Z[:, 0], codes + offsets])
 
 
