@@ -3,8 +3,8 @@ A first look: wine with a few wrong rows
 ========================================
 
 Some rows of a table are wrong: a unit mixed up, a sensor broken. Plain linear discriminant
-analysis bends its directions towards them. :class:`~cappedlda.CappedLDA` finds them and
-leaves them out.
+analysis bends its directions towards them. :class:`~cappedlda.CappedLDA` detects them and excludes
+them from the fit.
 """
 
 # %%
@@ -36,19 +36,25 @@ for model in (plain, capped):
     print(f"{type(model).__name__:<28} {accuracy:.3f} right on clean test rows")
 
 # %%
-# The capped one also says which rows it left out.
+# `CappedLDA` also says which rows are unusual.
 
 print("flagged:", np.flatnonzero(capped.outliers_))
 print("planted:", np.flatnonzero(planted))
 
 # %%
-# The picture shows the training rows. Rings and triangles mark flagged rows; the background is
-# the class that is predicted there.
+# The picture shows the training rows. Rings and triangles mark the planted rows; the background
+# is the class that is predicted there.
 
 figure, axes = plt.subplots(1, 2, figsize=(9.6, 3.8), layout="constrained")
 for ax, model, name in zip(axes, (plain, capped), ("plain LDA", "CappedLDA"), strict=True):
     ProjectionDisplay.from_estimator(
-        model, dirty, y_train, flagged=capped.outliers_, ax=ax, legend=ax is axes[-1]
+        model,
+        dirty,
+        y_train,
+        flagged=planted,
+        flag_name="planted",
+        ax=ax,
+        legend=ax is axes[-1],
     )
     ax.set_title(f"{name}: {model.score(X_test.to_numpy(), y_test):.0%} right", pad=10)
 plt.show()

@@ -37,7 +37,9 @@ print(f"{found} of {planted.sum()} planted rows flagged, {capped.outliers_.sum()
 
 figure, axes = plt.subplots(2, 1, figsize=(7.5, 5.2), layout="constrained")
 for ax, model, name in zip(axes, (plain, capped), ("plain LDA", "CappedLDA"), strict=True):
-    ProjectionDisplay.from_estimator(model, dirty, y_train, flagged=capped.outliers_, ax=ax)
+    ProjectionDisplay.from_estimator(
+        model, dirty, y_train, flagged=planted, flag_name="planted", ax=ax
+    )
     ax.set_title(f"{name}: {model.score(X_test, y_test):.0%} right on clean test rows", pad=10)
 plt.show()
 

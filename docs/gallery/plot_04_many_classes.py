@@ -50,6 +50,6 @@ plt.show()
 
 # %%
 # How many directions are needed? They are nested, so one fit per fold tries them all. The
-# classifier is that of the five nearest neighbours; flagged rows do not reach it.
+# classifier is that of the five nearest neighbours; rows that the fit leaves out do not reach it.
 
 display = ComponentsDisplay.from_estimator(CappedLDA(), X, y, cv=3)

@@ -9,7 +9,7 @@ fifth of the training rows spoiled. A small study that runs while this page is b
 
 # %%
 # The filters look at each class by itself. They have to be told how many rows are bad: they are
-# given the true share, which in practice nobody knows. CappedLDA is told nothing.
+# given the true share, which in practice nobody knows. CappedLDA was not told.
 
 import warnings
 
