@@ -35,7 +35,7 @@ FIND_PYTHON = python=; \
 help:
 	@echo "make demo   fit plain and capped LDA to dirty data, print a table, write demo.png"
 	@echo "make test   run the tests on the installed package"
-	@echo "make lint   check style and type hints"
+	@echo "make lint   check style, type hints and the layers"
 	@echo "make docs   build the documentation in docs/_build/html"
 	@echo "make wheel  build wheel and sdist in dist/, check them, test them on every Python here"
 	@echo "make guard  count instructions and passes against benchmarks/guard.json"
@@ -55,6 +55,7 @@ lint: $(VENV)/lint-tools
 	@$(BIN)/ruff format --check .
 	@PATH="$(BIN):$$PATH" $(BIN)/cython-lint src
 	@$(BIN)/mypy --no-error-summary
+	@$(BIN)/python tools/layers.py
 
 docs: $(VENV)/installed $(VENV)/docs-tools
 	@$(BIN)/python -m sphinx -q -W --keep-going -b html docs docs/_build/html

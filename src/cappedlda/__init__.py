@@ -1,16 +1,6 @@
 """Robust linear discriminant analysis with capped norms.
 
-The layers, from the top; each uses only those below it:
-
-- periphery: `plotting`, `noise`, `datasets`, `_cli`
-- estimators: `capped` (`CappedLDA`), `cv` (`CappedLDACV`, on `_folds`), `compared`, on the
-  common `_discriminant`; `_model_file` keeps what they found
-- `_fit`: from rows to a solution
-- `_initial`: the robust initial estimate, on a sample of the rows
-- `_solvers`: the loop, and what it runs; small matrices only
-- `_data`: who holds the rows, one pass over them, and the record that comes back
-- `_cutoffs`: from histograms of distances to caps
-- kernels: `_kernels` (compiled)
+The map of the package is in docs/develop/architecture.md; a fit is told step by step in `_fit`.
 """
 
 import importlib
