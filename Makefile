@@ -30,11 +30,12 @@ FIND_PYTHON = python=; \
 	fi
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint docs wheel guard bench bench-compare speed install clean
+.PHONY: help demo test test-cpus lint docs wheel guard bench bench-compare speed install clean
 
 help:
 	@echo "make demo   fit plain and capped LDA to dirty data, print a table, write demo.png"
 	@echo "make test   run the tests on the installed package"
+	@echo "make test-cpus  test as other processors would run it, with qemu where it is installed"
 	@echo "make lint   check style, type hints and the layers"
 	@echo "make docs   build the documentation in docs/_build/html"
 	@echo "make wheel  build wheel and sdist in dist/, check them, test them on every Python here"
@@ -49,6 +50,10 @@ demo: $(VENV)/installed
 
 test: $(VENV)/installed $(VENV)/test-tools
 	@$(BIN)/python -m pytest -q $(PYTEST_FLAGS)
+
+# A few minutes; CPUS_FLAGS=--short: one.
+test-cpus: $(VENV)/installed $(VENV)/test-tools
+	@$(BIN)/python tools/cpus.py $(CPUS_FLAGS)
 
 lint: $(VENV)/lint-tools
 	@$(BIN)/ruff check .
