@@ -4,10 +4,10 @@
     python benchmarks/robustness.py --data ../shared/data --out docs/robustness
 
 Training parts are contaminated with `cappedlda.noise`, test parts stay clean. The oracle is LDA
-fitted without the planted rows. Written: robustness.md (tables), robustness.json (one row per
-data set, contamination and share) and robustness.png. Seeds depend on names only. Finished parts
-are kept in records.jsonl of the folder: an interrupted run goes on, and `--report-only` makes the
-tables from what there is. Delete that file after a change of the code.
+fitted without the planted rows. Written: robustness.md (summary), tables.md, robustness.json (one
+row per data set, contamination and share) and robustness.png. Seeds depend on names only. Finished
+parts are kept in records.jsonl of the folder: an interrupted run goes on, and `--report-only` makes
+the tables from what there is. Delete that file after a change of the code.
 """
 
 import argparse
