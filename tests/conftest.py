@@ -1,5 +1,7 @@
 """Fixtures that every test may use, and the hypothesis profile of the suite."""
 
+import os
+
 import numpy as np
 import pytest
 from common import make_classes, spoil
@@ -14,7 +16,15 @@ settings.register_profile(
     # Fixtures only choose a build of the kernels, the same for all examples.
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
 )
-settings.load_profile("suite")
+# `make fuzz`: many more examples, other ones each time.
+settings.register_profile(
+    "fuzz",
+    settings.get_profile("suite"),
+    max_examples=int(os.environ.get("CAPPEDLDA_EXAMPLES", "2000")),
+    derandomize=False,
+    print_blob=True,
+)
+settings.load_profile(os.environ.get("CAPPEDLDA_PROFILE", "suite"))
 
 
 @pytest.fixture

@@ -279,9 +279,15 @@ def linear_rule(W, covariance, means, priors):
     centre = priors.dot(means)
     images = (means - centre).dot(W)
     directions = linalg.solve(covariance, images.T)
-    coef = W.dot(directions).T
-    lengths = np.einsum("ij,ji->i", images, directions)
-    intercept = np.log(priors) - 0.5 * lengths - coef.dot(centre)
-    if len(means) == 2:
-        return coef[1:] - coef[:1], intercept[1:] - intercept[:1]
+    with np.errstate(over="ignore", invalid="ignore"):
+        coef = W.dot(directions).T
+        lengths = np.einsum("ij,ji->i", images, directions)
+        intercept = np.log(priors) - 0.5 * lengths - coef.dot(centre)
+        if len(means) == 2:
+            coef, intercept = coef[1:] - coef[:1], intercept[1:] - intercept[:1]
+    if not (np.isfinite(coef).all() and np.isfinite(intercept).all()):
+        raise ValueError(
+            "The coefficients of the decision overflow: the features have values that are too "
+            "small or too large; scale X."
+        )
     return coef, intercept

@@ -11,7 +11,7 @@ import numpy as np
 # What the system says when a file cannot grow; it does not say which file.
 FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 
-ZIP = b"PK\x03\x04"  # what every .npz file with an array begins with
+NPY, ZIP = b"\x93NUMPY", b"PK\x03\x04"  # what .npy files and .npz files with an array begin with
 
 
 @contextmanager
@@ -77,17 +77,25 @@ def npz_names(path):
 
 def map_npy(path):
     """Return the array in an .npy file, mapped to memory."""
+    with open(path, "rb") as file:
+        check_begin(path, file, NPY, ".npy")
     with _named(path):
         return np.load(path, mmap_mode="r", allow_pickle=False)
+
+
+def check_begin(path, file, begin, kind):
+    """Refuse a file that does not begin as files of its kind do."""
+    if file.read(len(begin)) != begin:
+        reason = f"it is damaged, or is not an {kind} file of plain arrays"
+        raise ArrayFileError(path, reason, foreign=True)
+    file.seek(0)
 
 
 @contextmanager
 def _opened_npz(path):
     # NumPy would leave a damaged file open.
     with open(path, "rb") as file, _named(path):
-        if file.read(len(ZIP)) != ZIP:
-            raise ArrayFileError(path, "it is damaged, or is not an .npz file", foreign=True)
-        file.seek(0)
+        check_begin(path, file, ZIP, ".npz")
         with np.load(file, allow_pickle=False) as archive:
             yield archive
 

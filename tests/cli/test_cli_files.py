@@ -1,7 +1,6 @@
 """No command destroys a file: inputs are never written to, and outputs are whole or not there."""
 
 import os
-import resource
 import subprocess
 import sys
 from pathlib import Path
@@ -95,39 +94,6 @@ def test_devices_are_not_replaced(tmp_path):
     with replacing(tmp_path / "pipe") as path:
         assert path == tmp_path / "pipe"
     assert (tmp_path / "pipe").is_fifo()
-
-
-def limited(line, n_bytes):
-    """Run a command that may write no file of more than so many bytes."""
-
-    def limit():
-        resource.setrlimit(resource.RLIMIT_FSIZE, (n_bytes, n_bytes))
-
-    argv = [sys.executable, "-m", "cappedlda", *line.split()]
-    return subprocess.run(argv, capture_output=True, text=True, preexec_fn=limit, timeout=60)
-
-
-@pytest.mark.parametrize(
-    ("line", "out"),
-    [
-        ("fit d.npz --model big.npz", "big.npz"),
-        ("fit d.npz --report big.html", "big.html"),
-        *((f"transform m.npz d.csv --out big.{s}", f"big.{s}") for s in ("csv", "tsv", "json")),
-        *((f"transform m.npz d.csv --out big.{s}", f"big.{s}") for s in ("npy", "npz", "parquet")),
-        ("demo --out big.png", "big.png"),
-        ("demo --csv big.csv", "big.csv"),
-    ],
-)
-def test_a_full_disk_is_named_and_the_old_file_stays(line, out, folder):
-    Path(out).write_bytes(b"old")
-    before = contents(folder)
-    found = limited(line, 1000)
-    assert found.returncode == 1
-    last = found.stderr.splitlines()[-1]
-    assert last.startswith(f"cappedlda {line.split()[0]}: {out}: ")
-    assert "Traceback" not in found.stderr
-    assert "Exception ignored" not in found.stderr
-    assert contents(folder) == before
 
 
 def test_a_full_standard_output_is_named(folder):
