@@ -60,7 +60,7 @@ def check_file(X):
 
     What is missing cannot be read: the system would end the process.
     """
-    while isinstance(X, np.ndarray):
+    while isinstance(X, np.ndarray) and X.base is not None:
         if isinstance(X.base, mmap) and isinstance(X, np.memmap):
             start = X.offset - X.offset % ALLOCATIONGRANULARITY
             if X.base.size() < start + len(X.base):

@@ -37,7 +37,7 @@ def c_steps(pieces, distances, variance_floor):
     support = None
     for _ in range(C_STEPS):
         caps = nearer_half(pieces.histograms(distances))
-        nearer = pieces.within(distances, caps)
+        nearer = distances <= caps[pieces.codes]
         if support is not None and (nearer == support).all():
             break
         support, distances = nearer, shrunk_distances(pieces, nearer, variance_floor)
@@ -53,7 +53,7 @@ def grow_support(pieces, support, distances, caps, variance_floor):
     for _ in range(GROWTH_STEPS):
         histograms = pieces.histograms(distances)
         caps = update_caps(histograms, caps, GATE_REACH, regime=pieces.regime).caps
-        grown = pieces.within(distances, caps)
+        grown = distances <= caps[pieces.codes]
         if (grown == support).all():
             break
         support, distances = grown, shrunk_distances(pieces, grown, variance_floor)
@@ -87,7 +87,7 @@ class Pieces:
     """
 
     def __init__(self, rows, map_=serial_map):
-        self.shape, self.regime = rows.shape, rows.regime
+        self.shape, self.codes, self.regime = rows.shape, rows.codes, rows.regime
         self._rows = rows
         self._map = map_
         self._sample = start_kernels.Sample(rows.X, rows.codes, rows.sample_weight)
@@ -98,10 +98,6 @@ class Pieces:
         """Return the histograms of distances of all rows."""
         rows = self._rows
         return histograms_of(distances, rows.codes, rows.n_classes, rows.sample_weight)
-
-    def within(self, distances, caps):
-        """Return which distances are at most the cap of their class."""
-        return distances <= caps[self._rows.codes]
 
     def moments(self, support):
         """Return weight and sums of the support in each class, and the sum of their squares.

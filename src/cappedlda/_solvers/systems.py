@@ -3,8 +3,6 @@
 `ImplicitSystem` in `cg` is the other kind: it has the same parameters, `solve` and `@`.
 """
 
-import numpy as np
-
 from cappedlda._solvers.linalg import solve_spd
 
 
@@ -25,7 +23,7 @@ class MatrixSystem:
 
     def __init__(self, scatter, weight, ridge, tol=None, guess=None):
         self.matrix = scatter / weight
-        np.einsum("ii->i", self.matrix)[...] += ridge
+        self.matrix.flat[:: len(self.matrix) + 1] += ridge  # the diagonal
 
     def __matmul__(self, V):
         """Return A V for V of shape (n, k)."""
