@@ -414,4 +414,5 @@ def test_fits_that_do_not_converge_are_counted_and_the_last_one_warns(dirty):
 def test_it_prints_the_passes_of_the_last_fit_only(dirty, capsys):
     X, y, _ = dirty
     model = CappedLDACV(**SMALL, verbose=1).fit(X, y)
-    assert len(capsys.readouterr().out.splitlines()) == model.n_iter_
+    # A line for each pass, and one for what was decided.
+    assert len(capsys.readouterr().out.splitlines()) == model.n_iter_ + 1

@@ -217,7 +217,9 @@ def test_hundreds_of_classes(rng):
 def test_given_priors_are_used(clean):
     X, y = clean
     priors = np.array([0.7, 0.1, 0.2])
-    model = CappedLDA(priors=10 * priors, q=2, epsilon=np.inf, ridge=1e-10).fit(X, y)
+    model = CappedLDA(priors=10 * priors, q=2, epsilon=np.inf, ridge=1e-10)
+    with pytest.warns(UserWarning, match="priors do not sum to 1"):
+        model.fit(X, y)
     lda = LinearDiscriminantAnalysis(priors=priors).fit(X, y)
     np.testing.assert_allclose(model.priors_, priors)
     np.testing.assert_allclose(model.xbar_, lda.xbar_)
