@@ -63,7 +63,7 @@ lint: $(VENV)/lint-tools
 	@$(BIN)/python tools/layers.py
 
 docs: $(VENV)/installed $(VENV)/docs-tools
-	@$(BIN)/python -m sphinx -q -W --keep-going -b html docs docs/_build/html
+	@$(BIN)/python -m sphinx -q -W --keep-going -j auto -b html docs docs/_build/html
 	@echo "Open docs/_build/html/index.html"
 
 # Builds what is committed, and tests it outside the tree; needs no $(VENV).
