@@ -146,7 +146,7 @@ default="robust"
     n_iter_ : int
         Iterations on all rows.
     n_passes_ : int
-        Passes over all rows that the iterations, `polish` and the last look took.
+        Passes over all rows that the iterations, `polish` and the evaluation took.
     status_ : {"converged", "max_iter", "saturated", "all_capped", "rank_deficient"}
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (n_features,)

@@ -27,7 +27,7 @@ from cappedlda._validation import (
 )
 from cappedlda.capped import CappedLDA
 
-# Mean scores that agree to so many digits are ties.
+# Mean scores that agree to this number of digits are ties.
 DIGITS = 12
 
 

@@ -14,7 +14,7 @@ from cappedlda._data.chunks import Chunk
 from cappedlda._files import arrow_to_numpy, map_npy, npz_names, open_parquet, read_npz
 from cappedlda._regime import REGIME
 
-# A chunk of a mapped file has so many slabs, most of which are then read where they are.
+# Slabs of a chunk of a mapped file, most of which are then read where they are.
 SLABS = 8
 
 __all__ = ["Chunk", "NpyFolder", "NpzFolder", "ParquetFolder"]

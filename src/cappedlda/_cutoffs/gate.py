@@ -13,7 +13,7 @@ from cappedlda._cutoffs.fences import (
 from cappedlda._kernels import fences, kernels
 from cappedlda._regime import REGIME
 
-# A gap that ends a class: so many distances from the lower quartile to the median wide,
+# A gap that ends a class: its width in distances from the lower quartile to the median, with
 # at least half of the class inside and this share beyond; fewer rows need a wider gap.
 GAP = 1.5
 GAP_ROWS = 8.0

@@ -184,7 +184,7 @@ class ArrayRows(Rows):
             )
 
     def per_sample(self, solution):
-        """Return the results for each row as the last look has found them."""
+        """Return the results for each row as the evaluation has found them."""
         return solution.samples
 
     def pick(self, ranks):

@@ -145,7 +145,7 @@ class Rows:
 
 
 def slices_of(n_rows, step):
-    """Return slices of so many rows, the last one of what is left."""
+    """Return slices of `step` rows, the last one of what is left."""
     return [slice(start, min(start + step, n_rows)) for start in range(0, n_rows, step)]
 
 

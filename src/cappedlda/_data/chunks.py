@@ -20,9 +20,9 @@ from cappedlda._kernels import checksums
 from cappedlda._regime import REGIME
 from cappedlda._validation import check_class_weights, check_classes, encode, known_codes
 
-# What is copied goes by pieces of a slab, so many, that its checksum is made from the cache.
+# A slab is copied in this number of pieces, so that checksums are made from the cache.
 PIECES = 16
-# Every pass recognises a row in so many, in turn, the first and the last one every row.
+# Every pass checks one group of the rows, in turn, the first and the last one all groups.
 GROUPS = 4
 
 

@@ -23,7 +23,7 @@ from cappedlda._data.threads import single_threaded_blas
 from cappedlda._regime import REGIME, Regime
 from cappedlda._validation import FLOATS, check_class_weights, check_classes, known_codes
 
-# So many records are added in one task.
+# Records that are added in one task.
 FAN_IN = 8
 
 

@@ -19,7 +19,7 @@ class SlabProgress:
         self._n_rows = n_rows
 
     def watch(self, results, step):
-        """Yield the results of slabs of so many rows, the last of which may be shorter."""
+        """Yield the results of slabs of `step` rows, the last of which may be shorter."""
         begin = last = time.perf_counter()
         with closing(results):
             for number, result in enumerate(results, 1):

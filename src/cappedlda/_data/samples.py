@@ -9,7 +9,7 @@ from cappedlda._data.jobs import PassJob, block_record
 from cappedlda._data.record import Record
 from cappedlda._kernels import kernels, marks
 
-# What needs some numbers for each row, but not for all at once, goes by pieces of so many.
+# Rows of a piece, where some numbers are needed for each row, but not for all at once.
 PIECE_ROWS = 1 << 15
 # Rows within this share of their cap are noted.
 BORDER = 0.125
@@ -78,7 +78,7 @@ def _is_near(distances, caps):
 
 @dataclass
 class RecordWithBorder:
-    """The record of a pass that looks, and the border; additive."""
+    """The record of a pass, and the border; additive."""
 
     record: Record
     border: Border
@@ -106,7 +106,7 @@ class BorderJob:
 
 
 class BorderDistances:
-    """What a pass sees of rows that are not kept; it looks again where that is not enough.
+    """What a pass notes of rows whose distances are not kept; it is repeated if that is too little.
 
     Parameters
     ----------

@@ -160,7 +160,7 @@ class SparseRows(CsrRows, ImplicitRows):
 
 
 def slices_by_entries(X, n_slabs):
-    """Return about so many slices of the rows of a CSR matrix, with about as many entries each."""
+    """Return about `n_slabs` slices of rows of a CSR matrix, with similar numbers of entries."""
     n_slabs = int(np.clip(n_slabs, 1, X.shape[0]))
     inner = np.searchsorted(X.indptr, np.linspace(0, X.nnz, n_slabs + 1)[1:-1])
     ends = np.unique([0, *inner, X.shape[0]])

@@ -183,6 +183,8 @@ def finish(prepared, begin, objective, options):
 def reweight(rows, solver, trace, n_components):
     """Take LDA on the support, which is efficient, and evaluate it, until the support is stable.
 
+    It is the reweighting step of robust estimators (Rousseeuw and Leroy, 1987).
+
     The support are the rows within the caps of the solver. Once is enough unless the directions
     of these rows keep others.
     """

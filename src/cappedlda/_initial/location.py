@@ -57,6 +57,8 @@ def too_few(points):
 def minimum_volume_ball(points):
     """Return the median of the half of the points that lies in the smallest ball.
 
+    It is the minimum volume ellipsoid of Rousseeuw (1985), restricted to balls.
+
     Several points serve as first centres of balls that hold half of the points; the
     centres then move to the means of their halves. Unlike the medians of the features,
     which a cloud of outliers draws to itself, this stays with the larger part. Few points

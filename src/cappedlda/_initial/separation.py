@@ -19,8 +19,9 @@ def separated_part(points, least):
     """Return which points lie beyond a wide gap in the direction in which they spread most.
 
     At least the weight `least` stays. The norms of rows of many features hide a cloud that a
-    single direction shows. That direction comes from the points seen as directions
-    themselves, so that a few that are far off have no more influence than others.
+    single direction shows. It is the leading direction of the covariance of spatial signs
+    (Locantore and others, Test 1999), to which points that are far off contribute no more than
+    others, by a few power steps.
     """
     squares, weight = points.squares, points.weight
     none = np.zeros(len(squares), dtype=bool)

@@ -8,8 +8,8 @@ from cappedlda._initial.quantiles import BLOCK_COLUMNS
 from cappedlda._kernels import selection, start_kernels
 
 MAD_TO_SIGMA = 1.4826
-# The quantile of the absolute deviations at this level is at most so many times their
-# median, or the median is of a discrete feature: then it is raised, at most so many times.
+# Where the quantile of the absolute deviations at this level is more than WIDEST_TAIL times
+# their median, the median is of a discrete feature: it is raised, at most MOST_RAISED times.
 WIDER_LEVEL = 0.7
 WIDEST_TAIL = 3.0
 MOST_RAISED = 10.0

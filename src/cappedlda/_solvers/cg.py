@@ -33,14 +33,16 @@ class ImplicitSystem:
         Error of `solve` in the norm of A, relative to the solution.
     guess : ndarray of shape (n, d), optional
         Directions that nearly span the solution.
+    max_steps : int
     """
 
-    def __init__(self, scatter, weight, ridge, tol=1e-6, guess=None):
+    def __init__(self, scatter, weight, ridge, tol=1e-6, guess=None, max_steps=MAX_STEPS):
         self._scatter = scatter
         self._weight = weight
         self._ridge = ridge
         self._tol = tol
         self._guess = guess
+        self._max_steps = max_steps
 
     def __matmul__(self, V):
         """Return A V for V of shape (n, k)."""
@@ -62,7 +64,12 @@ class ImplicitSystem:
             return len(gains) == WINDOW and np.all(sum(gains) <= self._tol**2 * energy)
 
         return conjugate_gradients(
-            self.__matmul__, B, lambda R: R / diagonal[:, None], finished, self._guess
+            self.__matmul__,
+            B,
+            lambda R: R / diagonal[:, None],
+            finished,
+            self._guess,
+            self._max_steps,
         )
 
     def _solve_rows(self, B):
@@ -84,6 +91,7 @@ class ImplicitSystem:
             RowPreconditioner(scatter, weight, ridge, product),
             finished,
             None if self._guess is None else scatter.images(self._guess),
+            self._max_steps,
         )
         return (B - scatter.sums(U) / weight) / ridge
 
@@ -119,7 +127,7 @@ class RowPreconditioner:
         return Z
 
 
-def conjugate_gradients(product, B, precondition, finished, guess=None):
+def conjugate_gradients(product, B, precondition, finished, guess=None, max_steps=MAX_STEPS):
     """Return X with A X = B, each column by an iteration of its own, all at the same time.
 
     Parameters
@@ -141,7 +149,7 @@ def conjugate_gradients(product, B, precondition, finished, guess=None):
     Z = precondition(residual)
     P = Z.copy()
     rho = np.einsum("ij,ij->j", residual, Z)
-    for _ in range(MAX_STEPS):
+    for _ in range(max_steps):
         if not rho.any():
             return X
         AP = product(P)
@@ -157,7 +165,7 @@ def conjugate_gradients(product, B, precondition, finished, guess=None):
         P *= _quotient(rho, previous)
         P += Z
     warnings.warn(
-        f"Conjugate gradients did not end in {MAX_STEPS} steps, as the features of X are nearly "
+        f"Conjugate gradients did not end in {max_steps} steps, as the features of X are nearly "
         "dependent; increase ridge or tol.",
         ConvergenceWarning,
         stacklevel=2,

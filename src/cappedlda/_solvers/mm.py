@@ -28,7 +28,7 @@ from cappedlda._solvers.shrinkage import oas_shrinkage, shrinkage_ridge
 from cappedlda._solvers.systems import MatrixSystem
 
 # The frame is renewed while it is further off than this many times the tolerance, and
-# further off than the projection itself; at most so many times.
+# further off than the projection itself; at most this number of times.
 DRIFT_TOLERANCE = 10.0
 MAX_RENEWALS = 20
 SMALL_DRIFT = 1e-2

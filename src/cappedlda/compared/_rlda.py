@@ -17,7 +17,7 @@ from cappedlda.compared._method import (
     check_iteration,
 )
 
-# Up to so many classes every sign vector is tried.
+# Up to this number of classes every sign vector is tried.
 MAX_ENUMERATED_CLASSES = 15
 
 
