@@ -436,3 +436,11 @@ def test_data_are_not_copied_whole(rng, dtype, solver):
         tracemalloc.stop()
     # Some vectors of N, some n x n matrices, a packed panel per thread, the sample.
     assert peak < 0.4 * X.nbytes
+
+
+def test_pickles_of_earlier_versions_find_the_gate(dirty):
+    X, y, _ = dirty
+    model = CappedLDA().fit(X, y)
+    path = b"cappedlda._cutoffs.gate"
+    old = pickle.dumps(model, protocol=0).replace(path, b"cappedlda._passes")
+    np.testing.assert_array_equal(pickle.loads(old).outlyingness(X), model.outlyingness(X))

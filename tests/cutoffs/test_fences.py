@@ -68,7 +68,7 @@ def test_caps_grow_by_the_rows_within(histograms, caps, reach):
 
 
 @pytest.mark.parametrize("start", [None, CAPS[1]])
-def test_settled_caps_are_where_growth_comes_to_rest(histograms, start):
+def test_fixed_point_caps_are_where_growth_comes_to_rest(histograms, start):
     settled = fixed_point_caps(histograms, 2.0, start)
     caps = nearer_half(histograms) if start is None else start
     for _ in range(MAX_GROWTH):

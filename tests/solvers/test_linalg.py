@@ -166,7 +166,7 @@ def scatter_of(rng, n, freedom, factor=None):
 
 
 @pytest.mark.parametrize(("n", "freedom"), [(40, 30), (40, 60), (40, 120)])
-def test_the_advised_ridge_brings_a_scatter_nearer_to_its_covariance(rng, n, freedom):
+def test_the_oas_ridge_brings_a_scatter_nearer_to_its_covariance(rng, n, freedom):
     factor = np.diag(rng.uniform(0.5, 2.0, n))
     scatter, covariance = scatter_of(rng, n, freedom, factor)
     ridge = oas_ridge(scatter, n, freedom)
@@ -177,7 +177,7 @@ def test_the_advised_ridge_brings_a_scatter_nearer_to_its_covariance(rng, n, fre
     assert np.linalg.norm(shrunk - covariance) < 0.9 * np.linalg.norm(plain - covariance)
 
 
-def test_the_advised_ridge_is_that_of_oracle_approximating_shrinkage(rng):
+def test_the_oas_ridge_is_that_of_oracle_approximating_shrinkage(rng):
     n, count = 40, 30
     rows = rng.normal(size=(count, n)) * np.geomspace(0.1, 10.0, n)
     scatter = rows.T @ rows
