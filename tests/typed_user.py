@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from cappedlda import CappedLDA, CappedLDACV, capped_norm
 from cappedlda.noise import scatter
-from cappedlda.plotting import DistanceDisplay
+from cappedlda.plotting import DistanceDisplay, DistanceDistanceDisplay
 
 
 def main() -> float:
@@ -27,6 +27,9 @@ def main() -> float:
     display = DistanceDisplay.from_estimator(lda, X, y)
     display.figure_.clear()
     assert_type(display, DistanceDisplay)
+    both = DistanceDistanceDisplay.from_estimator(lda, X, y, n_labels=2)
+    assert_type(both.labels_[0].get_text(), str)
+    both.figure_.clear()
     return float(np.mean(lda.outliers_[touched])) + capped_norm(X, epsilon=1.0)
 
 

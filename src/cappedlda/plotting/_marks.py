@@ -3,21 +3,19 @@
 import numpy as np
 
 
-def find_flagged(model, X, y, flagged):
+def find_flagged(ratio, n_rows, flagged):
     """Return the rows to mark as flagged, as a mask.
 
     Parameters
     ----------
-    model : fitted estimator
-    X : array-like of shape (n_samples, n_features)
-    y : ndarray of shape (n_samples,)
+    ratio : ndarray of shape (n_samples,) or None
+        Outlyingness of the rows, if the estimator has it.
+    n_rows : int
     flagged : "auto", None or array-like of shape (n_samples,)
     """
     if isinstance(flagged, str) and flagged == "auto":
-        if not hasattr(model, "outlyingness"):
-            return np.zeros(len(y), dtype=bool)
-        return model.outlyingness(X, y) > 1.0
-    return _checked("flagged", flagged, len(y))
+        return np.zeros(n_rows, dtype=bool) if ratio is None else ratio > 1.0
+    return _checked("flagged", flagged, n_rows)
 
 
 def find_left_out(model, left_out, flagged):

@@ -192,7 +192,8 @@ class ProjectionDisplay(Display):
         Z = np.asarray(model.transform(X), dtype=float)
         components = _check_components(components, Z.shape[1])
         Z = Z[:, components]
-        flagged = find_flagged(model, X, y, flagged)
+        ratio = model.outlyingness(X, y) if hasattr(model, "outlyingness") else None
+        flagged = find_flagged(ratio, len(y), flagged)
         display = cls(
             Z,
             y,
@@ -201,7 +202,7 @@ class ProjectionDisplay(Display):
             predict=_plane_rule(model, X, y, Z, components, ~flagged) if regions else None,
             left_out=find_left_out(model, left_out, flagged),
             components=components,
-            outlyingness=model.outlyingness(X, y) if hasattr(model, "outlyingness") else None,
+            outlyingness=ratio,
             names=names,
         )
         return display.plot(ax, **plot_args)
