@@ -8,13 +8,14 @@ draws, ``plot`` draws again, ``ax_``, ``figure_`` and the artists are there to b
 
 # %%
 import matplotlib.pyplot as plt
-from sklearn.datasets import load_wine
+import numpy as np
+from sklearn.datasets import load_wine, make_blobs
 from sklearn.model_selection import RepeatedStratifiedKFold
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from cappedlda import CappedLDA, CappedLDACV
-from cappedlda.noise import leverage
+from cappedlda.noise import leverage, scatter
 from cappedlda.plotting import (
     ComponentsDisplay,
     ConvergenceDisplay,
@@ -84,3 +85,19 @@ pipeline = make_pipeline(StandardScaler(), CappedLDA()).fit(X, y)
 display = ProjectionDisplay.from_estimator(pipeline, X, y, legend=False)
 display.ax_.set_title("wine, as it is")
 plt.show()
+
+# %%
+# With many classes these are named where they lie, and any two directions can be shown.
+
+X, y = make_blobs(2000, 12, centers=20, cluster_std=2.5, random_state=1)
+names = np.array([f"sort {letter}" for letter in "ABCDEFGHIJKLMNOPQRST"])
+many = CappedLDA().fit(X, names[y])
+display = ProjectionDisplay.from_estimator(many, X, names[y], components=(0, 2))
+
+# %%
+# With many rows dots become small and faint, and only a sample of the flagged rows is marked.
+
+X, y = make_blobs(100_000, 10, centers=4, cluster_std=4.0, random_state=1)
+X, y, _ = scatter(X, y, share=0.02, random_state=0)
+large = CappedLDA().fit(X, y)
+display = ProjectionDisplay.from_estimator(large, X, y, ellipses=0.975)
