@@ -8,7 +8,7 @@ LETTER = (0.62, 1.25)  # width and height of a letter, in font sizes
 FONT_SIZE = 8.5  # points
 DOT = 6.0  # points that a mark takes, which names should not hide
 ROOM = 1.2  # a legend may still make the axes smaller
-RINGS = 14  # of places that are tried around a point
+RINGS = 24  # of places that are tried around a point
 TURNS = np.linspace(0.0, 2.0 * np.pi, 16, endpoint=False)
 
 
@@ -81,13 +81,13 @@ def apart(points, sizes, taken=(), nearest=0.0):
 
 
 def _candidates(point, size, nearest):
-    """Return the point itself, or rings around it: the nearest places first."""
+    """Return places in rings around the point, the nearest first."""
     width, height = size
-    # From the edge of the name, not from its middle, in the direction it is moved.
+    beside = 0.5 * width if nearest else 0.0  # names that must not hide their point
     turns = np.column_stack([np.cos(TURNS), np.sin(TURNS)])
     rings = [
-        point + turns * [0.5 * width * bool(radius) + radius * height, radius * height]
-        for radius in nearest + 0.6 * np.arange(RINGS)
+        point + turns * [beside + radius * height, radius * height]
+        for radius in nearest + 0.3 * np.arange(RINGS)
     ]
     return np.vstack(rings)
 
