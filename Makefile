@@ -30,12 +30,14 @@ FIND_PYTHON = python=; \
 	fi
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-cpus lint docs wheel guard bench bench-compare speed install clean
+.PHONY: help demo test test-cpus test-sanitized fuzz lint docs wheel guard bench bench-compare speed install clean
 
 help:
 	@echo "make demo   fit plain and capped LDA to dirty data, print a table, write demo.png"
 	@echo "make test   run the tests on the installed package"
 	@echo "make test-cpus  test as other processors would run it, with qemu where it is installed"
+	@echo "make test-sanitized  test kernels and solvers with sanitizers and bounds checks (gcc)"
+	@echo "make fuzz   run the tests on hostile inputs on many more of them (EXAMPLES=2000)"
 	@echo "make lint   check style, type hints and the layers"
 	@echo "make docs   build the documentation in docs/_build/html"
 	@echo "make wheel  build wheel and sdist in dist/, check them, test them on every Python here"
@@ -54,6 +56,24 @@ test: $(VENV)/installed $(VENV)/test-tools
 # A few minutes; CPUS_FLAGS=--short: one.
 test-cpus: $(VENV)/installed $(VENV)/test-tools
 	@$(BIN)/python tools/cpus.py $(CPUS_FLAGS)
+
+# Beside the installed package, in a folder of its own.
+SANITIZED := $(CURDIR)/build/sanitized
+test-sanitized: $(VENV)/installed $(VENV)/test-tools
+	@echo "Building with address and undefined-behaviour sanitizers and bounds checks"
+	@rm -rf $(SANITIZED)
+	@$(PIP) install $(PIP_FLAGS) --no-deps --target $(SANITIZED) . -Csetup-args=-Dchecked=true \
+		-Csetup-args=-Db_sanitize=address,undefined -Csetup-args=-Db_lundef=false \
+		-Csetup-args=-Dbuildtype=debugoptimized
+	@PYTHONPATH=$(SANITIZED) PYTHONMALLOC=malloc ASAN_OPTIONS=detect_leaks=0 \
+		UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1 \
+		LD_PRELOAD="$$(gcc -print-file-name=libasan.so) $$(gcc -print-file-name=libubsan.so)" \
+		$(BIN)/python -m pytest -q tests/kernels tests/initial tests/solvers \
+		tests/data/test_sparse.py $(PYTEST_FLAGS)
+
+fuzz: $(VENV)/installed $(VENV)/test-tools
+	@CAPPEDLDA_PROFILE=fuzz CAPPEDLDA_EXAMPLES=$(or $(EXAMPLES),2000) \
+		$(BIN)/python -m pytest -q tests/hostile $(PYTEST_FLAGS)
 
 lint: $(VENV)/lint-tools
 	@$(BIN)/ruff check .
