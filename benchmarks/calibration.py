@@ -18,6 +18,8 @@ from robust_methods import METHODS, ORACLE, OURS, Problem
 from sklearn.metrics import log_loss
 from sklearn.model_selection import train_test_split
 
+from cappedlda._tables import markdown_table
+
 SETS = (
     "gauss 2 features",
     "gauss 20 features",
@@ -98,26 +100,25 @@ def markdown(rows, curves, splits):
         "",
         "## Log loss on clean test rows (nats; less is better)",
         "",
-        "| data | training rows | " + " | ".join(SHOWN) + " |",
-        "|---" * (len(SHOWN) + 2) + "|",
     ]
-    for row in rows:
-        values = " | ".join(f"{row['log loss'][method]:.3f}" for method in SHOWN)
-        lines.append(f"| {row['data']} | {row['model']} | {values} |")
+    losses = [
+        [row["data"], row["model"], *(f"{row['log loss'][method]:.3f}" for method in SHOWN)]
+        for row in rows
+    ]
     for model in CELLS:
         part = [row["log loss"] for row in rows if row["model"] == model]
-        values = " | ".join(f"{np.mean([loss[m] for loss in part]):.3f}" for m in SHOWN)
-        lines.append(f"| **mean** | {model} | {values} |")
+        means = (f"{np.mean([loss[m] for loss in part]):.3f}" for m in SHOWN)
+        losses.append(["**mean**", model, *means])
     lines += [
+        *markdown_table(["data", "training rows", *SHOWN], losses),
         "",
         "## Mean gap between predicted probability and frequency (ten bins, all sets)",
         "",
-        "| training rows | " + " | ".join(SHOWN) + " |",
-        "|---" * (len(SHOWN) + 1) + "|",
     ]
-    for model in CELLS:
-        values = " | ".join(f"{curves[f'{model}, {m}']['mean gap']:.4f}" for m in SHOWN)
-        lines.append(f"| {model} | {values} |")
+    gaps = [
+        [model, *(f"{curves[f'{model}, {m}']['mean gap']:.4f}" for m in SHOWN)] for model in CELLS
+    ]
+    lines += markdown_table(["training rows", *SHOWN], gaps)
     return "\n".join(lines) + "\n\n![Reliability curves](calibration.png)\n"
 
 

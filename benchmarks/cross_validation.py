@@ -23,6 +23,7 @@ from sklearn.model_selection import StratifiedKFold, train_test_split
 from cappedlda import CappedLDA, CappedLDACV
 from cappedlda._data.array import ArrayRows
 from cappedlda._fit import Objective, Options, fit_mm
+from cappedlda._tables import markdown_table
 
 KINDS = {"clean": 0.0, "feature noise": 0.1}
 FOLDS = 5
@@ -109,14 +110,13 @@ def markdown(found, splits):
         f"{len(worse)}. Cost {np.median(costs):.2f} in the median, at most {costs.max():.2f} "
         "(asked: at most 3).",
         "",
-        "| data | training rows | default (%) | gain (points) | standard error | cost |",
-        "|---|---|---|---|---|---|",
     ]
-    lines += [
-        f"| {row['data']} | {row['kind']} | {row['default']} | {row['gain']:+.2f} "
-        f"| {row['error']} | {row['cost']} |"
+    header = ["data", "training rows", "default (%)", "gain (points)", "standard error", "cost"]
+    rows = [
+        [row["data"], row["kind"], row["default"], f"{row['gain']:+.2f}", row["error"], row["cost"]]
         for row in found
     ]
+    lines += markdown_table(header, rows)
     return "\n".join(lines) + "\n"
 
 

@@ -7,6 +7,8 @@ import pandas as pd
 from robust_data import GROSS
 from robust_methods import METHODS, ORACLE, OURS, PEERS, SLOW
 
+from cappedlda._tables import markdown_table
+
 # Points of accuracy; shares of rows in percent.
 MOST_LOST_CLEAN, MOST_LOST_DIRTY, LEAST_RECALL = 0.5, 1.0, 98.0
 MOST_FLAGS = {"Gaussian": 2.0, "real": 6.0}
@@ -75,8 +77,7 @@ def table(frame, column, by):
 
 def as_table(grid):
     """Markdown of a list of rows, the first of which is the head."""
-    lines = ["| " + " | ".join(row) + " |" for row in grid]
-    return "\n".join([lines[0], "|---" * len(grid[0]) + "|", *lines[1:]])
+    return "\n".join(markdown_table(grid[0], grid[1:]))
 
 
 def cell(mean, error, key):
@@ -196,19 +197,17 @@ def verdict(frame, name):
 
 def by_set(frame):
     """Return a table of CappedLDA and LDA on each data set."""
-    lines = [
-        "| data | clean: LDA accuracy % | CappedLDA loss | flags % | dirty: LDA loss "
-        "| CappedLDA loss |",
-        "|---|---|---|---|---|---|",
-    ]
+    header = ["data", "clean: LDA accuracy %", "CappedLDA loss", "flags %"]
+    header += ["dirty: LDA loss", "CappedLDA loss"]
+    rows = []
     for name, part in frame.groupby("data", sort=False):
         ours, lda = part[part.method == OURS], part[part.method == "LDA"]
         clean, values = ours[ours.share == 0], []
         values.append(100 * lda[lda.share == 0].accuracy.mean())
         values += [clean.loss.mean(), clean["false"].mean()]
         values += [lda[lda.share > 0].loss.mean(), ours[ours.share > 0].loss.mean()]
-        lines.append(f"| {name} | " + " | ".join(f"{value:.1f}" for value in values) + " |")
-    return "\n".join(lines)
+        rows.append([name, *(f"{value:.1f}" for value in values)])
+    return as_table([header, *rows])
 
 
 def compact(frame):

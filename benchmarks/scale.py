@@ -21,6 +21,7 @@ from suite.common import contaminated, interleaved, ratio_of
 
 from cappedlda import CappedLDA
 from cappedlda._data.record import Query, Record
+from cappedlda._tables import markdown_table
 
 LARGE_ROWS, LARGE_FEATURES = 10_000_000, 500
 
@@ -213,10 +214,11 @@ def as_text(found):
         lines += [
             f"## Files and chunks, {part['rows']:,} x {part['features']}, one thread",
             "",
-            "| input | processor time, over that of an array in memory |",
-            "|---|---|",
         ]
-        lines += [f"| {k} | {v:.2f} |" for k, v in part["ratios_to_array"].items()]
+        header = ["input", "processor time, over that of an array in memory"]
+        lines += markdown_table(
+            header, [[k, f"{v:.2f}"] for k, v in part["ratios_to_array"].items()]
+        )
     if "dask" in found:
         part = found["dask"]
         lines += [
@@ -224,32 +226,32 @@ def as_text(found):
             f"## dask, {part['rows']:,} x {part['features']} in {part['blocks']} blocks, "
             f"{part['passes']} passes",
             "",
-            "| workers | elapsed time, over that of one process with as many threads | dask, s |"
-            " array, s |",
-            "|---|---|---|---|",
         ]
+        header = ["workers", "elapsed time, over that of one process with as many threads"]
+        rows = []
         for k in (1, 2):
             row = part[f"workers_{k}"]
-            lines.append(
-                f"| {k} | {row['ratio_to_as_many_threads']:.2f} | {row['seconds_dask']:.1f} | "
-                f"{row['seconds_array']:.1f} |"
-            )
+            seconds = (f"{row[name]:.1f}" for name in ("seconds_dask", "seconds_array"))
+            rows.append([k, f"{row['ratio_to_as_many_threads']:.2f}", *seconds])
+        lines += markdown_table([*header, "dask, s", "array, s"], rows)
     if "overhead" in found:
-        lines += ["", "## A pass without work, two workers", "", "| blocks | ms |", "|---|---|"]
-        lines += [f"| {r['blocks']} | {1e3 * r['seconds']:.0f} |" for r in found["overhead"]]
+        lines += ["", "## A pass without work, two workers", ""]
+        rows = [[r["blocks"], f"{1e3 * r['seconds']:.0f}"] for r in found["overhead"]]
+        lines += markdown_table(["blocks", "ms"], rows)
     if "records" in found:
         lines += [
             "",
             "## Records, 10 classes",
             "",
-            "| features | query, MB | record, MB | add two, ms | pack and unpack, ms |",
-            "|---|---|---|---|---|",
         ]
-        lines += [
-            f"| {r['features']} | {r['query_bytes'] / 1e6:.2f} | {r['record_bytes'] / 1e6:.2f} | "
-            f"{1e3 * r['seconds_to_add']:.2f} | {1e3 * r['seconds_to_pack_and_unpack']:.2f} |"
+        header = ["features", "query, MB", "record, MB", "add two, ms", "pack and unpack, ms"]
+        sizes = {"query_bytes": 1e-6, "record_bytes": 1e-6}
+        sizes |= {"seconds_to_add": 1e3, "seconds_to_pack_and_unpack": 1e3}
+        rows = [
+            [r["features"], *(f"{r[name] * unit:.2f}" for name, unit in sizes.items())]
             for r in found["records"]
         ]
+        lines += markdown_table(header, rows)
     if "large" in found:
         part = found["large"]
         lines += [

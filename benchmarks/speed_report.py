@@ -6,6 +6,8 @@ from itertools import product
 import numpy as np
 from suite.fits import TARGET_SHAPES
 
+from cappedlda._tables import markdown_table
+
 # What the project wants to reach, in units of X.T @ X.
 PASS_TARGETS = {20: 2.4, 50: 1.8, 256: 1.25, 784: 1.08, 2048: 1.04}
 FIT_TARGETS = dict(zip(TARGET_SHAPES, (8.0, 4.5, 4.5, 20.0, 6.0), strict=True))
@@ -21,8 +23,7 @@ PARTS = ("passes", "threads", "fits", "sample", "growth", "others", "lda")
 
 def table(header, rows):
     """Return a Markdown table."""
-    lines = ["| " + " | ".join(cells) + " |" for cells in (header, ["---"] * len(header), *rows)]
-    return "\n".join(lines) + "\n"
+    return "\n".join(markdown_table(header, rows)) + "\n"
 
 
 def against(value, target, digits=2, at_least=False):

@@ -12,8 +12,8 @@ from cappedlda import _cli
 from cappedlda._cli import demo, main
 from cappedlda._cli.arguments import Command
 from cappedlda._cli.demo import demo_data
-from cappedlda._cli.text import table
 from cappedlda._kernels import BUILDS
+from cappedlda._tables import table
 
 
 @pytest.fixture

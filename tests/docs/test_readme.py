@@ -9,7 +9,7 @@ import pytest
 from common import check_console
 
 from cappedlda._cli import main
-from cappedlda._cli.text import table
+from cappedlda._tables import table
 
 README = Path(__file__).parents[2] / "README.md"
 

@@ -4,7 +4,7 @@ import warnings
 
 import numpy as np
 
-from cappedlda._cli.text import table
+from cappedlda._tables import table
 
 FOLDS = 5
 HOW = (

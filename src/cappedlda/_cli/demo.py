@@ -9,9 +9,9 @@ from typing import NamedTuple
 import numpy as np
 
 from cappedlda._cli.arguments import JSON, Command, argument, natural
-from cappedlda._cli.text import table
 from cappedlda._cli.writing import table_writer
 from cappedlda._files import replacing
+from cappedlda._tables import table
 
 DEMO_SHARE = 0.2  # of the training rows, made outliers
 DEMO_FITS = 5  # fits that the time is the median of

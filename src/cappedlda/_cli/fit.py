@@ -21,10 +21,10 @@ from cappedlda._cli.labels import Labels
 from cappedlda._cli.rows import training_reader
 from cappedlda._cli.survey import Survey
 from cappedlda._cli.tables import needs
-from cappedlda._cli.text import table
 from cappedlda._cli.training import Streamed, read_training
 from cappedlda._cli.writing import to_json
 from cappedlda._progress import Progress
+from cappedlda._tables import table
 
 MOST_CLASSES = 30  # that are printed
 

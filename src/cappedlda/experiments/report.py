@@ -12,6 +12,7 @@ import numpy as np
 from scipy.stats import chi2, rankdata, studentized_range
 
 import cappedlda
+from cappedlda import _tables
 from cappedlda._files import replacing
 from cappedlda.experiments import paper
 from cappedlda.experiments.methods import METHODS
@@ -271,23 +272,19 @@ def table_lines(summary, table, cell):
     """Return the lines of a table; `cell(row, best rank)` makes the text of an entry of ours."""
     methods = _methods(summary)
     rows = {(row["dataset"], row["method"]): row for row in summary["rows"]}
-    lines = [*_table_row(["data", *methods]), "|" + "---|" * (len(methods) + 1)]
+    lines = []
     for dataset in dict.fromkeys(row["dataset"] for row in summary["rows"]):
         best = min((rows[key]["rank"] or np.inf for key in rows if key[0] == dataset), default=0)
         ours = [cell(rows.get((dataset, method)), best) for method in methods]
-        lines += _table_row([dataset, *ours])
+        lines.append([dataset, *ours])
         if dataset in table.paper:
-            lines += _table_row(["*paper*", *_paper_cells(table.paper[dataset], methods)])
-    return lines
+            lines.append(["*paper*", *_paper_cells(table.paper[dataset], methods)])
+    return _tables.markdown_table(["data", *methods], lines)
 
 
 def _methods(summary):
     """Return the methods that have rows, in the order of the tables."""
     return [name for name in METHODS if any(row["method"] == name for row in summary["rows"])]
-
-
-def _table_row(cells):
-    return ["| " + " | ".join(cells) + " |"]
 
 
 def _our_cell(row, best, text="{mean:.2f} ± {std:.2f}"):
@@ -319,18 +316,15 @@ def _rank_lines(summary, heading):
     ranked = {"all rows": comparison}
     for ours, of_six in summary["comparison_of_six"].items():
         ranked[f"the paper's six, {ours} as CLDA"] = of_six
-    lines = [
-        f"{heading} Average ranks over {comparison['datasets']} data sets",
-        "",
-        *_table_row(["ranked", *methods, "Friedman's chi-square", "critical difference"]),
-        "|" + "---|" * (len(methods) + 3),
+    header = ["ranked", *methods, "Friedman's chi-square", "critical difference"]
+    rows = [
+        [label, *_rank_cells(result["average_ranks"], methods), *_test_cells(result)]
+        for label, result in ranked.items()
     ]
-    for label, result in ranked.items():
-        cells = _rank_cells(result["average_ranks"], methods)
-        lines += _table_row([label, *cells, *_test_cells(result)])
     printed = dict(zip(paper.COLUMNS, paper.AVERAGE_RANKS[summary["table"]], strict=True))
-    lines += _table_row(["*paper*", *_rank_cells(printed, methods), "", ""])
-    return [*lines, "", RANKS_EXPLAINED, ""]
+    rows.append(["*paper*", *_rank_cells(printed, methods), "", ""])
+    title = f"{heading} Average ranks over {comparison['datasets']} data sets"
+    return [title, "", *_tables.markdown_table(header, rows), "", RANKS_EXPLAINED, ""]
 
 
 def _test_cells(comparison):

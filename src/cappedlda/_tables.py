@@ -1,4 +1,4 @@
-"""Tables as text."""
+"""Tables as text: aligned for a terminal, or Markdown for a page."""
 
 FORMATS = {"accuracy": "{:.3f}", "ms": "{:.1f}"}
 
@@ -20,3 +20,10 @@ def table(results):
 def cell(name, value):
     """Return a value as it stands in a table."""
     return "-" if value is None else FORMATS.get(name, "{}").format(value)
+
+
+def markdown_table(header, rows):
+    """Return a Markdown table as a list of lines; cells are what `str` makes of them."""
+    cells = [header, *rows]
+    head, *body = ("| " + " | ".join(map(str, row)) + " |" for row in cells)
+    return [head, "|" + "---|" * len(header), *body]
