@@ -105,13 +105,20 @@ def test_errors_are_one_line(out, expected, tmp_path, capsys):
 
 
 @pytest.mark.parametrize(
-    "argv", [[], ["nonsense"], ["demo", "--seed", "x"], ["demo", "--seed", "-1"], ["info", "x"]]
+    "argv", [["nonsense"], ["demo", "--seed", "x"], ["demo", "--seed", "-1"], ["info", "x"]]
 )
 def test_wrong_usage_exits_with_2(argv, capsys):
     with pytest.raises(SystemExit) as exit_:
         main(argv)
     assert exit_.value.code == 2
     assert "usage: cappedlda" in capsys.readouterr().err
+
+
+def test_no_command_prints_help(capsys):
+    assert main([]) == 0
+    out = capsys.readouterr().out
+    assert out.startswith("usage: cappedlda")
+    assert "Fit a model to a table" in out
 
 
 def test_interrupt(monkeypatch):

@@ -124,3 +124,8 @@ def test_wrong_notes_are_refused(notes, folder, capsys):
     assert main(["outliers", "n.npz", "d.csv"]) == 1
     message = "cappedlda outliers: n.npz is damaged: its notes on columns contradict themselves."
     assert capsys.readouterr().err.startswith(message)
+
+
+def test_swapped_arguments_get_a_hint(folder, capsys):
+    assert main(["predict", "d.csv", "m.npz"]) == 1
+    assert "The model comes first, then the table: MODEL DATA." in capsys.readouterr().err

@@ -202,7 +202,7 @@ def test_unknown_columns(column, message, frame, tmp_path):
 
 
 def test_a_wrong_delimiter_is_suspected(frame, tmp_path):
-    frame.to_csv(tmp_path / "t.csv", sep=";", index=False)
+    frame.to_csv(tmp_path / "t.csv", sep="|", index=False)
     with pytest.raises(ValueError, match="give --delimiter"):
         open_table(str(tmp_path / "t.csv")).position("label", "--target")
 
@@ -353,3 +353,48 @@ def test_an_npz_that_declares_too_much_is_one_line(tmp_path, capsys):
     message = capsys.readouterr().err
     assert message.startswith(f"cappedlda fit: {tmp_path / 'a.npz'} ")
     assert message.count("\n") == 1
+
+
+ROWS = np.array([[1.5, 2.5, 0.0], [2.25, 3.0, 1.0], [-1.5, 1234.5, 0.0]])
+
+
+@pytest.mark.parametrize(
+    ("text", "options"),
+    [
+        ("a;b;c\n1,5;2,5;0\n2,25;3;1\n-1,5;1234,5;0\n", {}),
+        ("a;b;c\n1.5;2.5;0\n2.25;3;1\n-1.5;1234.5;0\n", {}),
+        ("a\tb\tc\n1,5\t2,5\t0\n2,25\t3\t1\n-1,5\t1234,5\t0\n", {}),
+        ("a;b;c\n1,5;2,5;0\n2,25;3;1\n-1,5;1.234,5;0\n", {"decimal": ",", "thousands": "."}),
+        ('a,b,c\n1.5,2.5,0\n2.25,3,1\n-1.5,"1,234.5",0\n', {"thousands": ","}),
+        ("a b c\n1.5 2.5 0\n2.25 3 1\n-1.5 1234.5 0\n", {"delimiter": " "}),
+    ],
+)
+@pytest.mark.parametrize("name", ["t.csv", "t.csv.gz"])
+def test_separators_and_decimal_commas_are_recognised(name, text, options, tmp_path):
+    content = text.encode()
+    (tmp_path / name).write_bytes(gzip.compress(content) if name.endswith("gz") else content)
+    (block,) = open_table(str(tmp_path / name), **options).blocks([0, 1, 2])
+    np.testing.assert_array_equal(block.X, ROWS)
+
+
+def test_commas_are_no_decimals_where_points_are(tmp_path):
+    (tmp_path / "t.csv").write_text("a;b\n1.5;1,5\n")
+    with pytest.raises(ValueError, match="column 'b', row 0 .*'1,5' is not a number"):
+        list(open_table(str(tmp_path / "t.csv")).blocks([0, 1]))
+
+
+def test_all_columns_of_text_are_named_at_once(tmp_path):
+    (tmp_path / "t.csv").write_text("id,size,colour,y z\n1,2.5,red,a\n2,3.5,blue,b\n")
+    message = "'red' is not a number, nor are values in 'y z'; leave the columns out with --drop"
+    with pytest.raises(ValueError, match=message) as caught:
+        list(open_table(str(tmp_path / "t.csv")).blocks([0, 1, 2, 3]))
+    assert "--drop 'colour,y z', or encode them" in str(caught.value)
+
+
+def test_names_with_commas_between_them(tmp_path):
+    (tmp_path / "t.csv").write_text('a,"b,c",d\n1,2,3\n')
+    table = open_table(str(tmp_path / "t.csv"))
+    assert table.positions(["a,d"], "--drop") == [0, 2]
+    assert table.positions(["b,c", "0,2"], "--drop") == [1, 0, 2]
+    with pytest.raises(ValueError, match="no column 'x' for --drop"):
+        table.positions(["a,x"], "--drop")

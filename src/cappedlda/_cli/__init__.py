@@ -34,7 +34,7 @@ def parser():
         prog="cappedlda", description="Robust linear discriminant analysis."
     )
     top.add_argument("--version", action="version", version=f"cappedlda {__version__}")
-    commands = top.add_subparsers(dest="command", required=True, metavar="command")
+    commands = top.add_subparsers(dest="command", metavar="command")
     for name, command in COMMANDS.items():
         summary = command.run.__doc__.splitlines()[0]
         sub = commands.add_parser(name, help=summary, description=summary)
@@ -57,6 +57,9 @@ def main(argv=None):
         0 if all is well, 1 after an error, 2 for wrong usage.
     """
     args = parser().parse_args(argv)
+    if args.command is None:
+        parser().print_help()
+        return 0
     args.line = shlex.join(["cappedlda", *(sys.argv[1:] if argv is None else argv)])
     try:
         with ending_when_told():

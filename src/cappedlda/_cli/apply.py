@@ -1,5 +1,7 @@
 """`cappedlda transform`, `predict` and `outliers`: a model file at work on a table."""
 
+from pathlib import Path
+
 import numpy as np
 
 from cappedlda._cli.arguments import (
@@ -70,7 +72,12 @@ def outliers(args):
 
 def read(path):
     """Return the model in a file, the names of its features or None, and the notes."""
-    model, notes = read_model(path)
+    try:
+        model, notes = read_model(path)
+    except ValueError as error:
+        if Path(path).suffix.lower() == ".npz":
+            raise
+        raise ValueError(f"{error} The model comes first, then the table: MODEL DATA.") from None
     check_notes(path, notes, model.n_features_in_)
     # Columns are chosen here; the estimator need not look for their names in arrays.
     names = vars(model).pop("feature_names_in_", None)
@@ -147,7 +154,7 @@ OUT = (
         action="append",
         default=[],
         metavar="COLUMN",
-        help="copy a column to the output; may be given more than once",
+        help="copy columns to the output: a name, or several with commas between them",
     ),
     *TABLE,
     QUIET,

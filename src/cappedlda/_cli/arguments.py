@@ -99,7 +99,19 @@ def number(text, highest, wanted):
 
 # How a table is read.
 TABLE = (
-    argument("--delimiter", type=delimiter, metavar="C", help="of CSV (default: , or a tab)"),
+    argument(
+        "--delimiter",
+        type=delimiter,
+        metavar="C",
+        help="column separator of CSV (default: the one of , ; and tab that the first line has)",
+    ),
+    argument(
+        "--decimal",
+        choices=(".", ","),
+        help="decimal mark of CSV (default: a comma if columns are separated by ; or tabs "
+        "and numbers are written so, else a point)",
+    ),
+    argument("--thousands", choices=(".", ",", " ", "'"), help="thousands separator of CSV"),
     argument(
         "--encoding",
         type=encoding,
@@ -114,7 +126,7 @@ TABLE = (
         action="append",
         default=[],
         metavar="COLUMN",
-        help="leave a column out; may be given more than once",
+        help="leave columns out: a name, or several with commas between them",
     ),
     argument("--skip-missing", action="store_true", help="leave out rows with a value missing"),
 )

@@ -128,13 +128,15 @@ def text_options(args):
         "delimiter": args.delimiter,
         "header": not args.no_header,
         "encoding": args.encoding,
+        "decimal": args.decimal,
+        "thousands": args.thousands,
     }
 
 
 def training_reader(args, labels):
     """Return the reader of the rows that a model is to be fitted to, and notes about it."""
     table = table_of(args)
-    dropped = {table.position(name, "--drop") for name in args.drop}
+    dropped = set(table.positions(args.drop, "--drop"))
     target, name = find_target(args, table)
     if isinstance(target, int):
         dropped.add(target)
@@ -202,7 +204,7 @@ def applied_reader(args, model, names, notes, labels=None, keep=()):
     """
     table = table_of(args)
     table.may_drop = False
-    keep = [table.position(name, "--keep") for name in keep]
+    keep = table.positions(keep, "--keep")
     if names is not None and table.names is not None:
         features = [named_feature(table, name, names) for name in names]
     else:
@@ -225,7 +227,7 @@ def named_feature(table, name, names):
 
 def placed_features(args, table, n_features, notes):
     """Return the places of the features where names do not tell."""
-    dropped = {table.position(name, "--drop") for name in args.drop}
+    dropped = set(table.positions(args.drop, "--drop"))
     if not dropped and table.n_columns == notes.get("n_columns"):
         return notes["features"]
     features = [j for j in range(table.n_columns) if j not in dropped]

@@ -86,6 +86,15 @@ class Table:
             )
         return number % self.n_columns
 
+    def positions(self, names, option):
+        """Return the positions of columns; a name that is none may be several with commas."""
+        single = [
+            part
+            for name in names
+            for part in ([name] if name in (self.names or ()) else name.split(","))
+        ]
+        return [self.position(name, option) for name in single]
+
     def column_name(self, position):
         """Return the name of a column, or its number if it has none."""
         return str(position) if self.names is None else self.names[position]
@@ -117,25 +126,33 @@ class Table:
             advice += " If commas do not separate the columns, give --delimiter."
         return f"{self.label} has no column {name!r} for {option}; {advice}"
 
-    def _not_a_number(self, position, row, value):
-        remedy = "encode the column as numbers."
+    def _not_numbers(self, start, wrong):
+        """Return an error about all columns with text: positions, and what is wrong in each."""
+        (first, error), *others = wrong
+        problem = f"{error.value!r} is not a number"
+        if others:
+            names = ", ".join(repr(self.column_name(j)) for j, _ in others[:MOST_NAMED])
+            more = f" and {len(others) - MOST_NAMED} more" if len(others) > MOST_NAMED else ""
+            problem += f", nor are values in {names}{more}"
+        column, it = ("columns", "them") if others else ("column", "it")
+        remedy = f"encode the {column} as numbers."
         if self.may_drop:
-            remedy = (
-                f"leave the column out with --drop {self.column_argument(position)}, "
-                "or encode it as numbers."
-            )
-        return self.error_at(position, row, f"{value!r} is not a number; {remedy}")
+            names = shlex.quote(",".join(self.column_name(j) for j, _ in wrong))
+            remedy = f"leave the {column} out with --drop {names}, or encode {it} as numbers."
+        return self.error_at(first, start + error.index, f"{problem}; {remedy}")
 
     def _matrix(self, start, features, columns):
         """Return columns as one matrix, in float32 if all of them are."""
         if not columns:
             return np.empty((0, 0))
-        numbers = []
+        numbers, wrong = [], []
         for position, values in zip(features, columns, strict=True):
             try:
                 numbers.append(as_numbers(values))
             except NotANumberError as error:
-                raise self._not_a_number(position, start + error.index, error.value) from None
+                wrong.append((position, error))
+        if wrong:
+            raise self._not_numbers(start, wrong)
         narrow = all(values.dtype == np.float32 for values in numbers)
         X = np.empty((len(numbers[0]), len(numbers)), np.float32 if narrow else np.float64)
         for j, values in enumerate(numbers):
@@ -337,27 +354,78 @@ def arff_table(path, encoding):
     return CsvTable(path, Path(path), names=names, encoding=encoding, **options)
 
 
-def open_table(path, *, delimiter=None, header=True, encoding="utf-8", key="X"):
+class Dialect(NamedTuple):
+    """How a CSV file is written: between columns, in numbers, and between thousands."""
+
+    sep: str
+    decimal: str
+    thousands: str | None
+
+    @classmethod
+    def of(cls, head, usual, delimiter=None, decimal=None, thousands=None):
+        """Return the dialect of text that begins with some lines; what is given is not guessed.
+
+        Parameters
+        ----------
+        head : list of str
+            The first lines.
+        usual : str
+            The separator if the first line has neither it nor another one.
+        """
+        first = head[0] if head else ""
+        found = [usual, *(mark for mark in ";\t," if mark != usual)]
+        sep = delimiter or next((mark for mark in found if mark in first), usual)
+        if decimal is None:
+            cells = [cell.strip() for line in head[1:] for cell in line.split(sep)]
+            comma = any(DECIMAL_COMMA.fullmatch(cell) for cell in cells)
+            point = any(DECIMAL_POINT.fullmatch(cell) for cell in cells)
+            decimal = "," if sep != "," and thousands != "," and comma and not point else "."
+        return cls(sep, decimal, thousands)
+
+
+DECIMAL_COMMA, DECIMAL_POINT = re.compile(r"[-+]?[0-9]+,[0-9]+"), re.compile(r"[-+]?[0-9]+\.[0-9]+")
+HEAD_LINES = 100  # from which the dialect is told
+
+
+def head_of(source, encoding):
+    """Return the first lines of a file that may be compressed, or of a spooled stream."""
+    import pandas as pd
+
+    options = {"header": None, "sep": "\x00", "engine": "c", "quoting": 3, "dtype": str}
+    try:
+        lines = pd.read_csv(source, nrows=HEAD_LINES, encoding=encoding, **options)[0]
+    except (ValueError, OSError, ImportError, *DAMAGED):
+        return []  # whoever reads the table will say what is wrong
+    finally:
+        if not isinstance(source, Path):
+            source.seek(0)
+    return [str(line) for line in lines]
+
+
+def open_table(path, *, delimiter=None, header=True, encoding="utf-8", key="X", **numbers):
     """Return the table in a file, by the suffix of its name; `-` is CSV from standard input.
 
     Parameters
     ----------
     path : str
     delimiter : str, optional
-        Between the columns of a CSV file. By default a comma, or a tab for .tsv.
+        Between the columns of a CSV file. By default the one that its first line has.
     header : bool
         Whether the first line of a CSV file has the names of the columns.
     encoding : str
         Of CSV and ARFF.
     key : str
         The array in an .npz file.
+    **numbers
+        `decimal` and `thousands` of a CSV file.
     """
     text = {"encoding": encoding, "header": header}
     if path == STDIN:
         needs("pandas", "Reading CSV")
         spool = tempfile.SpooledTemporaryFile(max_size=2**26)  # noqa: SIM115 (the table keeps it)
         shutil.copyfileobj(sys.stdin.buffer, spool)
-        table = CsvTable("standard input", spool, sep=delimiter or ",", **text)
+        dialect = Dialect.of(head_of(spool, encoding), ",", delimiter, **numbers)
+        table = CsvTable("standard input", spool, **dialect._asdict(), **text)
         weakref.finalize(table, spool.close)
         return table
     if Path(path).is_dir():
@@ -367,7 +435,9 @@ def open_table(path, *, delimiter=None, header=True, encoding="utf-8", key="X"):
     suffix = suffix_of(path)
     if suffix in CSV:
         needs("pandas", "Reading CSV")
-        return CsvTable(path, Path(path), sep=delimiter or CSV[suffix], **text)
+        head = head_of(Path(path), encoding)
+        dialect = Dialect.of(head, CSV[suffix], delimiter, **numbers)
+        return CsvTable(path, Path(path), **dialect._asdict(), **text)
     if suffix == ".parquet":
         needs("pyarrow", "Reading Parquet")
         return ParquetTable(path, path)
