@@ -129,3 +129,22 @@ def test_wrong_notes_are_refused(notes, folder, capsys):
 def test_swapped_arguments_get_a_hint(folder, capsys):
     assert main(["predict", "d.csv", "m.npz"]) == 1
     assert "The model comes first, then the table: MODEL DATA." in capsys.readouterr().err
+
+
+def test_a_folder_of_parquet_files(folder, dirty, capsys):
+    pd = pytest.importorskip("pandas")
+    X, y, _ = dirty
+    frame = pd.DataFrame(X, columns=list("abcdef")).assign(y=y)
+    os.mkdir("parts")
+    for i in range(3):
+        frame[50 * i : 50 * (i + 1)].to_parquet(f"parts/{i}.parquet", index=False)
+    frame.to_parquet("whole.parquet", index=False)
+    for name in ("parts", "whole.parquet"):
+        assert main(["fit", name, "--target", "y", "--model", f"{name}.npz", "--quiet"]) == 0
+    found, expected = load_model("parts.npz"), load_model("whole.parquet.npz")
+    np.testing.assert_array_equal(found.scalings_, expected.scalings_)
+    assert main(["predict", "parts.npz", "parts", "--out", "parts/1.parquet"]) == 2
+    assert "is the same file as parts/1.parquet" in capsys.readouterr().err
+    frame.drop(columns="a").to_parquet("parts/3.parquet", index=False)
+    assert main(["fit", "parts", "--target", "y"]) == 1
+    assert "parts/3.parquet has other columns than parts/0.parquet" in capsys.readouterr().err

@@ -406,7 +406,7 @@ def test_drop_leaves_columns_out(csv, capsys):
     ("argv", "message"),
     [
         (["fit", "none.csv", "--target", "kind"], "there is no file none.csv"),
-        (["fit", ".", "--target", "kind"], ". is a directory; give one file"),
+        (["fit", ".", "--target", "kind"], ". is a directory without .parquet files; give one"),
         (["fit", "data.npz", "--target", "z"], "data.npz has no array 'z' for --target; it has"),
         (["fit", "empty.csv", "--target", "kind"], "empty.csv has no rows"),
         (["predict", "m.npz", "empty.csv"], "empty.csv has no rows"),

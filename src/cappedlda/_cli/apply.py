@@ -5,6 +5,7 @@ from pathlib import Path
 import numpy as np
 
 from cappedlda._cli.arguments import (
+    DATA,
     JSON,
     LABELS,
     QUIET,
@@ -145,7 +146,7 @@ def in_words(facts):
 
 MODEL = (
     argument("model", metavar="MODEL", help="file that cappedlda fit wrote"),
-    argument("data", metavar="DATA", help=".csv, .tsv, .parquet, .arff, .npy, .npz, or -"),
+    argument("data", metavar="DATA", help=DATA),
 )
 OUT = (
     argument("--out", metavar="FILE", help=f"{', '.join(SUFFIXES)} (default: CSV, printed)"),

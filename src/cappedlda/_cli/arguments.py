@@ -53,8 +53,8 @@ class UsageError(ValueError):
     """Arguments that do not go together."""
 
 
-JSON = argument("--json", action="store_true", help="print JSON, for machines")
-QUIET = argument("--quiet", action="store_true", help="no progress on standard error")
+JSON = argument("--json", action="store_true", help="print JSON instead of text")
+QUIET = argument("--quiet", action="store_true", help="show no progress on standard error")
 
 
 def delimiter(text):
@@ -97,6 +97,10 @@ def number(text, highest, wanted):
     return value
 
 
+DATA = (
+    "table to read: a .csv, .tsv, .parquet, .arff, .npy or .npz file, a folder of .parquet files, "
+    "or - for CSV from standard input"
+)
 # How a table is read.
 TABLE = (
     argument(
@@ -108,19 +112,30 @@ TABLE = (
     argument(
         "--decimal",
         choices=(".", ","),
+        metavar="C",
         help="decimal mark of CSV (default: a comma if columns are separated by ; or tabs "
         "and numbers are written so, else a point)",
     ),
-    argument("--thousands", choices=(".", ",", " ", "'"), help="thousands separator of CSV"),
+    argument(
+        "--thousands",
+        choices=(".", ",", " ", "'"),
+        metavar="C",
+        help="thousands separator of CSV: point, comma, space or apostrophe (default: none)",
+    ),
     argument(
         "--encoding",
         type=encoding,
         default="utf-8",
         metavar="E",
-        help="of CSV and ARFF (default: utf-8)",
+        help="encoding of CSV and ARFF (default: utf-8)",
     ),
-    argument("--no-header", action="store_true", help="CSV without names in the first line"),
-    argument("--key", default="X", metavar="NAME", help="of the rows in .npz (default: X)"),
+    argument("--no-header", action="store_true", help="the first line of CSV has no column names"),
+    argument(
+        "--key",
+        default="X",
+        metavar="NAME",
+        help="array of the rows in .npz (default: X)",
+    ),
     argument(
         "--drop",
         action="append",
@@ -128,13 +143,13 @@ TABLE = (
         metavar="COLUMN",
         help="leave columns out: a name, or several with commas between them",
     ),
-    argument("--skip-missing", action="store_true", help="leave out rows with a value missing"),
+    argument("--skip-missing", action="store_true", help="leave out rows with missing values"),
 )
 LABELS = (
     argument(
         "--target",
         metavar="COLUMN",
-        help="column of the classes: its name, or its number from 0; in .npz their array",
+        help="column of the classes, by name or by number from 0; the name of an array in .npz",
     ),
-    argument("--labels", metavar="FILE", help="file of the classes, if they are not in the data"),
+    argument("--labels", metavar="FILE", help="file of the classes, if they are not in the table"),
 )

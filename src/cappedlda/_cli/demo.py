@@ -167,7 +167,7 @@ COMMAND = Command(
     (
         argument("--out", default="demo.png", help="picture to write (default: %(default)s)"),
         argument("--csv", metavar="FILE", help="write the dirty rows, to try other commands on"),
-        argument("--seed", type=natural, default=0, help="of the split and the outliers"),
+        argument("--seed", type=natural, default=0, help="random seed of split and outliers"),
         JSON,
     ),
     writes={"out": None, "csv": (".csv",)},

@@ -16,6 +16,8 @@ def check_files(args, command):
     for name in command.reads:
         if (path := getattr(args, name)) is not None:
             seen.append((read_name(path), place(path)))
+            if os.path.isdir(path):
+                seen += [(str(inner), place(inner)) for inner in Path(path).iterdir()]
     refuse_shared("standard output", place_of_stream(sys.stdout), seen)
     for name, suffixes in command.writes.items():
         if (path := getattr(args, name)) is not None:

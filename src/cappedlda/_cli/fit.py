@@ -6,6 +6,7 @@ import warnings
 import numpy as np
 
 from cappedlda._cli.arguments import (
+    DATA,
     JSON,
     LABELS,
     QUIET,
@@ -159,7 +160,7 @@ def as_text(facts):
 COMMAND = Command(
     fit,
     (
-        argument("data", metavar="DATA", help=".csv, .tsv, .parquet, .arff, .npy, .npz, or -"),
+        argument("data", metavar="DATA", help=DATA),
         *LABELS,
         argument("--model", metavar="FILE", help="write the model: an .npz file"),
         argument("--report", metavar="FILE", help="write a report: an .html file"),

@@ -101,6 +101,6 @@ COMMAND = Command(
             type=one_of("method", method_names),
             help="only these methods",
         ),
-        argument("--seed", type=natural, default=0, help="of folds, draws and noise"),
+        argument("--seed", type=natural, default=0, help="random seed of folds, draws and noise"),
     ),
 )

@@ -15,6 +15,7 @@ import weakref
 import zlib
 from contextlib import contextmanager
 from difflib import get_close_matches
+from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
 
@@ -311,18 +312,22 @@ def pandas_version():
 
 
 class ParquetTable(Table):
-    """A Parquet file, read by pyarrow."""
+    """Parquet files with the same columns, read by pyarrow one after the other."""
 
-    def __init__(self, label, path):
-        self._file = open_parquet(path)
-        names = self._file.schema_arrow.names
+    def __init__(self, label, paths):
+        self._files = [open_parquet(path) for path in paths]
+        names = self._files[0].schema_arrow.names
         refuse_repeated(label, names)
+        for path, file in zip(paths, self._files, strict=True):
+            if file.schema_arrow.names != names:
+                raise ValueError(f"{path} has other columns than {paths[0]}; make them alike.")
         super().__init__(label, names, len(names))
 
     def _blocks(self, features, others, n_rows):
         wanted = [self.names[j] for j in {*features, *others}]
         start = 0
-        for batch in self._file.iter_batches(n_rows, columns=wanted):
+        batches = (file.iter_batches(n_rows, columns=wanted) for file in self._files)
+        for batch in chain.from_iterable(batches):
             columns = {name: arrow_to_numpy(batch.column(name)) for name in wanted}
             X = self._matrix(start, features, [columns[self.names[j]] for j in features])
             yield Block(start, X, [columns[self.names[j]] for j in others])
@@ -429,7 +434,11 @@ def open_table(path, *, delimiter=None, header=True, encoding="utf-8", key="X", 
         weakref.finalize(table, spool.close)
         return table
     if Path(path).is_dir():
-        raise IsADirectoryError(f"{path} is a directory; give one file.")
+        paths = sorted(Path(path).glob("*.parquet"))
+        if not paths:
+            raise IsADirectoryError(f"{path} is a directory without .parquet files; give one file.")
+        needs("pyarrow", "Reading Parquet")
+        return ParquetTable(path, paths)
     if not Path(path).exists():
         raise FileNotFoundError(f"there is no file {path}")
     suffix = suffix_of(path)
@@ -440,7 +449,7 @@ def open_table(path, *, delimiter=None, header=True, encoding="utf-8", key="X", 
         return CsvTable(path, Path(path), **dialect._asdict(), **text)
     if suffix == ".parquet":
         needs("pyarrow", "Reading Parquet")
-        return ParquetTable(path, path)
+        return ParquetTable(path, [path])
     if suffix == ".arff":
         needs("pandas", "Reading ARFF")
         return arff_table(path, encoding)
