@@ -161,9 +161,9 @@ OUT = (
     QUIET,
     JSON,
 )
-FILES = {"reads": ("model", "data"), "writes": {"out": SUFFIXES}}
+READS, WRITES = ("model", "data"), {"out": SUFFIXES}
 COMMANDS = {
-    "transform": Command(transform, (*MODEL, *OUT), **FILES),
+    "transform": Command(transform, (*MODEL, *OUT), READS, WRITES),
     "predict": Command(
         predict,
         (
@@ -171,7 +171,8 @@ COMMANDS = {
             argument("--proba", action="store_true", help="add the probability of each class"),
             *OUT,
         ),
-        **FILES,
+        READS,
+        WRITES,
     ),
     "outliers": Command(
         outliers,
@@ -182,6 +183,7 @@ COMMANDS = {
             argument("--all", action="store_true", help="list all rows, rejected or not"),
             *OUT,
         ),
-        **{**FILES, "reads": ("model", "data", "labels")},
+        (*READS, "labels"),
+        WRITES,
     ),
 }

@@ -2,7 +2,7 @@
 
 import argparse
 import codecs
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import NamedTuple
 
@@ -27,7 +27,7 @@ class Command(NamedTuple):
     run: Callable
     arguments: tuple
     reads: tuple = ()
-    writes: MappingProxyType = MappingProxyType({})
+    writes: Mapping = MappingProxyType({})
 
 
 def argument(*names, **options):
