@@ -9,7 +9,7 @@ import pytest
 import scipy.sparse as sp
 from common import make_classes
 
-from cappedlda import CappedLDA, compared
+from cappedlda import CappedLDA, CappedLDACV, compared
 from cappedlda._data.threads import ordered_map
 from cappedlda.datasets import make_zipf_text
 
@@ -23,6 +23,16 @@ def test_identical_rows_are_refused_as_all_ones_are(n_rows, rng, dtype):
     for identical in (X, np.ones_like(X)):
         with pytest.raises(ValueError, match="centres of all classes coincide"):
             CappedLDA().fit(identical, y)
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize("model", [CappedLDACV(cv=3), *METHODS])
+def test_identical_rows_are_refused_by_all(model, rng):
+    X = np.repeat(rng.normal(size=(1, 7)), 60, axis=0)
+    model = model() if isinstance(model, type) else model
+    problem = "centres of all classes coincide|means of all classes are the same"
+    with pytest.raises(ValueError, match=problem):
+        model.fit(X, rng.integers(3, size=60))
 
 
 @pytest.mark.parametrize("signs", ["same", "mixed", "one"])

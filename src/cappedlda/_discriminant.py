@@ -22,7 +22,7 @@ from cappedlda._kernels import kernels_for
 from cappedlda._regime import REGIME
 from cappedlda._solvers import linalg
 from cappedlda._typing import Floats, Labels, MatrixLike
-from cappedlda._validation import FLOATS, check_structure
+from cappedlda._validation import FLOATS, check_centres, check_structure
 
 # Methods that begin with a product of all rows and a small matrix.
 _LINEAR = {"_transform", "_decide", "_predict", "_probabilities", "_log_probabilities"}
@@ -276,6 +276,7 @@ def linear_rule(W, covariance, means, priors):
     coef : ndarray of shape (n_classes, n_features), or (1, n_features) for two classes
     intercept : ndarray of shape (n_classes,) or (1,)
     """
+    check_centres(means)
     centre = priors.dot(means)
     images = (means - centre).dot(W)
     directions = linalg.solve(covariance, images.T)

@@ -26,7 +26,6 @@ from cappedlda._fit.outlyingness import least_outlyingness, outlyingness
 from cappedlda._typing import ArrayLike, Bools, Floats, MatrixLike
 from cappedlda._validation import (
     FLOATS,
-    check_centres,
     check_choice,
     check_count,
     check_epsilon,
@@ -341,7 +340,6 @@ default="robust"
                 solution = fit_mm(rows, self._objective(self.q, epsilon), options)
             else:
                 solution = fit_paper(rows, epsilon, replace(options, tol=0.01 * self.tol))
-        check_centres(solution.centres)
         rule = linear_rule(solution.W, solution.covariance, solution.centres, priors)
         self._remember_features(features)
         self.classes_ = classes

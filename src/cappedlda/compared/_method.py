@@ -22,7 +22,7 @@ from cappedlda._solvers import linalg
 from cappedlda._solvers.frame import kept_covariance
 from cappedlda._solvers.row_space import RowSpace
 from cappedlda._typing import ArrayLike, MatrixLike
-from cappedlda._validation import check_count, check_real, check_training_data
+from cappedlda._validation import SAME_CENTRES, check_count, check_real, check_training_data
 
 # Class means nearer to each other than this share of the spread of the data are the same.
 SAME_MEANS = 1e-10
@@ -229,7 +229,8 @@ def check_scale(X):
 
 def check_means(problem):
     spread = np.abs(problem.rows.X - problem.means[0]).max()
-    if np.abs(problem.deviations).max() <= SAME_MEANS * spread:
+    rounding = SAME_CENTRES * np.abs(problem.means).max()
+    if np.abs(problem.deviations).max() <= max(SAME_MEANS * spread, rounding):
         raise ValueError(
             "The means of all classes are the same, so that no direction separates them; a "
             "method that compares means cannot be fitted to these data."
