@@ -5,6 +5,7 @@ import json
 import re
 from contextlib import redirect_stdout
 from html.parser import HTMLParser
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -241,3 +242,22 @@ def test_markup():
 def test_cut():
     assert cut("short") == "short"
     assert len(cut("x" * 99)) == len("x" * 22)
+
+
+def test_a_report_for_an_existing_model(dirty, tmp_path, monkeypatch, capsys):
+    """It says what the report of the fit says; the file, the command and the time are others."""
+    monkeypatch.chdir(tmp_path)
+    X, y, _ = dirty
+    np.savez("d.npz", X=X, y=y * 1.5 + 0.5)
+    assert main(["fit", "d.npz", "--model", "m.npz", "--report", "f.html", "--json"]) == 0
+    expected = json.loads(capsys.readouterr().out)
+    assert main(["report", "m.npz", "d.npz", "--out", "r.html", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    for name in ("classes", "rejected", "epsilon", "accuracy", "parameters"):
+        assert found[name] == expected[name]
+    pages = [Path(name).read_text() for name in ("f.html", "r.html")]
+    tables = [re.findall(r"<table>.*?</table>", page) for page in pages]
+    assert tables[0] == tables[1]
+    np.savez("unlabelled.npz", X=X)
+    assert main(["report", "m.npz", "unlabelled.npz", "--out", "r.html"]) == 2
+    assert "needs the classes" in capsys.readouterr().err

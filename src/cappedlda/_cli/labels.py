@@ -28,6 +28,7 @@ class Labels:
 
     def __init__(self, classes=None):
         self._open = classes is None
+        self._classes = classes
         known = [] if classes is None else np.asarray(classes).tolist()
         self._codes = {as_text(value): code for code, value in enumerate(known)}
         self._seen = {}  # the code of each value, as it is in the file
@@ -53,7 +54,12 @@ class Labels:
         return list(self._codes)
 
     def values(self):
-        """Return the labels in the order of their numbers: integers, or else text."""
+        """Return the labels in the order of their numbers: integers, or else text.
+
+        The labels of a model are as the model has them.
+        """
+        if not self._open:
+            return np.asarray(self._classes)
         names = self.names()
         integers = all(INTEGER.fullmatch(name) for name in names)
         return np.array(names, dtype=np.int64 if integers and names else np.str_)

@@ -1,0 +1,46 @@
+"""`cappedlda report`: a report on rows, for a model that was fitted before."""
+
+from cappedlda._cli.apply import MODEL, read
+from cappedlda._cli.arguments import JSON, LABELS, QUIET, TABLE, Command, UsageError, argument
+from cappedlda._cli.fit import as_text, facts_of
+from cappedlda._cli.labels import Labels
+from cappedlda._cli.rows import applied_reader
+from cappedlda._cli.survey import Survey
+from cappedlda._cli.tables import needs
+from cappedlda._cli.training import read_training
+from cappedlda._cli.writing import to_json
+from cappedlda._progress import Progress
+
+
+def report(args):
+    """Write a report on rows and their classes, for a model that was fitted before."""
+    needs("matplotlib", "report")
+    from cappedlda._cli.report import write_report
+
+    args.report = args.out
+    progress = Progress(args.quiet)
+    model, names, notes = read(args.model)
+    reader = applied_reader(args, model, names, notes, Labels(model.classes_))
+    if reader.target is None:
+        raise UsageError("a report needs the classes of the rows: give --target COLUMN")
+    survey = Survey(model, read_training(reader, progress), progress)
+    facts = facts_of(args, reader, model, survey, [])
+    columns = [reader.table.column_name(j) for j in reader.features]
+    facts["accuracy"] = write_report(args.out, model, survey, facts, columns, progress)
+    print(to_json(facts, indent=2) if args.json else as_text(facts))
+    return 0
+
+
+COMMAND = Command(
+    report,
+    (
+        *MODEL,
+        argument("--out", metavar="FILE", required=True, help="report to write: an .html file"),
+        *LABELS,
+        *TABLE,
+        QUIET,
+        JSON,
+    ),
+    reads=("model", "data", "labels"),
+    writes={"out": (".html", ".htm")},
+)
