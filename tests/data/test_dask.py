@@ -59,7 +59,7 @@ def cluster():
             threads_per_worker=1,
             processes=True,
             host="127.0.0.1",
-            dashboard_address=None,
+            dashboard_address="127.0.0.1:0",  # any port: other tests may run beside these
             set_as_default=False,
         ) as client,
     ):
