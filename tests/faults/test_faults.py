@@ -179,17 +179,16 @@ caught = 0
 for delay in rng.uniform(0.0, seconds, 15):
     lda = CappedLDA()
     timer = threading.Timer(delay, os.kill, (os.getpid(), signal.SIGINT))
-    timer.start()
-    try:
-        lda.fit(X, y)
-        timer.join(); time.sleep(0.05)
+    try:  # there is one signal, and it comes in here
+        timer.start()
+        try:
+            lda.fit(X, y)
+        finally:
+            timer.join()
+        time.sleep(0.2)
     except KeyboardInterrupt:
         caught += 1
     timer.join()
-    try:
-        time.sleep(0.01)
-    except KeyboardInterrupt:
-        pass
     assert vars(lda).keys() >= {"q", "epsilon"}
     assert not hasattr(lda, "coef_") or np.array_equal(lda.coef_, expected)
 assert np.array_equal(CappedLDA().fit(X, y).coef_, expected)
@@ -204,8 +203,8 @@ def test_interrupts_at_random_moments():
     argv = [sys.executable, "-c", INTERRUPTED]
     found = subprocess.run(argv, capture_output=True, text=True, timeout=120)
     last = found.stdout.strip().splitlines()[-1:] or [found.stderr]
-    assert found.returncode in (0, -signal.SIGINT), found.stderr
-    assert last[0].startswith("caught"), found.stderr
+    assert found.returncode == 0, found.stderr
+    assert last == ["caught 15"], found.stdout
 
 
 def test_saved_models_survive_a_crash_while_saving(folder, monkeypatch):

@@ -2,7 +2,7 @@
 
 import threading
 from collections import deque
-from concurrent.futures import ThreadPoolExecutor, wait
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import cache, partial
 from itertools import chain
@@ -151,9 +151,11 @@ def worker_threads(n_jobs):
 
     def result(future):
         while True:
-            wait([future], timeout=PATIENCE)
-            if future.done():
-                return future.result()
+            try:
+                return future.result(timeout=PATIENCE)
+            except TimeoutError:
+                if future.done():  # by now, or the task itself has raised it
+                    return future.result()
             if not all(thread.is_alive() for thread in threads):
                 raise MemoryError("a thread of the fit has died; there is too little memory")
 
