@@ -17,7 +17,7 @@ from pathlib import Path
 
 import numpy as np
 from joblib import Parallel, delayed, parallel_config
-from robust_data import contaminate, from_folder, seed_of
+from robust_data import contaminate, from_folders, seed_of
 from sklearn.model_selection import StratifiedKFold, train_test_split
 
 from cappedlda import CappedLDA, CappedLDACV
@@ -129,7 +129,7 @@ def main(argv=None):
     parser.add_argument("--n-jobs", type=int, default=2, help="processes")
     parser.add_argument("--out", default="robustness", help="folder for the results")
     given = parser.parse_args(argv)
-    sets = from_folder(given.data, most_rows=1000)
+    sets = from_folders([given.data], most_rows=1000)
     tasks = [
         (name, X, y, split)
         for name, (X, y) in sets.items()

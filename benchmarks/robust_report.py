@@ -12,6 +12,7 @@ from cappedlda._tables import markdown_table
 # Points of accuracy; shares of rows in percent.
 MOST_LOST_CLEAN, MOST_LOST_DIRTY, LEAST_RECALL = 0.5, 1.0, 98.0
 MOST_FLAGS = {"Gaussian": 2.0, "real": 6.0}
+PERCENT = ("recall", "false", "left", "left clean", "same rows")
 # What the page for users shows.
 SHOWN = (
     "LDA",
@@ -46,7 +47,7 @@ def with_losses(frame):
         frame.data.str.startswith("new:"), "new",
         np.where(frame.data.str.startswith("gauss"), "Gaussian", "real"),
     )  # fmt: skip
-    for column in ("recall", "false"):
+    for column in PERCENT:
         frame[column] = 100 * frame[column].astype(float)
     frame["method"] = pd.Categorical(frame.method, [m for m in METHODS if m in set(frame.method)])
     return frame
@@ -210,14 +211,15 @@ def by_set(frame):
     return as_table([header, *rows])
 
 
-def compact(frame):
+def compact(frame, columns=("recall", "false")):
     """Return JSON with one row per data set, contamination and share; means over splits."""
     methods = list(frame.method.cat.categories)
     rows = []
     for (name, model, share), part in frame.groupby(["data", "model", "share"], sort=False):
-        means = part.groupby("method", observed=True)[["accuracy", "recall", "false"]].mean()
+        means = part.groupby("method", observed=True)[["accuracy", *columns]].mean()
         row = {"data": name, "model": model, "share": share}
-        for column, digits in (("accuracy", 4), ("recall", 1), ("false", 1)):
+        for column in ("accuracy", *columns):
+            digits = 4 if column == "accuracy" else 1
             values = means[column].reindex(methods)
             row[column] = [None if np.isnan(value) else round(value, digits) for value in values]
         rows.append(row)
