@@ -79,9 +79,9 @@ def class_weights_of(rows, chosen):
 
 def share_of_belonging(rows, solution):
     """Return weights, with sum 1, of the rows that belong to their class; at least of half."""
-    metric = solution.metric
-    images, centres = rows.X @ metric.astype(rows.X.dtype, copy=False), solution.centres @ metric
-    ratio = outlyingness(rows, images, centres, solution.caps, solution.gate)
+    usual = solution.usual
+    images = rows.X @ usual.metric.astype(rows.X.dtype, copy=False)
+    ratio = outlyingness(rows, images, usual.centres @ usual.metric, usual.caps, usual.gate)
     limit = max(1.0, column_medians(ratio[:, None], rows.sample_weight)[0])
     weight = rows.reweighted(ratio <= limit).sample_weight
     return weight / weight.sum()

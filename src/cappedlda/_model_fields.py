@@ -100,9 +100,15 @@ FIELDS = (
     Field("caps_", "c", NUMBERS, POSITIVE),
     Field("objective_path_", "t", NUMBERS, FINITE),
     Field("_metric", "nm", NUMBERS, FINITE),
+    Field("_metric_centres", "cn", NUMBERS, FINITE, optional=True),
+    Field("_support_metric", "nm", NUMBERS, FINITE, optional=True),
+    Field("_support_centres", "cn", NUMBERS, FINITE, optional=True),
+    Field("_support_caps", "c", NUMBERS, POSITIVE, optional=True),
+    Field("_support_gate", "c", NUMBERS, POSITIVE, optional=True),
     Field("feature_names_in_", "n", TEXT, DIFFERENT, optional=True),
     Field("epsilon_", None, REAL, POSITIVE),
     Field("q_", None, REAL, POSITIVE, optional=True),
+    Field("leave_out_level_", None, REAL, POSITIVE, optional=True),
     Field("shrinkage_", None, REAL, RATIO, optional=True),
     Field("n_sampled_", None, INTEGER, COUNT, optional=True),
     Field("n_iter_", None, INTEGER, COUNT),
@@ -165,9 +171,9 @@ def broken_relation(values):
     if not close(values["intercept_"], odds - products.sum(axis=1), size):
         return "intercept_ does not fit coef_ and means_"
     supervised = values["scalings_"][:, values["explained_variance_ratio_"] > 0.0]
-    for name, directions in (("coef_", coef.T), ("scalings_", supervised)):
-        if not spans(values["_metric"], directions):
-            return f"{name} does not fit the directions in which distances are measured"
+    # Of all directions, or of the first ones only.
+    if not (spans(coef.T, supervised) or spans(supervised, coef.T)):
+        return "coef_ does not fit scalings_"
     return None
 
 

@@ -135,7 +135,7 @@ def write_model(path, model, notes):
 def fitted_values(model):
     """Return the fitted attributes of a model that are arrays, and those that are scalars."""
     cv = isinstance(model, CappedLDACV)
-    fields = [field for field in own_fields(cv) if hasattr(model, field.name)]
+    fields = [f for f in own_fields(cv) if getattr(model, f.name, None) is not None]
     arrays = {f.name: plain(f.name, getattr(model, f.name)) for f in fields if f.shape is not None}
     scalars = {f.name: getattr(model, f.name) for f in fields if f.shape is None}
     if model._gate is not None:
@@ -179,6 +179,8 @@ def read_model(path, max_bytes=MOST_BYTES):
     if cv:
         model.cv_results_ = checked_results(path, parts(arrays, CV_RESULTS), values["best_index_"])
     vars(model).update(values)
+    if "_support_metric" in values and "_support_gate" not in values:
+        model._support_gate = None
     return model, header["notes"]
 
 

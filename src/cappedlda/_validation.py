@@ -268,7 +268,16 @@ def check_weights(sample_weight, X, codes, classes):
         return None
     weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
     check_class_weights(np.bincount(codes, weights, minlength=len(classes)), classes)
-    return np.ascontiguousarray(weights)
+    return np.ascontiguousarray(weights * weight_unit(weights.sum(), np.count_nonzero(weights)))
+
+
+def weight_unit(total, count):
+    """Return the factor of weights that sum up to `total` over `count` rows.
+
+    A weight of k is k rows. But weights whose sum is below the number of rows, as normalised
+    ones, are only meant relative to each other: their mean becomes 1.
+    """
+    return count / total if total < count * (1.0 - 1e-9) else 1.0
 
 
 def check_class_weights(per_class, classes):

@@ -13,7 +13,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 
-from cappedlda._data.array import Measure
+from cappedlda._data.array import Measure, Support
 from cappedlda._data.chunks import ChunkReader, ChunkRows
 from cappedlda._data.factory import training_rows
 from cappedlda._data.progress import PassReport, SlabProgress, print_decisions
@@ -36,6 +36,12 @@ from cappedlda._validation import (
     check_start,
     known_codes,
 )
+
+# Ridge of the iteration, relative to the mean within-class variance; the answer needs none.
+ITERATION_RIDGE = 1e-4
+# A share of a class that is worth a warning if it is left out.
+MUCH_LEFT_OUT = 0.3
+FEW_ROWS = 5
 
 _REMEDIES = {
     "max_iter": "The projection still changed by {change:.1e} (tol={tol:.1e}) after {n_iter} "
@@ -200,8 +206,9 @@ default="robust"
         solver: Literal["mm", "paper"] = "mm",
         centers: Literal["kept", "mean"] = "kept",
         start: Literal["robust", "lda", "identity"] | ArrayLike = "robust",
-        ridge: float = 1e-4,
+        ridge: float | Literal["auto"] = "auto",
         polish: bool = True,
+        leave_out: Literal["harmful", "flagged"] = "harmful",
         priors: ArrayLike | None = None,
         max_iter: int = 100,
         tol: float = 1e-4,
@@ -217,6 +224,7 @@ default="robust"
         self.start = start
         self.ridge = ridge
         self.polish = polish
+        self.leave_out = leave_out
         self.priors = priors
         self.max_iter = max_iter
         self.tol = tol
@@ -323,7 +331,23 @@ default="robust"
 
     @property
     def _measure(self):
-        return Measure(self._metric, self.means_, self.caps_, *self._norm, self._gate)
+        return Measure(self._usual, self._support, *self._norm)
+
+    @property
+    def _usual(self):
+        """Rows outside are flagged."""
+        centres = getattr(self, "_metric_centres", self.means_)  # of older models the means
+        return Support(self._metric, centres, self.caps_, self._gate)
+
+    @property
+    def _support(self):
+        """Rows outside are left out."""
+        if not hasattr(self, "_support_metric"):
+            return self._usual  # of older models
+        gate = self._gate
+        if gate is not None:
+            gate = None if self._support_gate is None else replace(gate, caps=self._support_gate)
+        return Support(self._support_metric, self._support_centres, self._support_caps, gate)
 
     def _fit_rows(self, rows, classes, priors, features):
         n_features = rows.shape[1]
@@ -357,7 +381,8 @@ default="robust"
         return rows, classes, rows.class_shares if priors is None else priors
 
     def _objective(self, q, epsilon="auto"):
-        return Objective(float(q), epsilon, self.ridge)
+        ridge = ITERATION_RIDGE if self.ridge == "auto" else self.ridge
+        return Objective(float(q), epsilon, ridge)
 
     def _options(self, rows, priors, start, n_components):
         rows.progress = SlabProgress(rows.shape[0]) if self.verbose > 1 else None
@@ -366,6 +391,8 @@ default="robust"
             start=start,
             n_components=n_components,
             polish=self.polish,
+            leave_out=self.leave_out,
+            ridge=0.0 if self.ridge == "auto" else self.ridge,
             renew_centres=self.centers == "kept",
             tol=self.tol,
             max_iter=self.max_iter,
@@ -383,7 +410,9 @@ default="robust"
         if self.random_state is not None:  # to make one takes longer than all other checks
             check_seed(self.random_state)
         check_choice("centers", self.centers, ("kept", "mean"))
-        check_real("ridge", self.ridge, 0.0, 1e3, "use a small positive number")
+        if self.ridge != "auto":
+            check_real("ridge", self.ridge, 0.0, 1e3, 'use "auto" or a small positive number')
+        check_choice("leave_out", self.leave_out, ("harmful", "flagged"))
         check_real("tol", self.tol, 0.0, 1.0, "use a small positive number")
         check_flag("polish", self.polish)
         verbose = int(self.verbose) if isinstance(self.verbose, bool) else self.verbose
@@ -417,7 +446,7 @@ default="robust"
         total = max(strengths.sum(), sys.float_info.min)
         self.explained_variance_ratio_ = strengths[:n_components] / total
         self.epsilon_ = float(solution.epsilon)
-        self.caps_ = solution.caps
+        self.caps_ = solution.usual.caps
         self._store_samples(rows.per_sample(solution))
         self.q_ = float(solution.q)
         self.shrinkage_ = float(solution.shrinkage)
@@ -426,14 +455,18 @@ default="robust"
         self.n_iter_ = trace.n_iter
         self.n_passes_ = trace.n_passes
         self.status_ = trace.status
-        self._metric = solution.metric
+        usual, support = solution.usual, solution.support
+        self._metric, self._metric_centres, self._gate = usual.metric, usual.centres, usual.gate
+        self._support_metric, self._support_centres = support.metric, support.centres
+        self._support_caps = support.caps
+        self._support_gate = None if support.gate is None else support.gate.caps
         self._norm = solution.norm
-        self._gate = solution.gate
+        self.leave_out_level_ = float(solution.level)
         if self.verbose:
             print_decisions(solution)
 
     def _store_samples(self, samples):
-        names = "distances_", "weights_", "outliers_"
+        names = "distances_", "weights_", "outliers_", "left_out_"
         if samples is None:
             for name in names:  # of an earlier fit
                 vars(self).pop(name, None)
@@ -453,10 +486,34 @@ default="robust"
                 wanted=n_supervised,
             )
             warnings.warn(f"{self.status_}: {message}", ConvergenceWarning, stacklevel=stacklevel)
+        if getattr(self, "solver", "mm") == "mm":  # there is no other for CappedLDACV
+            self._warn_of_losses(solution, stacklevel + 1)
         if solution.uncapped.any():
             names = self.classes_[solution.uncapped].tolist()
             warnings.warn(
                 f"The cap would have removed the classes {names}; all their rows are kept.",
+                UserWarning,
+                stacklevel=stacklevel,
+            )
+
+    def _warn_of_losses(self, solution, stacklevel):
+        """Warn of classes that lose many rows, and of features that are constant in the rest."""
+        lost, weights = 1.0 - solution.kept_shares, solution.class_weights
+        (much,) = np.nonzero((lost > MUCH_LEFT_OUT) & (lost * weights >= FEW_ROWS))
+        if len(much):
+            names = zip(self.classes_[much].tolist(), lost[much].tolist(), strict=True)
+            parts = ", ".join(f"{name!r} {share:.0%}" for name, share in names)
+            warnings.warn(
+                f"Much of some classes is left out of the fit: {parts}. Look at these rows "
+                "(left_out_); if they belong there, use a larger epsilon, or epsilon=inf.",
+                UserWarning,
+                stacklevel=stacklevel,
+            )
+        if len(solution.emptied):
+            names = getattr(self, "feature_names_in_", np.arange(self.n_features_in_))
+            warnings.warn(
+                f"The features {names[solution.emptied].tolist()} are constant within each class "
+                "of the rows that are left, and have no influence.",
                 UserWarning,
                 stacklevel=stacklevel,
             )
@@ -493,7 +550,7 @@ default="robust"
     def _outlyingness(self, X, y, space):
         images = None if space == "full" else self._images(X)
         gate = None if space == "projected" else self._gate
-        centres = self.means_ @ self._metric
+        centres = self._usual.centres @ self._metric
         n_rows = X.shape[0]
         rows = rows_of(X, np.zeros(n_rows, np.int32), len(self.classes_))
         if y is None:

@@ -68,8 +68,9 @@ class CappedLDACV(CappedLDA):
         See `CappedLDA` for this and all that follow.
     start : {"robust", "lda", "identity"} or array of shape (n_features, directions), \
 default="robust"
-    ridge : float, default=1e-4
+    ridge : "auto" or float, default="auto"
     polish : bool, default=True
+    leave_out : {"harmful", "flagged"}, default="harmful"
     priors : array-like of shape (n_classes,), default=None
     max_iter : int, default=100
     tol : float, default=1e-4
@@ -132,8 +133,9 @@ default="robust"
         one_standard_error: bool = True,
         centers: Literal["kept", "mean"] = "kept",
         start: Literal["robust", "lda", "identity"] | ArrayLike = "robust",
-        ridge: float = 1e-4,
+        ridge: float | Literal["auto"] = "auto",
         polish: bool = True,
+        leave_out: Literal["harmful", "flagged"] = "harmful",
         priors: ArrayLike | None = None,
         max_iter: int = 100,
         tol: float = 1e-4,
@@ -150,6 +152,7 @@ default="robust"
         self.start = start
         self.ridge = ridge
         self.polish = polish
+        self.leave_out = leave_out
         self.priors = priors
         self.max_iter = max_iter
         self.tol = tol

@@ -180,15 +180,15 @@ def test_results_per_sample_are_streamed_on_request(rows):
     X, y, _ = rows
     make_chunks = chunks_of([100, 100, 1500], X, y)
     model = CappedLDA().fit(X, y)
-    expected = model.distances_, model.weights_, model.outliers_
+    expected = model.distances_, model.weights_, model.outliers_, model.left_out_
     model.fit_chunks(make_chunks)
     assert not hasattr(model, "distances_")  # not those of the fit before
     found = list(model.measure_chunks(make_chunks))
     assert [len(samples.outliers) for samples in found] == [100, 1400, 500]
-    distances, weights, outliers = (np.concatenate(part) for part in zip(*found, strict=True))
+    distances, weights, *masks = (np.concatenate(part) for part in zip(*found, strict=True))
     np.testing.assert_allclose(distances, expected[0], rtol=1e-10)
     np.testing.assert_allclose(weights, expected[1], rtol=1e-10)
-    np.testing.assert_array_equal(outliers, expected[2])
+    np.testing.assert_array_equal(masks, expected[2:])
 
 
 def test_chunks_are_measured_by_the_names_of_their_features(rows):

@@ -1,10 +1,12 @@
 """The cap: fences on distances that half of the rows of any class cannot move."""
 
+import math
 import sys
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import gammainc
+from scipy.special import gammainc, gammaincinv
 
 from cappedlda._kernels import fences, kernels
 from cappedlda._regime import REGIME
@@ -19,6 +21,9 @@ MAX_GROWTH = 50
 # Fences that change by no more than this share stand still.
 STILL = 1e-6
 LARGE = 1e3
+# A fence is never nearer than this quantile of Gaussian rows in the same units: where many rows
+# coincide, the gap between their quantiles says nothing.
+LEAST_LEVEL = 0.99
 
 
 def bin_positions():
@@ -131,6 +136,12 @@ class Fences(NamedTuple):
         least = min(self.epsilon, self.halves.min())
         epsilon = max(multiplier * self.epsilon, least)
         return epsilon, np.maximum(multiplier * self.caps, self.halves)
+
+
+@lru_cache
+def least_fence(d):
+    """Return the norm that d standard normal coordinates exceed with probability 0.01."""
+    return math.sqrt(2.0 * gammaincinv(0.5 * d, LEAST_LEVEL))
 
 
 def update_caps(histograms, caps, reach=REACH, steps=1, regime=REGIME):

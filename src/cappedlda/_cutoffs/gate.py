@@ -1,6 +1,7 @@
 """The gate: a fence on the size of whole rows, in robust units of the features."""
 
-from dataclasses import dataclass
+import math
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -9,6 +10,7 @@ from cappedlda._cutoffs.fences import (
     GATE_REACH,
     MIN_GAP,
     fixed_point_caps,
+    least_fence,
 )
 from cappedlda._kernels import fences, kernels
 from cappedlda._regime import REGIME
@@ -18,12 +20,28 @@ from cappedlda._regime import REGIME
 GAP = 1.5
 GAP_ROWS = 8.0
 GAP_SHARE = 0.1
+# Reach of the fence beyond which rows are flagged; they are trusted inside the nearer one. The
+# features of real data have longer tails than the lower half of the rows tells.
+FLAG_REACH = 13.0
 
 
-def gate_caps(histograms, regime=REGIME):
-    """Return caps on the size of whole rows: fences, or nearer the first wide gap."""
-    caps = fixed_point_caps(histograms, GATE_REACH, regime=regime).caps
-    return np.minimum(caps, first_gaps(histograms, caps, regime))
+def gate_caps(histograms, n_features, regime=REGIME):
+    """Return caps on the size of whole rows, and how much farther flagged rows begin.
+
+    The caps are fences, or nearer the first wide gap.
+
+    Returns
+    -------
+    caps, margins : ndarray of shape (c,)
+    """
+    least = least_fence(n_features) / math.sqrt(n_features)
+    start = np.full(len(histograms), least)
+    fences = fixed_point_caps(histograms, GATE_REACH, start, regime).above(least)
+    gaps = np.maximum(first_gaps(histograms, fences.caps, regime), least)
+    beyond = (FLAG_REACH / GATE_REACH - 1.0) * (fences.caps - min(fences.median, least))
+    # What lies beyond a gap is flagged at once.
+    margins = np.where(gaps < fences.caps, 1.0, 1.0 + beyond / fences.caps)
+    return np.minimum(fences.caps, gaps), margins
 
 
 def first_gaps(histograms, caps, regime=REGIME):
@@ -51,11 +69,23 @@ class Gate:
     centres : ndarray of shape (c, n)
     scale : ndarray of shape (n,)
     caps : ndarray of shape (c,)
+    margins : ndarray of shape (c,) or None
+        Rows are flagged beyond this multiple of the caps.
     """
 
     centres: np.ndarray
     scale: np.ndarray
     caps: np.ndarray
+    margins: np.ndarray | None = None
+
+    def at(self, level):
+        """Return the gate with other caps, multiples of these."""
+        return replace(self, caps=level * self.caps)
+
+    @property
+    def usual(self):
+        """The gate beyond which rows are flagged."""
+        return Gate(self.centres, self.scale, self.caps * self.margins)
 
     def ratio(self, rows):
         """Return the size of rows over that of the fence of their class."""

@@ -10,10 +10,49 @@ from cappedlda._cutoffs.gate import Gate
 from cappedlda._data.base import Rows, first_not_finite, slices_of, sum_in_order
 from cappedlda._data.jobs import NormsJob, PassJob, weights_inside
 from cappedlda._data.record import Query
-from cappedlda._data.samples import SampleDistances, within
+from cappedlda._data.samples import SampleDistances, per_sample, within
 from cappedlda._data.threads import ordered_map
 from cappedlda._kernels import marks
 from cappedlda._regime import REGIME
+
+
+@dataclass(frozen=True)
+class Support:
+    """Which rows make the answer: those within caps in some projection, and within a gate.
+
+    Attributes
+    ----------
+    metric : ndarray of shape (n, r)
+    centres : ndarray of shape (c, n)
+    caps : ndarray of shape (c,)
+    gate : Gate or None
+    """
+
+    metric: np.ndarray
+    centres: np.ndarray
+    caps: np.ndarray
+    gate: Gate | None
+
+    def contains(self, X, codes):
+        """Return which rows of a C-ordered block are in it."""
+        return self.inside(*self.measured(X, codes))
+
+    def measured(self, X, codes):
+        """Return rows that know how they lie to the gate, and their distances."""
+        n, c = X.shape[1], len(self.caps)
+        rows = ArrayRows(X, codes, c)
+        if self.gate is not None:
+            rows = rows.measured(self.gate)
+        no_caps = np.full(c, np.inf)
+        query = Query(self.metric, self.centres, np.ones(n), no_caps, 2.0, 0.0, False, False)
+        distances = np.empty(len(codes))
+        rows.run(query, distances)
+        return rows, distances
+
+    def inside(self, rows, distances):
+        """Return which of the measured rows are in it."""
+        mask = within(distances, self.caps, rows.codes)
+        return mask if rows.gate_ratio is None else mask & (rows.gate_ratio <= 1.0)
 
 
 @dataclass(frozen=True)
@@ -22,37 +61,25 @@ class Measure:
 
     Attributes
     ----------
-    metric : ndarray of shape (n, r)
-        The projection in which distances are measured.
-    centres : ndarray of shape (c, n)
-    caps : ndarray of shape (c,)
+    usual : Support
+        Rows outside are flagged.
+    support : Support
+        Rows outside are left out.
     q, floor : float
-    gate : Gate or None
+        Of the weights.
     """
 
-    metric: np.ndarray
-    centres: np.ndarray
-    caps: np.ndarray
+    usual: Support
+    support: Support
     q: float
     floor: float
-    gate: Gate | None
 
     def __call__(self, X, codes):
         """Return the results for each row of an array, `PerSample`."""
-        rows = ArrayRows(X, codes, len(self.caps))
-        if self.gate is not None:
-            rows = rows.inside(self.gate)
-        query = Query(
-            W=self.metric,
-            centres=self.centres,
-            scale=np.ones(X.shape[1]),
-            caps=self.caps,
-            q=self.q,
-            floor=self.floor,
-            scatter=False,
-            sums=False,
-        )
-        return rows.evaluate(query)[1].per_sample(self.caps, self.q, self.floor)
+        rows, distances = self.usual.measured(X, codes)
+        outliers = ~self.usual.inside(rows, distances)
+        support = self.support.contains(X, codes)
+        return per_sample(distances, outliers, support, self.q, self.floor)
 
 
 def check_file(X):
@@ -89,11 +116,11 @@ class ArrayRows(Rows):
 
     Attributes
     ----------
-    gate_mask : ndarray of shape (N,), bool, or None
-        Rows inside the gate, if there is one; the others have a sample weight of 0.
+    gate_ratio : ndarray of shape (N,) or None
+        Size of the rows over that of the gate, if there is one.
     """
 
-    gate_mask = None
+    gate_ratio = None
 
     def __init__(self, X, codes, n_classes, sample_weight=None, n_jobs=1, regime=REGIME):
         self.X = X
@@ -250,24 +277,27 @@ class ArrayRows(Rows):
         return norms, self.reduce(NormsJob(centres, scale), norms)
 
     def build_gate(self, centres, scale, settle):
-        """Return a gate by all rows, and the rows inside it; see `Rows`."""
+        """Return a gate by all rows, and the rows that know how they lie to it; see `Rows`."""
         norms, histograms = self.norms(centres, scale)
         if not math.isfinite(norms.sum()):
             self.check_finite()  # the norms of large numbers may also overflow
-        gate = Gate(centres, scale, settle(histograms, self.regime))
-        return gate, self._inside(within(norms, gate.caps, self.codes))
+        gate = Gate(centres, scale, *settle(histograms, self.shape[1], self.regime))
+        return gate, self._measured(norms, gate)
 
-    def inside(self, gate):
-        """Return the rows with those outside a gate out of every sum."""
-        norms, _ = self.norms(gate.centres, gate.scale)
-        return self._inside(within(norms, gate.caps, self.codes))
+    def measured(self, gate):
+        """Return the rows, which know how they lie to a gate."""
+        return self._measured(self.norms(gate.centres, gate.scale)[0], gate)
 
-    def _inside(self, inside):
-        if inside.all():
-            return self
-        rows = self.reweighted(inside)
-        rows.gate_mask = inside
+    def _measured(self, norms, gate):
+        rows = self._copy()
+        rows.gate_ratio = norms
+        rows.gate_ratio /= gate.caps[self.codes]
         return rows
+
+    def within_gate(self, level):
+        """Return the rows with those beyond a multiple of the gate out of every sum."""
+        inside = self.gate_ratio <= level
+        return self if inside.all() else self.reweighted(inside)
 
     def evaluate(self, query):
         """Return the record of a pass, and what it saw of each row."""

@@ -120,20 +120,30 @@ class Rows:
         return record.sums / record.kept[:, 1:]
 
     def build_gate(self, centres, scale, settle):
-        """Return a gate by all rows, and the rows with those outside out of every sum.
+        """Return a gate by all rows, and the rows that know how they lie to it.
 
         Parameters
         ----------
         centres : ndarray of shape (c, n)
         scale : ndarray of shape (n,)
         settle : callable
-            Returns the caps for histograms of scaled norms, and a regime.
+            Returns caps and margins for histograms of norms, the number of features, a regime.
         """
         histograms = self.reduce(NormsJob(centres, scale))
-        gate = Gate(centres, scale, settle(histograms, self.regime))
+        gate = Gate(centres, scale, *settle(histograms, self.shape[1], self.regime))
+        return gate, self.measured(gate)
+
+    def measured(self, gate):
+        """Return the rows, with a gate for `within_gate`."""
         rows = self._copy()
-        rows.gate = gate
-        return gate, rows
+        rows._whole_gate = gate
+        return rows
+
+    def within_gate(self, level):
+        """Return the rows with those beyond a multiple of the gate out of every sum."""
+        rows = self._copy()
+        rows.gate = None if level == np.inf else self._whole_gate.at(level)
+        return rows
 
     def per_sample(self, solution):
         """Return the results for each row, `PerSample`, or None if they are not kept."""

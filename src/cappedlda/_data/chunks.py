@@ -18,7 +18,13 @@ from cappedlda._data.samples import BorderJob
 from cappedlda._data.threads import ordered_map
 from cappedlda._kernels import checksums
 from cappedlda._regime import REGIME
-from cappedlda._validation import check_class_weights, check_classes, encode, known_codes
+from cappedlda._validation import (
+    check_class_weights,
+    check_classes,
+    encode,
+    known_codes,
+    weight_unit,
+)
 
 # A slab is copied in this number of pieces, so that checksums are made from the cache.
 PIECES = 16
@@ -279,6 +285,8 @@ class ChunkRows(Rows):
         self._weights = np.array([total % 2**64 for total in bits], np.uint64)
         self.class_weights = np.array(weights, float)
         check_class_weights(self.class_weights, self.classes)
+        self._weight_unit = weight_unit(self.class_weights.sum(), self.class_counts.sum())
+        self.class_weights *= self._weight_unit
 
     def _chunks(self):
         """Yield chunks as slabs of any length; the first pass checks their numbers."""
@@ -286,7 +294,9 @@ class ChunkRows(Rows):
             if self._checksums is None:
                 _check_values(chunk)
             codes = known_codes(chunk.y, self.classes, f"y of {chunk.name}")
-            yield Slab(number, chunk.X, codes, chunk.sample_weight)
+            weight = chunk.sample_weight
+            weight = weight if self._weight_unit == 1.0 else weight * self._weight_unit
+            yield Slab(number, chunk.X, codes, weight)
 
     def _slabs(self, fingerprint):
         """Yield slabs as `ArrayRows` would cut them, and note their fingerprint."""
@@ -359,6 +369,8 @@ class ChunkRows(Rows):
         """Check that the rows of a pass are those of the first."""
         if self._checksums is None:
             self._checksums = fingerprint.checksums
+            if self._weight_unit != 1.0:
+                self._weights = fingerprint.weights
         some = (
             slice(None)
             if fingerprint.group < 0
@@ -388,11 +400,11 @@ class ChunkRows(Rows):
         """
         return sum_in_order(self._results(job))
 
-    def build_gate(self, centres, scale, settle):
-        """Return a gate by all rows, and the rows inside it; see `Rows`."""
-        gate, rows = super().build_gate(centres, scale, settle)
-        rows.gate, rows._gate, rows._inside = None, gate, {}  # a job would evaluate it anew
-        return gate, rows
+    def within_gate(self, level):
+        """Return the rows with those beyond a multiple of the gate out of every sum."""
+        rows = super().within_gate(level)
+        rows._gate, rows.gate, rows._inside = rows.gate, None, {}  # a job would evaluate it anew
+        return rows
 
     def pick(self, ranks):
         """Return some rows in memory; see `Rows`."""

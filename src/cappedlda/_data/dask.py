@@ -21,7 +21,13 @@ from cappedlda._data.factory import check_missing_labels, check_shape, float_typ
 from cappedlda._data.samples import PerSample
 from cappedlda._data.threads import single_threaded_blas
 from cappedlda._regime import REGIME, Regime
-from cappedlda._validation import FLOATS, check_class_weights, check_classes, known_codes
+from cappedlda._validation import (
+    FLOATS,
+    check_class_weights,
+    check_classes,
+    known_codes,
+    weight_unit,
+)
 
 # Records that are added in one task.
 FAN_IN = 8
@@ -230,6 +236,8 @@ class BlockJob:
     check : bool
         Whether to look for numbers that are not finite.
     regime : Regime
+    weight_unit : float
+        Factor of the weights.
     """
 
     job: Any
@@ -237,6 +245,7 @@ class BlockJob:
     dtype: np.dtype
     check: bool
     regime: Regime
+    weight_unit: float
 
     def rows(self, X, y, weight, start=None):
         """Return a block as rows in memory."""
@@ -250,7 +259,8 @@ class BlockJob:
                 f"X contains NaN or infinity, first in {where}; remove or impute such rows."
             )
         codes = known_codes(np.asarray(y), self.classes)
-        weight = None if weight is None else np.ascontiguousarray(weight, np.float64)
+        if weight is not None:
+            weight = self.weight_unit * np.ascontiguousarray(weight, np.float64)
         return ArrayRows(X, codes, len(self.classes), weight, regime=self.regime)
 
     def __call__(self, X, y, weight):
@@ -295,6 +305,8 @@ class DaskRows(Rows):
         self._lengths = survey.lengths
         self._counts = np.array([[block.get(k, 0) for k in labels] for block in survey.counts])
         self.class_counts = self._counts.sum(axis=0)
+        self._weight_unit = weight_unit(self.class_weights.sum(), self.class_counts.sum())
+        self.class_weights = self._weight_unit * self.class_weights
         self.shape = (sum(survey.lengths), X.shape[1])
         self.dtype = float_type(X.dtype)
         check_shape(self.shape)
@@ -302,7 +314,8 @@ class DaskRows(Rows):
         self._is_checked = False
 
     def _block_job(self, job=None):
-        job = BlockJob(job, self.classes, self.dtype, not self._is_checked, self.regime)
+        settings = self.classes, self.dtype, not self._is_checked, self.regime, self._weight_unit
+        job = BlockJob(job, *settings)
         return dask.delayed(job, traverse=False, pure=False)
 
     def reduce(self, job):
@@ -339,8 +352,7 @@ class DaskRows(Rows):
 
     def per_sample(self, solution):
         """Return lazy results for each row."""
-        settings = solution.metric, solution.centres, solution.caps, *solution.norm
-        measure = Measure(*settings, solution.gate)
+        measure = Measure(solution.usual, solution.support, *solution.norm)
         table = da.blockwise(
             measure_block,
             "ik",
@@ -348,7 +360,7 @@ class DaskRows(Rows):
             "ij",
             self._y,
             "i",
-            new_axes={"k": 3},
+            new_axes={"k": 4},
             concatenate=False,
             align_arrays=False,
             dtype=np.float64,
@@ -356,15 +368,15 @@ class DaskRows(Rows):
             measure=dask.delayed(measure, traverse=False, pure=False),
             classes=self.classes,
         )
-        table._chunks = (tuple(self._lengths), (3,))
-        return PerSample(table[:, 0], table[:, 1], table[:, 2] > 0.0)
+        table._chunks = (tuple(self._lengths), (4,))
+        return PerSample(table[:, 0], table[:, 1], table[:, 2] > 0.0, table[:, 3] > 0.0)
 
 
 def measure_block(X, y, measure, classes):
     """Return distances, weights and flags of a block of rows as columns."""
     (X,) = X
     if len(X) == 0:
-        return np.empty((0, 3))
+        return np.empty((0, 4))
     X = check_array(X, dtype=FLOATS, order="C")
     return np.column_stack(measure(X, known_codes(np.asarray(y), classes)))
 
@@ -383,7 +395,7 @@ def predicted(model, method, X, y, **settings):
         raise ValueError(f"X has {X.shape[1]} features, but the model was fitted with {n}.")
     y = aligned(y, X, "y")
     bare = copy.copy(model)  # goes to the workers, without what has the size of the training data
-    for name in ("distances_", "weights_", "outliers_"):
+    for name in ("distances_", "weights_", "outliers_", "left_out_"):
         vars(bare).pop(name, None)
     example = np.zeros((1, n), float_type(X.dtype))
     labels = None if y is None else model.classes_[:1]

@@ -21,6 +21,7 @@ class PerSample(NamedTuple):
     distances: np.ndarray
     weights: np.ndarray
     outliers: np.ndarray
+    left_out: np.ndarray
 
 
 @dataclass
@@ -137,7 +138,10 @@ class BorderDistances:
             self._see(query)
         return self._record
 
-    def per_sample(self, caps, q, floor):
+    def inside(self, caps, level):
+        """Return None: nothing of the size of N is kept."""
+
+    def per_sample(self, caps, margins, support, q, floor):
         """Return None: nothing of the size of N is kept."""
 
 
@@ -171,16 +175,44 @@ class SampleDistances:
         """Return the record of the last query but for its caps."""
         return self._rows.run(query)
 
-    def per_sample(self, caps, q, floor):
-        """Return the results for each row, `PerSample`."""
-        # Also a distance that is not a number is outside.
-        outliers, inside = ~within(self._distances, caps, self._rows.codes), self._rows.gate_mask
-        distances, weights = self._distances, np.empty_like(self._distances)
-        for start in range(0, len(distances), PIECE_ROWS):
-            piece = slice(start, start + PIECE_ROWS)
-            own_caps = caps.take(self._rows.codes[piece])
-            kernels.capped_weights(distances[piece], own_caps, weights[piece], q, floor)
-        if inside is not None:
-            outliers |= ~inside
-            np.copyto(weights, 0.0, where=~inside)
-        return PerSample(self._distances, weights, outliers)
+    def inside(self, caps, level):
+        """Return which rows are within caps of shape (c,) and a multiple of the gate."""
+        mask = within(self._distances, caps, self._rows.codes)  # NaN is outside
+        gate_ratio = self._rows.gate_ratio
+        return mask if gate_ratio is None else mask & (gate_ratio <= level)
+
+    def ratios(self, caps):
+        """Return the larger of the ratios of each row to its cap and to the gate."""
+        with np.errstate(invalid="ignore"):
+            ratios = self._distances / caps[self._rows.codes]
+        gate_ratio = self._rows.gate_ratio
+        ratios = ratios if gate_ratio is None else np.maximum(ratios, gate_ratio)
+        return np.where(np.isnan(ratios), np.inf, ratios)
+
+    def per_sample(self, caps, margins, support, q, floor):
+        """Return the results for each row, `PerSample`.
+
+        Parameters
+        ----------
+        caps : ndarray of shape (c,)
+        margins : ndarray of shape (c,) or None
+            Rows beyond these multiples of the gate are flagged; None if there is no gate.
+        support : ndarray of shape (N,), bool
+        q, floor : float
+            Of the weights.
+        """
+        outliers = ~within(self._distances, caps, self._rows.codes)  # NaN is outside
+        if margins is not None:
+            outliers |= ~(self._rows.gate_ratio <= margins[self._rows.codes])
+        return per_sample(self._distances, outliers, support, q, floor)
+
+
+def per_sample(distances, outliers, support, q, floor):
+    """Return `PerSample` with the weights of the rows in the support."""
+    weights, caps = np.empty_like(distances), np.full(min(len(distances), PIECE_ROWS), np.inf)
+    for start in range(0, len(distances), PIECE_ROWS):
+        piece = slice(start, start + PIECE_ROWS)
+        size = len(distances[piece])
+        kernels.capped_weights(distances[piece], caps[:size], weights[piece], q, floor)
+    np.copyto(weights, 0.0, where=~support)
+    return PerSample(distances, weights, outliers, ~support)

@@ -52,7 +52,7 @@ class ScatterCacheRows(ArrayRows):
     def __init__(self, rows, cache):
         settings = rows.sample_weight, rows.n_jobs, rows.regime
         super().__init__(rows.X, rows.codes, rows.n_classes, *settings)
-        self.gate_mask, self.progress = rows.gate_mask, rows.progress
+        self.gate_ratio, self.progress = rows.gate_ratio, rows.progress
         self._cache = cache
 
     def run(self, query, distances=None):

@@ -55,7 +55,7 @@ class DensifiedRows(CsrRows):
         """Return all rows, dense."""
         settings = self.n_classes, self.sample_weight, self.n_jobs, self.regime
         rows = ArrayRows(self.X.toarray(), self.codes, *settings)
-        rows.gate_mask = self.gate_mask
+        rows.gate_ratio = self.gate_ratio
         return rows
 
 
@@ -136,24 +136,28 @@ class SparseRows(CsrRows, ImplicitRows):
 
         return self._sum(count).reshape(c, n)
 
-    def root_mean_squares(self):
-        """Return the root mean square of each feature, safe for huge and tiny numbers."""
-        n_rows, n = self.shape
-        largest = np.zeros(n)
-        for rows in self.slabs():
-            entries = self._entries(rows)
-            np.maximum.at(largest, entries.indices, np.abs(entries.data).astype(np.float64))
-        unit = np.maximum(largest, np.finfo(float).tiny)
+    def entry_medians(self):
+        """Return the median size of the entries of each feature that are not zero, and their share.
 
-        def add(rows):
-            entries = self._entries(rows)
-            squares = (entries.data / unit[entries.indices]) ** 2
-            if self.sample_weight is not None:
-                squares *= entries.spread(self.sample_weight[rows])
-            return np.bincount(entries.indices, squares, n)
-
-        total = n_rows if self.sample_weight is None else self.sample_weight.sum()
-        return unit * np.sqrt(self._sum(add) / total)
+        Returns
+        -------
+        medians, shares : ndarray of shape (n,)
+            0 without any; the share is one of the weight of all rows.
+        """
+        entries = self._entries(slice(0, self.shape[0]))
+        weights = np.ones(self.shape[0]) if self.sample_weight is None else self.sample_weight
+        sizes, spread = np.abs(entries.data).astype(np.float64), entries.spread(weights)
+        spread = np.where(sizes > 0.0, spread, 0.0)
+        order = np.lexsort((sizes, entries.indices))
+        sizes, below = sizes[order], np.cumsum(spread[order])
+        totals = np.bincount(entries.indices, spread, self.shape[1])
+        (there,) = np.nonzero(totals)
+        targets = (np.cumsum(totals) - 0.5 * totals)[there]
+        medians = np.zeros(self.shape[1])
+        # The mean of the first size that reaches the half and the first that passes it.
+        for side in ("left", "right"):
+            medians[there] += 0.5 * sizes[np.searchsorted(below, targets, side)]
+        return medians, totals / weights.sum()
 
     def _entries(self, rows):
         return Entries(self.X, rows)

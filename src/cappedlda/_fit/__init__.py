@@ -25,10 +25,22 @@ cross-validation. `fit_paper` is the published algorithm, for comparison.
 
 import numpy as np
 
-from cappedlda._cutoffs.fences import Fences, fixed_point_caps
+from cappedlda._cutoffs.fences import Fences, fixed_point_caps, least_fence
 from cappedlda._cutoffs.gate import gate_caps
 from cappedlda._data.scatter_cache import ScatterCacheRows
-from cappedlda._fit.result import Solution, evaluate
+from cappedlda._fit.leave_out import harmless_level
+from cappedlda._fit.result import Solution
+from cappedlda._fit.result import evaluate as evaluate_solver
+from cappedlda._fit.reweighting import (
+    Measure,
+    evaluate,
+    is_unstable,
+    reweight,
+    solution_of,
+    until_stable,
+    with_new_caps,
+    without_caps,
+)
 from cappedlda._fit.state import Options, Point, Prepared
 from cappedlda._fit.steps import (
     decide,
@@ -41,7 +53,7 @@ from cappedlda._fit.steps import (
 )
 from cappedlda._initial import initial_estimate
 from cappedlda._initial.sampling import stratified_sample
-from cappedlda._solvers.base import iterate
+from cappedlda._solvers.base import Trace, iterate
 from cappedlda._solvers.frame import Objective
 from cappedlda._solvers.mm import MMSolver
 from cappedlda._solvers.paper import RIDGE, RIDGE_FLOAT32, PaperIteration
@@ -49,11 +61,6 @@ from cappedlda._solvers.row_space import RowSpace
 from cappedlda._validation import check_units
 
 __all__ = ["Objective", "Options", "Solution", "fit_mm", "fit_paper", "fit_path"]
-
-# The reweighting is repeated, at most this often, while more than this share of the rows
-# changes sides.
-MAX_REWEIGHTINGS = 5
-STABLE = 1e-4
 
 
 def fit_mm(rows, objective, options):
@@ -102,17 +109,19 @@ def prepare(rows, objective, options):
     check_units(initial.scale, rows.dtype)
 
     # 3. The gate.
-    gate, all_rows = None, rows
+    gate, all_rows, all_sample = None, rows, sample
     if robust:
-        gate, rows = rows.build_gate(initial.centres, initial.scale, gate_caps)
-        sample = rows if sample is all_rows else sample.inside(gate)
+        gate, all_rows = rows.build_gate(initial.centres, initial.scale, gate_caps)
+        all_sample = all_rows if sample is rows else sample.measured(gate)
+        rows, few = all_rows.within_gate(1.0), sample is rows
+        sample = rows if few else all_sample.within_gate(1.0)
 
     # 4. The space of the rows, if these are fewer than the features.
     space = None
     if n_rows < n_features and not rows.implicit_scatter:
         space = RowSpace(rows.X, initial.centres, initial.scale)
         rows = sample = space.rows(rows)
-        all_rows = space.rows(all_rows)
+        all_rows = all_sample = space.rows(all_rows)
         initial = space.initial(initial)
         means = None if means is None else space.points(means)
 
@@ -125,17 +134,19 @@ def prepare(rows, objective, options):
         frame = frame._replace(K=W.T @ frame.B)
     if robust:
         histograms = sample.run(projection_query(frame, W)).histograms
-        caps = fixed_point_caps(histograms, regime=rows.regime).caps
+        fences = fixed_point_caps(histograms, regime=rows.regime)
+        caps = fences.above(least_fence(W.shape[1])).caps
         frame = frame.with_fences(Fences.at(float(frame.priors @ caps), caps))
     elif not named or start == "identity":
         W = start_projection(start, sample, frame, W.shape[1], space)
         frame = frame._replace(K=None)
     point = Point(frame, W)
-    return Prepared(rows, sample, all_rows, point, objective, options, gate, space, n_sampled)
+    found = rows, sample, all_rows, all_sample
+    return Prepared(*found, point, objective, options, gate, space, n_sampled)
 
 
 def warm_start(prepared, objective, options):
-    """Take steps 6 and 7; return the point to go on from with all rows."""
+    """Take step 6, and step 7 if all rows are to follow; return the point to go on from."""
     objective, schedule = decide(prepared, objective, options)
     sample = prepared.sample
     if sample is prepared.rows:
@@ -145,21 +156,115 @@ def warm_start(prepared, objective, options):
 
     # 6. Trimmed LDA on the sample.
     point = prepared.trimmed
+    if schedule.reweight:
+        return point
     # 7. The norm that is asked for, on the sample.
     point = run_mm(sample, point, objective, schedule, options.tol, options.max_iter)
     return point._replace(other_rows=True)
 
 
 def finish(prepared, begin, objective, options):
-    """Take steps 8 to 10; return the solution, and the point that it came from."""
+    """Take the steps from 7 on; return the solution, and the point that it came from."""
     objective, schedule = decide(prepared, objective, options)
+    fit = reweighted_fit if schedule.reweight else full_fit
+    solution, end = fit(prepared, begin, objective, schedule, options)
+    solution.q = objective.q
+    if prepared.space is not None:
+        solution = prepared.space.lift_solution(solution, options.n_components)
+    solution.n_sampled = prepared.n_sampled
+    return solution, end
+
+
+def reweighted_fit(prepared, begin, objective, schedule, options):
+    """Take steps 7 to 10; return the solution, and the point that it came from."""
+    rows, sample, gate = prepared.rows, prepared.sample, prepared.gate
+    if objective.epsilon == np.inf:
+        return uncapped_fit(prepared, begin, objective, options), begin
+
+    # 7. The norm that is asked for, on the sample; then the core, the rows we trust.
+    solver = mm_solver(sample, begin, objective, schedule, options)
+    trace = iterate(sample, solver, options.max_iter, options.report)
+    trace.objective_path = solver.objective_path
+    end = Point(solver.frame, solver.W)
+    reweighted, core = until_stable(sample, Measure(*end[:2]), objective, gate, options)
+    trace.n_passes = trace.n_iter + 2
+
+    # 8. What to leave out: the least that harms none of the rows we trust.
+    level = decide_level(prepared, core, objective, options)
+
+    # 9. and 10. Plain LDA on all rows of that support, and the evaluation of all rows.
+    evaluated = core
+    if sample is not rows:
+        reweighted, evaluated = on_all_rows(prepared, core, level, objective, options, trace)
+    elif level > 1.0 and not np.array_equal(reweighted.mask, support_mask(core, level)):
+        at_level = prepared.all_rows.within_gate(level)
+        reweighted = reweight(at_level, core.measure, level, objective, gate, options)
+        trace.n_passes += 1
+    found = reweighted, evaluated, trace, objective, prepared, options.n_components
+    solution = solution_of(*found)
+    solution.level = level
+    return solution, end
+
+
+def decide_level(prepared, core, objective, options):
+    """Return the multiple of caps and gate beyond which rows are left out."""
+    sample, priors = prepared.all_sample, core.measure.frame.priors
+    asked = options.leave_out == "harmful" and objective.epsilon == "auto"
+    if not asked or prepared.gate is None or sample.implicit_scatter:
+        return 1.0  # an implicit scatter knows no distances in all features
+    weights = np.ones(sample.shape[0]) if sample.sample_weight is None else sample.sample_weight
+    X, ratios = np.asarray(sample.X, np.float64), core.seen.ratios(core.measure.frame.caps)
+    return harmless_level(X, sample.codes, weights, ratios, priors)
+
+
+def support_mask(core, level):
+    """Return which rows are within a multiple of caps and gate."""
+    return core.seen.ratios(core.measure.frame.caps) <= level
+
+
+def on_all_rows(prepared, core, level, objective, options, trace):
+    """Return LDA on all rows of the support that a sample has decided on, and its evaluation."""
+    rows, gate, measure = prepared.rows, prepared.gate, core.measure
+    trace.n_passes = 2
+    if len(measure.W) > rows.regime.overfit * prepared.sample.shape[0]:
+        # The directions of the sample fit it better than other rows: these set the caps.
+        measure = with_new_caps(measure, rows.run(measure.query()), objective, rows.regime)
+        trace.n_passes += 1
+    at_level = rows if level == 1.0 or gate is None else prepared.all_rows.within_gate(level)
+    reweighted = reweight(at_level, measure, level, objective, gate, options)
+    evaluated = evaluate(rows, reweighted.measure, objective)
+    if level == 1.0 and is_unstable(reweighted, evaluated):
+        trace.n_passes += 2
+        reweighted, evaluated = until_stable(rows, evaluated.measure, objective, gate, options)
+    return reweighted, evaluated
+
+
+def uncapped_fit(prepared, begin, objective, options):
+    """Return plain LDA on all rows: nothing is capped or left out."""
+    rows = prepared.all_rows
+    measure = Measure(without_caps(begin.frame), begin.W)
+    reweighted = reweight(rows, measure, np.inf, objective, None, options)
+    evaluated = evaluate(rows, reweighted.measure, objective)
+    trace = Trace(status="converged", n_iter=1, n_passes=2, change=0.0)
+    found = reweighted, evaluated, trace, objective, prepared, options.n_components
+    solution = solution_of(*found)
+    solution.level = np.inf
+    return solution
+
+
+def mm_solver(rows, begin, objective, schedule, options):
+    """Return the solver that goes on from a point."""
+    frame = with_caps_of(objective, begin.frame)
+    settings = options.tol, begin.other_rows, system_of(rows), rows.regime
+    return MMSolver(frame, begin.W, objective, schedule, *settings)
+
+
+def full_fit(prepared, begin, objective, schedule, options):
+    """Minimise the capped norm on all rows, without reweighting (`polish=False`)."""
     rows, gate = prepared.rows, prepared.gate
     if objective.epsilon == np.inf:
         rows, gate = prepared.all_rows, None
-
-    # 8. MM iteration on all rows inside the gate.
-    frame, rest = with_caps_of(objective, begin.frame), (system_of(rows), rows.regime)
-    solver = MMSolver(frame, begin.W, objective, schedule, options.tol, begin.other_rows, *rest)
+    solver = mm_solver(rows, begin, objective, schedule, options)
     overfitted = len(begin.W) > rows.regime.overfit * prepared.sample.shape[0]
     settles = begin.other_rows and overfitted
     if settles:
@@ -167,36 +272,7 @@ def finish(prepared, begin, objective, options):
     trace = iterate(rows, solver, options.max_iter, options.report)
     trace.n_passes += settles
     end = Point(solver.frame, solver.W)
-
-    # 9. and 10. Reweighting, and the evaluation of all rows.
-    if schedule.reweight:
-        solution = reweight(rows, solver, trace, options.n_components)
-    else:
-        solution = evaluate(rows, solver, trace, options.n_components)
-    solution.q = objective.q
-    if prepared.space is not None:
-        solution = prepared.space.lift_solution(solution, options.n_components)
-    solution.gate, solution.n_sampled = gate, prepared.n_sampled
-    return solution, end
-
-
-def reweight(rows, solver, trace, n_components):
-    """Take LDA on the support, which is efficient, and evaluate it, until the support is stable.
-
-    It is the reweighting step of robust estimators (Rousseeuw and Leroy, 1987).
-
-    The support are the rows within the caps of the solver. Once is enough unless the directions
-    of these rows keep others.
-    """
-    solver.start_reweighting()
-    for _ in range(MAX_REWEIGHTINGS):
-        record = rows.run(solver.query())
-        trace.n_passes += 1
-        solver.reweight(record)
-        solution = evaluate(rows, solver, trace, n_components)
-        if abs(record.kept_weight - solution.kept_weight) <= STABLE * record.weight:
-            break
-    return solution
+    return evaluate_solver(rows, solver, trace, options.n_components, gate), end
 
 
 def fit_paper(rows, epsilon, options):
@@ -209,4 +285,4 @@ def fit_paper(rows, epsilon, options):
     solver.begin(rows)
     trace = iterate(rows, solver, options.max_iter, options.report)
     trace.n_passes += 2
-    return evaluate(rows, solver, trace, options.n_components)
+    return evaluate_solver(rows, solver, trace, options.n_components)

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from cappedlda._cutoffs.gate import Gate
+from cappedlda._data.array import Support
 from cappedlda._data.samples import PerSample
 from cappedlda._solvers import linalg
 from cappedlda._solvers.base import Trace
@@ -27,8 +27,6 @@ class Solution:
         Between-class over within-class variance along each of them.
     extra : ndarray of shape (n, k)
         Unsupervised directions after them.
-    metric : ndarray of shape (n, r)
-        The projection in which the distances are measured.
     centres : ndarray of shape (c, n)
     priors : ndarray of shape (c,)
     epsilon : float
@@ -42,12 +40,21 @@ class Solution:
         None if they are not kept.
     kept_weight : float
         Weight of the rows within the caps.
-    caps : ndarray of shape (c,)
-        The cap of each class.
     uncapped : ndarray of shape (c,), bool
         Classes that the cap would have removed.
     trace : Trace
-    gate : Gate or None
+    usual : Support
+        Rows outside are flagged: what the rows are measured by.
+    support : Support
+        Rows outside are left out.
+    class_weights : ndarray of shape (c,)
+        Weight of each class.
+    kept_shares : ndarray of shape (c,)
+        Share of the weight of each class that made the answer.
+    emptied : ndarray of int
+        Features that vary within classes, but not within those of the support.
+    level : float
+        Multiple of caps and gate beyond which rows are left out.
     n_sampled : int
         Rows of the first sample, 0 if all rows were used.
     """
@@ -56,7 +63,6 @@ class Solution:
     covariance: np.ndarray
     strengths: np.ndarray
     extra: np.ndarray
-    metric: np.ndarray
     centres: np.ndarray
     priors: np.ndarray
     epsilon: float
@@ -65,15 +71,19 @@ class Solution:
     shrinkage: float
     samples: PerSample | None
     kept_weight: float
-    caps: np.ndarray
     uncapped: np.ndarray
     trace: Trace
-    gate: Gate | None = None
+    usual: Support
+    support: Support
+    class_weights: np.ndarray
+    kept_shares: np.ndarray
+    emptied: np.ndarray
+    level: float = 1.0
     n_sampled: int = 0
 
 
-def evaluate(rows, solver, trace, n_components):
-    """Measure all rows with the final projection and put its columns in order: step 10."""
+def evaluate(rows, solver, trace, n_components, gate=None):
+    """Measure all rows with the final projection of a solver and put its columns in order."""
     record, distances = rows.evaluate(solver.query(scatter=False))
     solver.finish(record)
     trace.n_passes += 1
@@ -84,34 +94,38 @@ def evaluate(rows, solver, trace, n_components):
         record = distances.record(query)  # the last cap keeps other rows: measure these
         trace.n_passes += 1
     covariance = solver.covariance(record, unbiased=True)
+    usual, margins = (None, None) if gate is None else (gate.usual, gate.margins)
     V, strengths = solver.order(covariance, solver.W.T.dot(frame.B))
     return Solution(
         W=linalg.fix_signs(query.W.dot(V)),
         covariance=V.T.dot(covariance).dot(V),
         strengths=strengths,
-        extra=unsupervised_directions(solver, n_components - V.shape[1]),
-        metric=query.W,
+        extra=unsupervised_directions(solver.A, frame.B, frame.scale, n_components - V.shape[1]),
         centres=frame.centres,
         priors=frame.priors,
         epsilon=frame.epsilon,
         q=query.q,
         norm=(query.q, query.floor),
-        shrinkage=solver.shrinkage,
-        samples=distances.per_sample(frame.caps, query.q, query.floor),
+        shrinkage=0.0,
+        samples=distances.per_sample(
+            frame.caps, margins, distances.inside(frame.caps, 1.0), query.q, query.floor
+        ),
         kept_weight=kept_weight,
-        caps=frame.caps,
         uncapped=frame.uncapped,
         trace=trace,
+        usual=Support(query.W, frame.centres, frame.caps, usual),
+        support=Support(query.W, frame.centres, frame.caps, gate),
+        class_weights=rows.class_weights,
+        kept_shares=record.kept[:, 1] / rows.class_weights,
+        emptied=np.empty(0, int),
     )
 
 
-def unsupervised_directions(solver, count):
-    """Return `count` directions of least capped scatter that do not see the class centres."""
-    frame = solver.frame
-    n = len(frame.scale)
-    wanted = count > 0 and solver.A is not None
-    there_are = n - linalg.rank_of(frame.B) if wanted else 0
+def unsupervised_directions(A, B, scale, count):
+    """Return `count` directions of least scatter A that do not see the class centres."""
+    n = len(scale)
+    there_are = n - linalg.rank_of(B) if count > 0 and A is not None else 0
     if there_are == 0:
         return np.empty((n, 0))
-    extra = linalg.quietest_directions(solver.A.matrix, frame.B, min(count, there_are))
-    return linalg.fix_signs(extra / frame.scale[:, None])
+    extra = linalg.quietest_directions(A.matrix, B, min(count, there_are))
+    return linalg.fix_signs(extra / scale[:, None])

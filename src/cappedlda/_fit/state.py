@@ -26,6 +26,10 @@ class Options:
     n_components : int
     polish : bool
         Whether to reweight.
+    leave_out : str
+        What is left out then: "harmful" or "flagged" rows.
+    ridge : float
+        Of the answer in any case, relative to the mean variance of the features.
     renew_centres : bool
         Whether centres are the means of the kept rows.
     tol : float
@@ -41,6 +45,8 @@ class Options:
     start: str | np.ndarray = "robust"
     n_components: int = 1
     polish: bool = True
+    leave_out: str = "harmful"
+    ridge: float = 0.0
     renew_centres: bool = True
     tol: float = 1e-4
     max_iter: int = 100
@@ -75,8 +81,8 @@ class Prepared:
         Rows that count, in coordinates if there is a space.
     sample : ArrayRows
         The part of them to fit first, or all.
-    all_rows : Rows
-        Also those that the gate leaves out.
+    all_rows, all_sample : Rows
+        Also those outside the gate.
     point : Point
     objective : Objective
         Any of those to fit.
@@ -91,6 +97,7 @@ class Prepared:
     rows: Rows
     sample: ArrayRows
     all_rows: Rows
+    all_sample: ArrayRows
     point: Point
     objective: Objective
     options: Options

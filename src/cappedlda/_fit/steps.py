@@ -9,14 +9,13 @@ from cappedlda._solvers.base import check_overflow, iterate
 from cappedlda._solvers.cg import ImplicitSystem
 from cappedlda._solvers.frame import Frame, Schedule, kept_covariance
 from cappedlda._solvers.mm import SYSTEM_TOLERANCE, MMSolver
+from cappedlda._solvers.plain import ROUNDING
 from cappedlda._solvers.systems import MatrixSystem
 
 # Steps 5 and 6 only have to be near enough to see the outliers.
 START_TOLERANCE = 1e-3
 START_PASSES = 20
 START_RIDGE = 1e-6  # of the unit variance of the scaled features
-# What rounding may leave of a scatter, relative to its trace: the least ridge.
-ROUNDING = {np.dtype(np.float64): 1e-13, np.dtype(np.float32): 1e-6}
 
 
 def system_of(rows):
@@ -28,11 +27,9 @@ def decide(prepared, objective, options):
     """Return the objective and the schedule as the data want them."""
     q, regime, n_features = objective.q, prepared.rows.regime, prepared.point.frame.n_features
     capped = objective.epsilon != np.inf
-    reweight = options.polish and q < 2.0 and capped
+    reweight = options.polish
     if objective.epsilon == "auto" and prepared.weight < regime.q_rows_per_feature * n_features:
-        # The directions can follow every row: lower norms would only choose which to fit. A
-        # reweighting of q = 2 differs from it where it shrinks only.
-        q, reweight = 2.0, reweight and n_features <= regime.most_shrunk_features
+        q = 2.0  # the directions can follow every row: lower norms would only choose which
     renew_shape = q == 2.0 if capped and prepared.gate is not None else True
     schedule = Schedule(options.renew_centres, renew_shape, reweight, options.early_end)
     return objective._replace(q=q), schedule

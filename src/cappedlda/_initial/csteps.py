@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from cappedlda._cutoffs.fences import GATE_REACH, nearer_half, update_caps
+from cappedlda._cutoffs.fences import GATE_REACH, least_fence, nearer_half, update_caps
 from cappedlda._data.jobs import histograms_of
 from cappedlda._data.threads import serial_map
 from cappedlda._kernels import start_kernels
@@ -52,7 +52,8 @@ def grow_support(pieces, support, distances, caps, variance_floor):
     """
     for _ in range(GROWTH_STEPS):
         histograms = pieces.histograms(distances)
-        caps = update_caps(histograms, caps, GATE_REACH, regime=pieces.regime).caps
+        fences = update_caps(histograms, caps, GATE_REACH, regime=pieces.regime)
+        caps = fences.above(least_fence(pieces.shape[1])).caps
         grown = distances <= caps[pieces.codes]
         if (grown == support).all():
             break

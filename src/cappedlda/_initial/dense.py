@@ -56,7 +56,9 @@ class DenseEstimator(Estimator):
                     support = None
         if support is None:
             histograms = histograms_of(norms, rows.codes, rows.n_classes, rows.sample_weight)
-            support = (norms <= gate_caps(histograms, regime)[rows.codes]) & ~separated
+            support = (
+                norms <= gate_caps(histograms, rows.shape[1], regime)[0][rows.codes]
+            ) & ~separated
         unordered = np.empty_like(support)
         unordered[order] = support
         return InitialEstimate(medians + moves * scale, scale, unordered)

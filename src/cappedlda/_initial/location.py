@@ -24,6 +24,7 @@ class DensePoints:
     """
 
     def __init__(self, points, squares, weight, regime=REGIME):
+        self.n_features = points.shape[1]
         self._points = points
         self._columns = points.T
         self.squares = squares
@@ -67,7 +68,8 @@ def minimum_volume_ball(points):
     if too_few(points):
         return np.zeros_like(points.chosen([0])[0])
     chosen = np.empty(BALLS, np.intp)
-    order = points.squares.argsort(kind="stable")
+    # Equal norms are ordered by the points themselves, not by where they stand in X.
+    order = np.lexsort((points.products(probe(points))[0], points.squares))
     balls = points.chosen(chosen[: start_kernels.spread_ranks(order, points.weight, chosen)])
     for _ in range(BALL_STEPS):
         shares, totals, _ = nearest_halves(points, balls)
@@ -75,6 +77,11 @@ def minimum_volume_ball(points):
         balls /= totals[:, None]
     shares, _, radii = nearest_halves(points, balls)
     return points.median(shares[radii.argmin()] > 0.0)
+
+
+def probe(points):
+    """Return a direction in which different points hardly ever have the same place."""
+    return np.cos(np.arange(1.0, points.n_features + 1.0))[None]
 
 
 def nearest_halves(points, centres):

@@ -11,7 +11,7 @@ DIRECTION_STEPS = 4
 # A gap in one direction, in standard deviations of the part inside, which are at least so
 # large in robust units. With more than this share beyond it no part is clearly the larger.
 STRAIGHT_GAP = 2.0
-LEAST_DEVIATION = 0.3
+LEAST_DEVIATION = 1.0
 MOST_BEYOND = 0.45
 
 

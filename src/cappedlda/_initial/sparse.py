@@ -10,7 +10,7 @@ from cappedlda._cutoffs.gate import gate_caps
 from cappedlda._initial import standardize
 from cappedlda._initial.estimate import Estimator, InitialEstimate
 from cappedlda._initial.location import minimum_volume_ball
-from cappedlda._initial.standardize import FARTHEST
+from cappedlda._initial.standardize import FARTHEST, sparse_unit
 
 
 class SparseEstimator(Estimator):
@@ -18,7 +18,10 @@ class SparseEstimator(Estimator):
 
     def units(self, rows):
         """Return class medians and a robust scale of each feature, as `standardize` has them."""
-        medians, scale = np.zeros((rows.n_classes, rows.shape[1])), rows.root_mean_squares()
+        medians, scale = (
+            np.zeros((rows.n_classes, rows.shape[1])),
+            sparse_unit(*rows.entry_medians()),
+        )
         for block in busy_features(rows):
             medians[:, block], scale[block], _ = standardize.medians_and_scale(rows.columns(block))
         return medians, np.where(scale > 0.0, scale, 1.0)
@@ -35,7 +38,9 @@ class SparseEstimator(Estimator):
         moves = np.stack(self._map(minimum_volume_ball, classes))
         centres = medians + moves * scale
         norms, histograms = rows.clipped(medians, FARTHEST * scale).norms(centres, scale)
-        support = (norms <= gate_caps(histograms, rows.regime)[rows.codes]) & ~separated
+        support = (
+            norms <= gate_caps(histograms, rows.shape[1], rows.regime)[0][rows.codes]
+        ) & ~separated
         return InitialEstimate(centres, scale, support)
 
 
@@ -70,6 +75,7 @@ class SparsePoints:
     """
 
     def __init__(self, rows, centre, scale):
+        self.n_features = len(scale)
         self._rows = rows
         self._centre = centre
         self._scale = scale

@@ -4,7 +4,7 @@ import numpy as np
 
 from cappedlda._data.threads import serial_map
 from cappedlda._initial.csteps import row_pieces
-from cappedlda._initial.quantiles import BLOCK_COLUMNS
+from cappedlda._initial.quantiles import BLOCK_COLUMNS, column_medians
 from cappedlda._kernels import selection, start_kernels
 
 MAD_TO_SIGMA = 1.4826
@@ -13,6 +13,8 @@ MAD_TO_SIGMA = 1.4826
 WIDER_LEVEL = 0.7
 WIDEST_TAIL = 3.0
 MOST_RAISED = 10.0
+# The usual deviation of a mostly constant feature is no farther off than this, in its unit.
+FARTHEST_USUAL = 3.0
 # Deviations are cut off here, in robust units: far enough, and their powers stay finite.
 FARTHEST = 1e6
 
@@ -50,8 +52,9 @@ def medians_and_scale(rows, map_=serial_map):
     """Return class medians, a robust scale of each feature, and which features are sparse.
 
     The scale is the pooled median absolute deviation, raised where it sees only one level
-    of a discrete feature; for sparse features, of which more than half of the deviations
-    are zero, the root mean square; 1 for constant ones.
+    of a discrete feature. Of sparse features more than half of the deviations are zero, which
+    tell nothing of the scale: there it is that of the others. A feature that is constant
+    within classes has the spread of their medians, and a constant one has 1.
     """
     rows, _ = rows.by_class()
     centres, (median, wider) = medians_and_deviations(rows, (0.5, WIDER_LEVEL), map_)
@@ -60,7 +63,8 @@ def medians_and_scale(rows, map_=serial_map):
     sparse = scale <= 0.0
     if sparse.any():
         deviations = np.abs(rows.X[:, sparse] - centres[:, sparse][rows.codes])
-        scale[sparse] = root_mean_square(deviations, rows.sample_weight)
+        scale[sparse] = [scale_of_others(d, rows.sample_weight) for d in deviations.T]
+        scale = np.where(scale > 0.0, scale, np.ptp(centres, axis=0))
         scale[scale <= 0.0] = 1.0
     return centres, scale, sparse
 
@@ -101,7 +105,20 @@ def medians_and_deviations(rows, levels, map_=serial_map):
     return medians, quantiles
 
 
-def root_mean_square(values, weights):
-    """Return the root mean square of the columns, safe for huge and tiny numbers."""
-    largest = np.maximum(values.max(axis=0), np.finfo(float).tiny)
-    return largest * np.sqrt(np.average(np.square(values / largest), axis=0, weights=weights))
+def scale_of_others(deviations, weights):
+    """Return the unit of a feature by its deviations that are not zero, or 0 if all are."""
+    some = deviations > 0.0
+    if not some.any():
+        return 0.0
+    share = np.average(some, weights=weights)
+    weights = None if weights is None else weights[some]
+    return sparse_unit(column_medians(deviations[some, None], weights)[0], share)
+
+
+def sparse_unit(size, share):
+    """Return the unit of a feature of which a share has deviations of some size, the others none.
+
+    It is the root mean square; but what is usual among the rows that deviate at all must not be
+    far off.
+    """
+    return size * np.maximum(np.sqrt(share), 1.0 / FARTHEST_USUAL)

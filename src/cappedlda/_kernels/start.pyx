@@ -204,7 +204,8 @@ def nearest_halves(
             length = dot(&centres[i, 0], &centres[i, 0], n)
             for j in range(N):
                 row[j] = lengths[j] - 2.0 * row[j] + length
-            radius = quantile(row, w, N, 0.5, scratch)
+            # Points that coincide are all inside, however their products are rounded.
+            radius = quantile(row, w, N, 0.5, scratch) * (1.0 + 1e-9)
             total = 0.0
             for j in range(N):  # without branches: which points are near cannot be foreseen
                 share = 1.0 if row[j] <= radius else 0.0

@@ -8,6 +8,8 @@ from cappedlda._kernels import algebra
 
 # Eigenvalues below this share of the largest are rounding, not rank.
 RANK_CUTOFF = 1e-10
+# Reciprocal condition number from which on a Cholesky factor is as good as eigenvectors.
+FAR_FROM_SINGULAR = 1e-7
 
 
 def between_factor(centres, priors, scale):
@@ -101,15 +103,31 @@ def constrained_minimiser(Y, B, K):
     return W
 
 
-def leading_directions(Y, B):
+def leading_directions(Y, B, cutoff=RANK_CUTOFF):
     """Return all directions of B B' w = mu A w with mu > 0, best first, given Y = A^{-1} B.
 
     They have W'AW = I.
     """
     W = np.empty(B.size)
-    rank = algebra.lead(_plain(Y.T), _plain(B.T), RANK_CUTOFF, W)
+    rank = algebra.lead(_plain(Y.T), _plain(B.T), cutoff, W)
     _check_found(rank >= 0)
     return W[: len(B) * rank].reshape(len(B), rank)
+
+
+def range_whitener(A, cutoff):
+    """Return T with T'AT = I, in the directions in which a symmetric A has any variance.
+
+    An A that is far from singular goes by its Cholesky factor, which is faster than by its
+    eigenvectors. Eigenvalues below the share `cutoff` of the largest are taken for zero.
+    """
+    factor, info = lapack.dpotrf(A.T, lower=1, clean=1)
+    if info == 0:
+        size = np.abs(A).sum(axis=0).max()
+        if lapack.dpocon(factor, size, uplo="L")[0] > FAR_FROM_SINGULAR:
+            return lapack.dtrtri(factor, lower=1)[0].T
+    values, vectors = eigh(A)
+    some = values > cutoff * values[-1]
+    return vectors[:, some] / np.sqrt(values[some])
 
 
 def eigh_whitener(C):

@@ -12,6 +12,7 @@ from cappedlda._cutoffs.fences import (
     consistency_factor,
     crossing_moment,
     fixed_point_caps,
+    least_fence,
     update_caps,
 )
 from cappedlda._data.record import Query
@@ -19,12 +20,7 @@ from cappedlda._regime import REGIME
 from cappedlda._solvers import linalg
 from cappedlda._solvers.anderson import Anderson
 from cappedlda._solvers.base import Solver
-from cappedlda._solvers.frame import (
-    degrees_of_freedom,
-    kept_covariance,
-    vanishing,
-)
-from cappedlda._solvers.shrinkage import oas_shrinkage, shrinkage_ridge
+from cappedlda._solvers.frame import kept_covariance, vanishing
 from cappedlda._solvers.systems import MatrixSystem
 
 # The frame is renewed while it is further off than this many times the tolerance, and
@@ -83,8 +79,6 @@ class MMSolver(Solver):
     ----------
     A : MatrixSystem or ImplicitSystem
         The last weighted scatter, with its ridge.
-    shrinkage : float
-        Of the scatter of the support, from 0 to 1.
     change : float
         Size of the last step.
     objective_path : list of float
@@ -116,8 +110,6 @@ class MMSolver(Solver):
         self._rate = SAMPLE_RATE if other_rows else UNKNOWN_RATE
         self._other_rows = other_rows
         self._n_renewals = 0
-        self._reweighted = False
-        self.shrinkage = 0.0
         self._before = None
         self._fallback = None
         self._accelerator = Anderson(schedule.memory)
@@ -193,33 +185,12 @@ class MMSolver(Solver):
         if self._fallback is not None:
             self.W = self._fallback
 
-    def start_reweighting(self):
-        """Ask from now on for LDA on the support: equal weights within the caps."""
-        self._objective = self._objective._replace(q=2.0)
-        self._schedule = self._schedule._replace(renew_shape=True)
-
-    def reweight(self, record):
-        """Take the directions of LDA on the rows that a record with equal weights kept.
-
-        With few rows per feature their scatter is shrunk, by a larger ridge.
-        """
-        path = list(self.objective_path)
-        self._renew(record)
-        scatter, n = record.scatter, self.frame.n_features
-        self.shrinkage = oas_shrinkage(scatter, n, degrees_of_freedom(record), self._regime)
-        ridge = shrinkage_ridge(self.shrinkage, scatter.trace(), n)
-        self.frame = self.frame._replace(gamma=self.frame.gamma + ridge / record.weight)
-        self._minimise(record)
-        self.objective_path = path
-        self._reweighted = True
-
     def finish(self, record):
         """Note the objective of the last projection, and set the cap by its distances.
 
         The record comes from a pass over all rows that only projects.
         """
-        if not self._reweighted:
-            self.objective_path.append(self.value(record))
+        self.objective_path.append(self.value(record))
         if self._objective.epsilon == "auto":
             self.frame = self._capped(
                 self.frame, fixed_point_caps(record.histograms, regime=self._regime)
@@ -258,7 +229,8 @@ class MMSolver(Solver):
         return frame.with_fences(self._unblurred(fences), self._objective.multiplier, **others)
 
     def _unblurred(self, fences):
-        return fences.above(math.sqrt(self._objective.ridge * np.vdot(self.W, self.W)))
+        blur = math.sqrt(self._objective.ridge * np.vdot(self.W, self.W))
+        return fences.above(max(least_fence(self.W.shape[1]), blur))
 
     def _kept_for_good(self, record, frame):
         """Return whether hardly anything that counts can still cross the caps of a frame.

@@ -58,6 +58,15 @@ class RowSpace:
         """Return a projection of coordinates (r, d) as one of raw features (n, d)."""
         return (self._basis @ W) / self._scale[:, None]
 
+    def lift_points(self, points):
+        """Return points in coordinates (k, r) as points of raw features (k, n)."""
+        return self._origin + (points @ self._basis.T) * self._scale
+
+    def lift_support(self, support):
+        """Return a support in coordinates as one of raw features."""
+        metric, centres = self.lift(support.metric), self.lift_points(support.centres)
+        return replace(support, metric=metric, centres=centres)
+
     def lift_solution(self, solution, n_components):
         """Return a solution found in coordinates as one of raw features.
 
@@ -73,6 +82,7 @@ class RowSpace:
             solution,
             W=fix_signs(self.lift(solution.W)),
             extra=fix_signs(extra),
-            metric=self.lift(solution.metric),
-            centres=self._origin + (solution.centres @ self._basis.T) * self._scale,
+            centres=self.lift_points(solution.centres),
+            usual=self.lift_support(solution.usual),
+            support=self.lift_support(solution.support),
         )

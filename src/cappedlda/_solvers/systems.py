@@ -3,7 +3,7 @@
 `ImplicitSystem` in `cg` is the other kind: it has the same parameters, `solve` and `@`.
 """
 
-from cappedlda._solvers.linalg import solve_spd
+from cappedlda._solvers.linalg import range_whitener, solve_spd
 
 
 class MatrixSystem:
@@ -28,6 +28,11 @@ class MatrixSystem:
     def __matmul__(self, V):
         """Return A V for V of shape (n, k)."""
         return self.matrix @ V
+
+    def solve_on_range(self, B, cutoff):
+        """Return A^+ B, without the directions in which A has only rounding."""
+        T = range_whitener(self.matrix, cutoff)
+        return T @ (T.T @ B)
 
     def solve(self, B):
         """Return A^{-1} B for B of shape (n, k)."""

@@ -1,0 +1,209 @@
+"""Reweighting: plain LDA on a support, the rows that it keeps, and the answer of a fit."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from cappedlda._cutoffs.fences import Fences, consistency_factor, fixed_point_caps, least_fence
+from cappedlda._data.array import Support
+from cappedlda._data.record import Query
+from cappedlda._fit.result import Solution, unsupervised_directions
+from cappedlda._fit.steps import system_of
+from cappedlda._solvers import linalg
+from cappedlda._solvers.frame import Frame, degrees_of_freedom, vanishing
+from cappedlda._solvers.mm import SYSTEM_TOLERANCE
+from cappedlda._solvers.plain import Discriminant, Ridges, plain_lda
+
+# Reweighting is repeated, at most this often, while more than this share of the rows changes
+# sides.
+MAX_REWEIGHTINGS = 5
+STABLE = 1e-4
+
+
+class Measure(NamedTuple):
+    """Directions, centres and caps by which rows are measured.
+
+    Attributes
+    ----------
+    frame : Frame
+        Centres, scale and caps.
+    W : ndarray of shape (n, r)
+        In scaled features.
+    """
+
+    frame: Frame
+    W: np.ndarray
+
+    def query(self, level=1.0, scatter=False):
+        """Return a query for the rows within a multiple of the caps, with equal weights."""
+        frame = self.frame
+        metric, caps = self.W / frame.scale[:, None], level * frame.caps
+        return Query(metric, frame.centres, frame.scale, caps, 2.0, 0.0, scatter, scatter)
+
+
+class Reweighted(NamedTuple):
+    """Plain LDA on the rows within a multiple of caps and gate.
+
+    Attributes
+    ----------
+    answer : Discriminant
+        The answer of the fit.
+    measure : Measure
+        What the rows are measured by: nearly the same directions, with the ridge of the
+        iteration, so that no direction in which the support happens to be flat rules all others.
+    support : Support
+    mask : ndarray of shape (N,), bool, or None
+        The rows of the support, if something is kept for each row.
+    kept : ndarray of shape (c,)
+        Weight of each class in the support.
+    weight : float
+        Weight of all rows that were looked at.
+    """
+
+    answer: Discriminant
+    measure: Measure
+    support: Support
+    mask: np.ndarray | None
+    kept: np.ndarray
+    weight: float
+
+
+class Evaluated(NamedTuple):
+    """A measure with its own caps, and the distances of the rows inside the gate.
+
+    Attributes
+    ----------
+    measure : Measure
+    seen : SampleDistances or BorderDistances
+    kept_weight : float
+        Weight of the rows within the caps.
+    """
+
+    measure: Measure
+    seen: Any
+    kept_weight: float
+
+
+def reweight(rows, measure, level, objective, gate, options):
+    """Return plain LDA on the rows within a multiple of caps and gate.
+
+    Parameters
+    ----------
+    rows : Rows
+        Those within that multiple of the gate.
+    measure : Measure
+        Whose caps they are.
+    level : float
+    objective : Objective
+    gate : Gate or None
+    options : Options
+    """
+    query, frame = measure.query(level, scatter=True), measure.frame
+    record, seen = rows.evaluate(query)
+    tol = 0.1 * SYSTEM_TOLERANCE * options.tol
+    settings = system_of(rows), tol, rows.dtype, rows.regime
+    if options.renew_centres:
+        frame = frame.recentred(record.recentre(frame.centres, frame.scale))
+    ridged = plain_lda(record, frame, Ridges(objective.ridge), *settings)
+    exact = Ridges(options.ridge, objective.ridge)
+    answer = ridged if rows.implicit_scatter else plain_lda(record, frame, exact, *settings)
+
+    consistency, all_kept = 1.0, record.kept_weight >= (1.0 - 1e-9) * record.weight
+    if not (all_kept or frame.any_uncapped or ridged.W.shape[1] == 0):
+        consistency = consistency_factor(level * frame.epsilon, ridged.W.shape[1])
+    # Distances are in units of the spread itself, whatever its degrees of freedom.
+    spread = np.sqrt(record.kept_weight / (degrees_of_freedom(record) or 1.0))
+    frame = frame._replace(centres=ridged.centres, scale=ridged.scale, B=ridged.B)
+    frame = frame.without_caps_on(vanishing(record))
+    gate = None if gate is None or level == np.inf else gate.at(level)
+    return Reweighted(
+        answer._replace(W=np.sqrt(consistency) * answer.W),
+        Measure(frame, np.sqrt(consistency) * spread * ridged.W),
+        Support(query.W, query.centres, query.caps, gate),
+        seen.inside(query.caps, level),
+        record.kept[:, 1],
+        record.weight,
+    )
+
+
+def evaluate(rows, measure, objective):
+    """Return a measure with the caps that follow from the distances of rows, and these."""
+    record, seen = rows.evaluate(measure.query())
+    measure = with_new_caps(measure, record, objective, rows.regime)
+    return Evaluated(measure, seen, seen.kept_weight(measure.frame.caps))
+
+
+def with_new_caps(measure, record, objective, regime):
+    """Return a measure with the caps that follow from a record, where these are automatic."""
+    frame, rank = measure.frame, max(measure.W.shape[1], 1)
+    if objective.epsilon != "auto":
+        return measure
+    fences = fixed_point_caps(record.histograms, regime=regime)
+    if record.kept_weight >= regime.unshrunk_rows_per_feature * frame.n_features:
+        fences = fences.above(least_fence(rank))  # few rows, fitted too well, spread less
+    capped = frame.with_fences(fences, objective.multiplier).without_caps_on(frame.uncapped)
+    return measure._replace(frame=capped)
+
+
+def until_stable(rows, measure, objective, gate, options):
+    """Return LDA on the rows inside gate and caps, until it keeps the rows it is made from."""
+    for _ in range(MAX_REWEIGHTINGS):
+        reweighted = reweight(rows, measure, 1.0, objective, gate, options)
+        evaluated = evaluate(rows, reweighted.measure, objective)
+        measure = evaluated.measure
+        if not is_unstable(reweighted, evaluated):
+            break
+    return reweighted, evaluated
+
+
+def is_unstable(reweighted, evaluated):
+    """Return whether LDA on a support keeps other rows than those."""
+    change = abs(reweighted.kept.sum() - evaluated.kept_weight)
+    return change > STABLE * reweighted.weight
+
+
+def without_caps(frame):
+    """Return the frame with no caps at all."""
+    return frame.with_fences(Fences.at(np.inf, np.full(len(frame.centres), np.inf)))
+
+
+def solution_of(reweighted, evaluated, trace, objective, prepared, n_components):
+    """Return the answer as what a fit returns."""
+    answer, (frame, W) = reweighted.answer, evaluated.measure
+    directions = answer.W / answer.scale[:, None]
+    gate = None if objective.epsilon == np.inf else prepared.gate
+    usual, margins = (None, None) if gate is None else (gate.usual, gate.margins)
+    mask, count = reweighted.mask, n_components - directions.shape[1]
+    return Solution(
+        W=linalg.fix_signs(directions),
+        covariance=np.eye(directions.shape[1]),
+        strengths=answer.strengths,
+        extra=unsupervised_directions(answer.A, answer.B, answer.scale, count),
+        centres=answer.centres,
+        priors=frame.priors,
+        epsilon=frame.epsilon,
+        q=objective.q,
+        norm=(2.0, 0.0),
+        shrinkage=answer.shrinkage,
+        samples=evaluated.seen.per_sample(frame.caps, margins, mask, 2.0, 0.0),
+        kept_weight=evaluated.kept_weight,
+        uncapped=frame.uncapped,
+        trace=trace,
+        usual=Support(W / frame.scale[:, None], frame.centres, frame.caps, usual),
+        support=reweighted.support,
+        class_weights=prepared.all_rows.class_weights,
+        kept_shares=reweighted.kept / prepared.all_rows.class_weights,
+        emptied=emptied(answer, prepared),
+    )
+
+
+def emptied(answer, prepared):
+    """Return the features that vary within classes, but not within those of the support."""
+    sample = prepared.all_sample
+    if prepared.space is not None or sample.implicit_scatter:
+        return np.empty(0, int)
+    (flat,) = np.nonzero(answer.flat)
+    if len(flat) == 0:
+        return flat
+    _, first = np.unique(sample.codes, return_index=True)
+    return flat[np.any(sample.X[:, flat] != sample.X[first][:, flat][sample.codes], axis=0)]

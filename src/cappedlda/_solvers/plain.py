@@ -1,0 +1,130 @@
+"""Plain discriminant analysis on a support: the answer of a reweighted fit.
+
+Features are taken in units of the support itself, and nothing but rounding is added to its scatter
+as long as there are several rows per feature: clean data give the answer of plain LDA, for
+any unit and any conditioning that this can bear.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from cappedlda._regime import REGIME
+from cappedlda._solvers import linalg
+from cappedlda._solvers.frame import degrees_of_freedom
+from cappedlda._solvers.shrinkage import oas_shrinkage, shrinkage_ridge
+from cappedlda._solvers.systems import MatrixSystem
+
+# What rounding may leave of a scatter, relative to its trace.
+ROUNDING = {np.dtype(np.float64): 1e-13, np.dtype(np.float32): 1e-6}
+# Directions of less variance, relative to the largest, are rounding: they are not used, as in
+# scikit-learn.
+FLAT = {np.dtype(np.float64): 1e-10, np.dtype(np.float32): 1e-5}
+# A variance within classes that is only rounding, relative to that between them, and a
+# deviation that is, relative to the values themselves.
+NO_VARIANCE = 1e-14
+NO_DEVIATION = 1e-13
+
+
+class Discriminant(NamedTuple):
+    """Directions of plain LDA, in which the support has unit covariance.
+
+    Attributes
+    ----------
+    W : ndarray of shape (n, r)
+        In scaled features, best first.
+    strengths : ndarray of shape (r,)
+        Between-class variance along each of them.
+    centres : ndarray of shape (c, n)
+    scale : ndarray of shape (n,)
+        Unit of each feature.
+    B : ndarray of shape (n, c)
+        Scaled deviations of the class centres.
+    A : MatrixSystem or ImplicitSystem
+        Covariance of the support in scaled features, with its ridge.
+    shrinkage : float
+        Of that covariance, from 0 to 1.
+    flat : ndarray of shape (n,), bool
+        Features without influence: they are constant within the classes.
+    """
+
+    W: np.ndarray
+    strengths: np.ndarray
+    centres: np.ndarray
+    scale: np.ndarray
+    B: np.ndarray
+    A: MatrixSystem
+    shrinkage: float
+    flat: np.ndarray
+
+
+def units_of(within, between, centres):
+    """Return the units of features, and which are flat: constant within the classes.
+
+    A support cannot tell how much a flat feature varies. It has no influence, unless all
+    features are flat: then their spread between the classes is the unit.
+
+    Parameters
+    ----------
+    within, between : ndarray of shape (n,)
+        Variances within and between classes.
+    centres : ndarray of shape (c, n)
+        Their size tells which variance is only rounding.
+    """
+    rounding = np.square(NO_DEVIATION * np.abs(centres).max(axis=0))
+    flat = within <= np.maximum(NO_VARIANCE * between, rounding)
+    if flat.all():
+        return np.sqrt(np.where(between > rounding, between, 1.0)), np.zeros_like(flat)
+    return np.sqrt(np.where(flat, 1.0, within)), flat
+
+
+class Ridges(NamedTuple):
+    """What is added to the covariance of a support besides shrinkage, over its mean variance.
+
+    Attributes
+    ----------
+    always, few_rows : float
+        In any case, and with few rows per feature.
+    """
+
+    always: float = 0.0
+    few_rows: float = 0.0
+
+
+def plain_lda(record, frame, ridges, system, tol, dtype, regime=REGIME):
+    """Return the `Discriminant` on the rows that a record with equal weights (q = 2) kept.
+
+    Parameters
+    ----------
+    record : Record
+    frame : Frame
+        With the centres that the scatter is about.
+    ridges : Ridges
+    system : type
+        `MatrixSystem` or `ImplicitSystem`.
+    tol : float
+        Of the system, if it is not solved exactly.
+    dtype : dtype
+        Of the rows.
+    regime : Regime
+    """
+    scatter, n, freedom = record.scatter, frame.n_features, degrees_of_freedom(record)
+    flat = np.zeros(len(frame.scale), dtype=bool)
+    few_rows = freedom < regime.unshrunk_rows_per_feature * n
+    if system is MatrixSystem and not few_rows:  # few rows are shrunk, in robust units
+        within = np.diagonal(scatter) / (2.0 * record.kept_weight)
+        between = np.einsum("ij,ij->i", frame.B, frame.B)
+        unit, flat = units_of(within, between, frame.centres / frame.scale)
+        used = np.where(flat, 0.0, 1.0 / unit)
+        scatter = scatter * used * used[:, None]
+        frame = frame._replace(scale=frame.scale * unit, B=frame.B * used[:, None])
+    shrinkage = 0.0
+    if system is MatrixSystem:
+        shrinkage = oas_shrinkage(scatter, n, freedom, regime)
+    ridge = ridges.always + ridges.few_rows * few_rows
+    trace, weight = scatter.trace(), 2.0 * freedom or 1.0
+    added = shrinkage_ridge(shrinkage, trace, n) + ridge * trace / n
+    A = system(scatter, weight, added / weight if trace > 0.0 else 1.0, tol)
+    W = linalg.leading_directions(A.solve_on_range(frame.B, FLAT[dtype]), frame.B)
+    strengths = np.einsum("ij,ij->j", W, frame.B @ (frame.B.T @ W))
+    return Discriminant(W, strengths, frame.centres, frame.scale, frame.B, A, shrinkage, flat)
