@@ -74,9 +74,9 @@ def test_fit_prints_a_table(csv, dirty, capsys):
     captured = run(capsys, "fit", "data.csv", "--target", "kind", "--model", "m.npz")
     lines = captured.out.splitlines()
     assert lines[0] == "data.csv: 150 rows, 6 features"
-    assert lines[2].split() == ["class", "rows", "kept", "rejected"]
+    assert lines[2].split() == ["class", "rows", "flagged", "left", "out"]
     assert [line.split()[0] for line in lines[3:7]] == ["ant", "bee", "cow", "all"]
-    assert lines[6].split() == ["all", "150", "135", "15"]
+    assert lines[6].split() == ["all", "150", "15", "15"]
     assert "converged, iterations: " in captured.out
     assert lines[-1] == "Model: m.npz"
     assert captured.err == "Fitting 150 rows of 6 features\n"
@@ -86,8 +86,10 @@ def test_fit_json(csv, fitted, capsys):
     model, _, _ = fitted
     facts = run_json(capsys, "fit", "data.csv", "--target", "kind", "--quiet")
     assert facts["rows"] == 150
-    assert facts["rejected"] == model.outliers_.sum() == 15
-    assert sum(row["rejected"] for row in facts["classes"]) == 15
+    assert facts["flagged"] == model.outliers_.sum() == 15
+    assert sum(row["flagged"] for row in facts["classes"]) == 15
+    assert facts["left_out"] == model.left_out_.sum()
+    assert sum(row["left_out"] for row in facts["classes"]) == facts["left_out"]
     assert [row["class"] for row in facts["classes"]] == KINDS.tolist()
     assert facts["epsilon"] == pytest.approx(model.epsilon_)
     assert facts["status"] == "converged"
@@ -154,20 +156,41 @@ def test_outliers_are_those_of_the_fit(fitted, capsys):
     model, X, y = fitted
     captured = run(capsys, "outliers", "m.npz", "data.csv")
     found = printed_table(captured.out)
-    assert found.columns.tolist() == ["row", "class", "outlyingness"]
+    assert found.columns.tolist() == ["row", "class", "outlyingness", "flagged", "left_out"]
     np.testing.assert_array_equal(found["row"], np.flatnonzero(model.outliers_))
+    assert found["flagged"].all()
+    np.testing.assert_array_equal(found["left_out"], model.left_out_[model.outliers_])
     np.testing.assert_array_equal(found["class"], y[model.outliers_])
     np.testing.assert_allclose(found["outlyingness"], model.outlyingness(X, y)[model.outliers_])
-    assert captured.err == "150 rows; 15 rejected, too far from their class\n"
+    assert captured.err == (
+        "150 rows; 15 flagged, unusually far from their class; 15 left out of the fit\n"
+    )
+
+
+@pytest.mark.parametrize(("harmful", "left_out"), [(False, 0), (True, 1)])
+def test_flagged_rows_that_do_no_harm_are_not_left_out(harmful, left_out, folder, capsys):
+    """A row that is far off in a feature that does not matter is unusual, no more."""
+    y = np.repeat(np.arange(3), 50)
+    X = np.random.default_rng(0).normal(size=(150, 6)) + 4.0 * np.eye(3, 6)[y]
+    X[0, 4] = 20.0
+    if harmful:
+        X[1, 0] = 1e6
+    model = CappedLDA().fit(X, y)
+    np.savez("far.npz", X=X, y=y)
+    facts = run_json(capsys, "fit", "far.npz", "--quiet", "--model", "far-model.npz")
+    assert (facts["flagged"], facts["left_out"]) == (1 + harmful, left_out)
+    found = printed_table(run(capsys, "outliers", "far-model.npz", "far.npz", "--all").out)
+    np.testing.assert_array_equal(found["flagged"], model.outliers_)
+    np.testing.assert_array_equal(found["left_out"], model.left_out_)
 
 
 def test_outliers_without_labels(fitted, capsys):
     model, X, _ = fitted
     captured = run(capsys, "outliers", "m.npz", "data.csv", "--unlabelled", "--all")
     found = printed_table(captured.out)
-    assert found.columns.tolist() == ["row", "class", "outlyingness", "rejected"]
+    assert found.columns.tolist() == ["row", "class", "outlyingness", "flagged"]
     np.testing.assert_allclose(found["outlyingness"], model.outlyingness(X))
-    np.testing.assert_array_equal(found["rejected"], model.outlyingness(X) > 1.0)
+    np.testing.assert_array_equal(found["flagged"], model.outlyingness(X) > 1.0)
     np.testing.assert_array_equal(found["class"], model.predict(X))
     assert "no labels were given" in captured.err
 
@@ -200,7 +223,7 @@ def test_large_files_are_read_in_every_pass(name, fitted, csv, capsys, monkeypat
     argv = ["fit", name, "--target", "kind", "--skip-missing", "--model", "s.npz"]
     captured = run(capsys, *argv, "--report", "s.html", "--json")
     facts = json.loads(captured.out)
-    assert (facts["rows"], facts["rejected"]) == (150, 15)
+    assert (facts["rows"], facts["flagged"]) == (150, 15)
     assert angle(load_model("s.npz").scalings_, model.scalings_) < 1e-9
     found = printed_table(run(capsys, "outliers", "s.npz", name).out)
     np.testing.assert_array_equal(found["row"], np.flatnonzero(model.outliers_))
@@ -513,7 +536,7 @@ def test_processes(fitted, folder):
     command = f"{sys.executable} -m cappedlda outliers m.npz - < data.csv"
     done = subprocess.run(command, shell=True, capture_output=True, text=True, check=True)
     assert len(done.stdout.splitlines()) == 16
-    assert "15 rejected" in done.stderr
+    assert "15 flagged" in done.stderr
     code = "import cappedlda._cli.tables as t, sys; t.BLOCK_NUMBERS = 60; " \
         "from cappedlda._cli import main; sys.exit(main(sys.argv[1:]))"  # fmt: skip
     process = subprocess.Popen(

@@ -112,9 +112,9 @@ def test_it_says_all(page, data):
     frame, spoilt = data
     rows = parsed.rows
     for item in facts["classes"]:
-        expected = [item["class"], *(str(item[key]) for key in ("rows", "kept", "rejected"))]
+        expected = [item["class"], *(str(item[key]) for key in ("rows", "flagged", "left_out"))]
         assert expected in [row[:4] for row in rows]
-    listed = [int(row[0]) for row in rows if len(row) == 5 and row[0].isdecimal()]
+    listed = [int(row[0]) for row in rows if len(row) == 6 and row[0].isdecimal()]
     assert sorted(listed) == np.flatnonzero(spoilt).tolist()
     capped, plain = facts["accuracy"]["methods"]
     for name, column in (("_all_rows", 1), ("", 2)):
@@ -129,7 +129,7 @@ def test_it_says_all(page, data):
     assert "outlyingness is above 1" in text  # how it was scored
     headline = f"accuracy on all rows (plain LDA {plain['accuracy_all_rows']:.1%})"
     assert f"{headline}{capped['accuracy_all_rows']:.1%}" in text
-    headline = f"accuracy without rejected rows (plain LDA {plain['accuracy']:.1%})"
+    headline = f"accuracy without flagged rows (plain LDA {plain['accuracy']:.1%})"
     assert f"{headline}{capped['accuracy']:.1%}" in text
     assert facts["command"] in text
 
@@ -155,13 +155,13 @@ def test_the_most_unusual_value_is_named(plain, tmp_path, capsys):
     printed = capsys.readouterr().out
     assert re.search(r"^accuracy in 5 folds +CappedLDA  plain LDA$", printed, re.MULTILINE)
     assert re.search(r"^all rows +\d+\.\d%  +\d+\.\d%$", printed, re.MULTILINE)
-    assert re.search(r"^rows not rejected \(\d+\.\d%\)  +\d+\.\d%  +\d+\.\d%$", printed, re.M)
+    assert re.search(r"^rows not flagged \(\d+\.\d%\)  +\d+\.\d%  +\d+\.\d%$", printed, re.M)
 
 
 @pytest.mark.parametrize(
     ("change", "options", "expected"),
     [
-        ({}, ["--epsilon", "inf"], "No row was rejected"),
+        ({}, ["--epsilon", "inf"], "No row is flagged or left out"),
         ({"kind": lambda f: f["kind"] % 2}, [], "report.html"),
         ({"kind": lambda f: f.index % 25}, [], "25"),
         ({"kind": lambda f: np.where(f.index == 0, 9, f["kind"])}, [], "report.html"),
@@ -186,11 +186,11 @@ def test_long_lists_are_cut(dirty, tmp_path, monkeypatch):
     assert main(["fit", str(tmp_path / "data.npz"), "--quiet", "--report", str(report)]) == 0
     page = Page(report.read_text(encoding="utf-8"))
     text = "".join(page.text)
-    assert "The 4 most outlying of 15 rejected rows" in text
+    assert "The 4 most outlying of 15 unusual rows" in text
     assert "1 more classes" in text
     assert "sample of" in text
-    ratios = [float(row[3]) for row in page.rows if len(row) == 5 and row[0].isdecimal()
-              and "=" in row[4]]  # fmt: skip
+    ratios = [float(row[3]) for row in page.rows if len(row) == 6 and row[0].isdecimal()
+              and "=" in row[5]]  # fmt: skip
     assert len(ratios) == 4
     expected = np.sort(CappedLDA().fit(X, y).outlyingness(X, y))[::-1][:4]
     np.testing.assert_allclose(ratios, expected, atol=0.005)  # two decimals
@@ -253,7 +253,7 @@ def test_a_report_for_an_existing_model(dirty, tmp_path, monkeypatch, capsys):
     expected = json.loads(capsys.readouterr().out)
     assert main(["report", "m.npz", "d.npz", "--out", "r.html", "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
-    for name in ("classes", "rejected", "epsilon", "accuracy", "parameters"):
+    for name in ("classes", "flagged", "left_out", "epsilon", "accuracy", "parameters"):
         assert found[name] == expected[name]
     pages = [Path(name).read_text() for name in ("f.html", "r.html")]
     tables = [re.findall(r"<table>.*?</table>", page) for page in pages]

@@ -10,10 +10,10 @@ FOLDS = 5
 HOW = (
     "Held-out rows may be wrong too, so accuracy is given twice: on all of them, where a wrong "
     "label counts against the method that is not misled by it; and without the held-out rows "
-    "that are rejected, those whose outlyingness is above 1 in the CappedLDA fitted to the "
+    "that are flagged, those whose outlyingness is above 1 in the CappedLDA fitted to the "
     "training rows of the fold (the farther half, if these are more). Plain LDA is scikit-learn's, "
-    "scored on the same rows. The second figure leaves out what CappedLDA calls outliers; where "
-    "the two differ much, look at the rejected rows."
+    "scored on the same rows. The second figure does not count what CappedLDA calls unusual; where "
+    "the two differ much, look at the flagged rows."
 )
 
 
@@ -23,7 +23,7 @@ def cross_validate(model, X, y, progress):
     Returns
     -------
     facts : dict
-        `rows`, `folds`, `belonging` (the share of rows not rejected), and `methods`, a list of
+        `rows`, `folds`, `belonging` (the share of rows not flagged), and `methods`, a list of
         dictionaries; or `problem` if the folds cannot be fitted.
     """
     from sklearn.base import clone
@@ -80,7 +80,7 @@ def summary(facts):
     """Return a table of the accuracy, or why there is none."""
     if "problem" in facts:
         return f"No cross-validation: {facts['problem']}"
-    scored = {"all rows": "accuracy_all_rows", not_rejected(facts): "accuracy"}
+    scored = {"all rows": "accuracy_all_rows", not_flagged(facts): "accuracy"}
     return table(
         [
             {
@@ -92,6 +92,6 @@ def summary(facts):
     )
 
 
-def not_rejected(facts):
-    """Return what the rows are called that are not rejected, with their share."""
-    return f"rows not rejected ({facts['belonging']:.1%})"
+def not_flagged(facts):
+    """Return what the rows are called that are not flagged, with their share."""
+    return f"rows not flagged ({facts['belonging']:.1%})"

@@ -2,8 +2,6 @@
 
 from pathlib import Path
 
-import numpy as np
-
 from cappedlda._cli.arguments import (
     DATA,
     JSON,
@@ -16,6 +14,7 @@ from cappedlda._cli.arguments import (
 )
 from cappedlda._cli.labels import Labels
 from cappedlda._cli.rows import applied_reader
+from cappedlda._cli.survey import left_out_rows
 from cappedlda._cli.writing import SUFFIXES, table_writer, to_json
 from cappedlda._model_file import damaged, read_model
 from cappedlda._progress import Progress
@@ -48,7 +47,7 @@ def predict(args):
 
 
 def outliers(args):
-    """List the rows that do not belong to their class, or to any."""
+    """List the rows that do not belong to their class, or to any, and those the fit leaves out."""
     if args.unlabelled and (args.target is not None or args.labels is not None):
         raise UsageError("--unlabelled leaves the classes out; leave --target and --labels out")
     if args.out is not None and args.out.endswith(".npy"):
@@ -56,17 +55,21 @@ def outliers(args):
     model, names, notes = read(args.model)
     labels = None if args.unlabelled else Labels(model.classes_)
     reader = applied_reader(args, model, names, notes, labels, args.keep)
-    counts = {"rejected": 0, "labelled": reader.target is not None}
+    labelled = reader.target is not None
+    counts = {"flagged": 0, **({"left_out": 0} if labelled else {}), "labelled": labelled}
 
     def columns(rows):
         y = model.predict(rows.X) if rows.codes is None else model.classes_[rows.codes]
         ratio = model.outlyingness(rows.X, None if rows.codes is None else y)
-        counts["rejected"] += int(np.sum(ratio > 1.0))
-        found = {"class": y, "outlyingness": ratio}
-        return {**found, "rejected": ratio > 1.0} if args.all else found
+        marks = {"flagged": ratio > 1.0}
+        if rows.codes is not None:  # rows without a class are in no fit
+            marks["left_out"] = left_out_rows(model, rows.X, y, ratio)
+        for name, which in marks.items():
+            counts[name] += int(which.sum())
+        return {"class": y, "outlyingness": ratio, **marks}
 
     def chosen(found):
-        return slice(None) if args.all else found["outlyingness"] > 1.0
+        return slice(None) if args.all else found["flagged"] | found.get("left_out", False)
 
     return write(args, reader, columns, chosen, counts)
 
@@ -138,9 +141,11 @@ def in_words(facts):
     text = f"{facts['rows']} rows"
     if facts["skipped"]:
         text += f", {facts['skipped']} with missing values left out"
-    if "rejected" in facts:
+    if "flagged" in facts:
         whose = "their class" if facts["labelled"] else "any class: no labels were given"
-        text += f"; {facts['rejected']} rejected, too far from {whose}"
+        text += f"; {facts['flagged']} flagged, unusually far from {whose}"
+    if "left_out" in facts:
+        text += f"; {facts['left_out']} left out of the fit"
     return text
 
 
@@ -180,7 +185,7 @@ COMMANDS = {
             *MODEL,
             *LABELS,
             argument("--unlabelled", action="store_true", help="measure from the nearest class"),
-            argument("--all", action="store_true", help="list all rows, rejected or not"),
+            argument("--all", action="store_true", help="list all rows, unusual or not"),
             *OUT,
         ),
         (*READS, "labels"),

@@ -31,7 +31,7 @@ MOST_CLASSES = 30  # that are printed
 
 
 def fit(args):
-    """Fit a model to a table, tell which rows were rejected, write model and report."""
+    """Fit a model to a table, tell which rows are unusual, write model and report."""
     check_arguments(args)
     progress = Progress(args.quiet)
     reader, notes = training_reader(args, Labels())
@@ -80,6 +80,7 @@ def new_model(args):
 def facts_of(args, reader, model, survey, caught):
     """Return what there is to say, as JSON can hold it."""
     labels = [value.item() for value in model.classes_]
+    counts = [array.tolist() for array in (survey.rows, survey.flagged, survey.left_out)]
     return {
         "command": args.line,
         "data": reader.table.label,
@@ -88,12 +89,11 @@ def facts_of(args, reader, model, survey, caught):
         "skipped": reader.n_skipped,
         "features": len(reader.features),
         "classes": [
-            {"class": label, "rows": n, "kept": n - out, "rejected": out}
-            for label, n, out in zip(
-                labels, survey.rows.tolist(), survey.rejected.tolist(), strict=True
-            )
+            {"class": label, "rows": n, "flagged": flagged, "left_out": left_out}
+            for label, n, flagged, left_out in zip(labels, *counts, strict=True)
         ],
-        "rejected": int(survey.rejected.sum()),
+        "flagged": int(survey.flagged.sum()),
+        "left_out": int(survey.left_out.sum()),
         "status": model.status_,
         "epsilon": model.epsilon_,
         "iterations": model.n_iter_,
@@ -132,12 +132,16 @@ def as_text(facts):
     lines = [f"{facts['data']}: {facts['rows']} rows, {facts['features']} features"]
     if facts["skipped"]:
         lines[0] += f"; {facts['skipped']} rows with missing values left out"
-    total = {name: sum(row[name] for row in classes) for name in ("rows", "kept", "rejected")}
-    shown = sorted(classes, key=lambda row: -row["rejected"])[:MOST_CLASSES]
+    counts = ("rows", "flagged", "left_out")
+    total = {"class": "all", **{name: sum(row[name] for row in classes) for name in counts}}
+    shown = sorted(classes, key=lambda row: -row["flagged"])[:MOST_CLASSES]
     shown = [row for row in classes if row in shown]
-    lines += ["", table([*shown, {"class": "all", **total}]), ""]
+    named = [{name.replace("_", " "): row[name] for name in total} for row in [*shown, total]]
+    lines += ["", table(named), ""]
     if len(classes) > len(shown):
-        lines.append(f"{len(classes) - len(shown)} classes with fewer rejected rows not shown.")
+        lines.append(f"{len(classes) - len(shown)} classes with fewer flagged rows not shown.")
+    if facts["flagged"] or facts["left_out"]:
+        lines += ["Flagged rows are unusual. Rows left out were not used to fit the model.", ""]
     lines.append(
         f"{facts['status']}, iterations: {facts['iterations']}, epsilon: {facts['epsilon']:.3g}"
     )

@@ -11,7 +11,7 @@ import sklearn
 
 from cappedlda import __version__
 from cappedlda._cli import pictures
-from cappedlda._cli.accuracy import HOW, cross_validate, not_rejected
+from cappedlda._cli.accuracy import HOW, cross_validate, not_flagged
 from cappedlda._cli.markup import Markup, join, table, tag
 from cappedlda._cli.survey import MOST_LISTED
 from cappedlda._files import replacing
@@ -19,6 +19,11 @@ from cappedlda._files import replacing
 MOST_CLASSES = 100  # in the table
 # Nothing in the file may run, or be fetched.
 POLICY = "default-src 'none'; img-src data:; style-src 'unsafe-inline'"
+MEANING = (
+    "Flagged rows are unusually far from their class: worth a look. Rows left out were not used "
+    "to fit the model; by default these are only rows that would harm the classification of the "
+    "others."
+)
 
 
 def write_report(path, model, survey, facts, names, progress):
@@ -59,7 +64,7 @@ def write_report(path, model, survey, facts, names, progress):
             class_="pair",
         ),
         section("Pictures", figures(model, survey)),
-        section("Rejected rows", rejected_table(survey, facts, names)),
+        section("Unusual rows", unusual_table(survey, names)),
         section("Parameters and versions", provenance(facts)),
     )
     with replacing(path) as temporary:
@@ -92,11 +97,12 @@ def key_figures(facts, accuracy):
         "rows": f"{facts['rows']:,}",
         "features": f"{facts['features']:,}",
         "classes": len(facts["classes"]),
-        f"rejected ({facts['rejected'] / facts['rows']:.1%})": f"{facts['rejected']:,}",
+        f"flagged as unusual ({facts['flagged'] / facts['rows']:.1%})": f"{facts['flagged']:,}",
+        f"left out of the fit ({facts['left_out'] / facts['rows']:.1%})": f"{facts['left_out']:,}",
     }
     if "methods" in accuracy:
         capped, plain = accuracy["methods"]
-        scored = {"on all rows": "accuracy_all_rows", "without rejected rows": "accuracy"}
+        scored = {"on all rows": "accuracy_all_rows", "without flagged rows": "accuracy"}
         for rows, key in scored.items():
             items[f"accuracy {rows} (plain LDA {plain[key]:.1%})"] = f"{capped[key]:.1%}"
     return tag(
@@ -107,22 +113,23 @@ def key_figures(facts, accuracy):
 
 
 def class_table(facts):
-    """Return rows, kept and rejected rows of each class, those with most rejected first."""
-    classes = sorted(facts["classes"], key=lambda row: -row["rejected"] / row["rows"])
+    """Return how many rows of each class are flagged and left out, most flagged first."""
+    classes = sorted(facts["classes"], key=lambda row: -row["flagged"] / row["rows"])
     rows = [
         [
             row["class"],
             f"{row['rows']:,}",
-            f"{row['kept']:,}",
-            f"{row['rejected']:,}",
-            share_bar(row["rejected"] / row["rows"]),
+            f"{row['flagged']:,}",
+            f"{row['left_out']:,}",
+            share_bar(row["flagged"] / row["rows"]),
         ]
         for row in classes[:MOST_CLASSES]
     ]
-    header = ["class", "rows", "kept", "rejected", "share rejected"]
+    header = ["class", "rows", "flagged", "left out", "share flagged"]
     more = len(classes) - MOST_CLASSES
     note = tag("p", f"{more} more classes, with smaller shares.") if more > 0 else ""
-    return join([table(header, rows, (1, 2, 3)), note])
+    meaning = tag("p", MEANING, class_="soft")
+    return join([table(header, rows, (1, 2, 3)), note, meaning])
 
 
 def share_bar(share):
@@ -148,7 +155,7 @@ def accuracy_table(accuracy, survey):
         f"Stratified cross-validation in {accuracy['folds']} folds{sample}; mean ± standard error "
         f"over the folds. {HOW}"
     )
-    figures = table(["method", "all rows", not_rejected(accuracy)], rows, (1, 2))
+    figures = table(["method", "all rows", not_flagged(accuracy)], rows, (1, 2))
     return join([figures, tag("p", how, class_="soft")])
 
 
@@ -159,17 +166,19 @@ def figures(model, survey):
     shown = [
         figure(
             pictures.projection(model, X, y),
-            "Rows in the first discriminant directions; rejected rows are ringed, those outside "
-            f"the view are triangles on its frame. The background is the predicted class.{sample}",
+            "Rows in the first discriminant directions; flagged rows are ringed, those outside "
+            "the view are triangles on its frame. Crosses mark rows that are left out of the fit, "
+            "where these are not simply the flagged ones. The background is the predicted "
+            f"class.{sample}",
         )
     ]
     distances = pictures.distances(model, X, y, survey.n_rows)
     if distances is None:
         return join([tag("div", shown, class_="pictures"), tag("p", "No cap: epsilon is inf.")])
     caption = (
-        "Distance of each row from the centre of its class over the largest that is kept, in the "
-        f"discriminant space (there epsilon = {model.epsilon_:.3g}) or in all features together, "
-        f"whichever is larger. Above 1 a row is rejected.{sample}"
+        "Distance of each row from the centre of its class over the largest that is not flagged, "
+        f"in the discriminant space (there epsilon = {model.epsilon_:.3g}) or in all features "
+        f"together, whichever is larger. Above 1 a row is flagged.{sample}"
     )
     shown.append(figure(distances, caption))
     return tag("div", shown, class_="pictures")
@@ -180,29 +189,30 @@ def figure(source, caption):
     return tag("figure", tag("img", src=source, alt=caption), tag("figcaption", caption))
 
 
-def rejected_table(survey, facts, names):
-    """Return the rejected rows, the most outlying first."""
-    if not facts["rejected"]:
-        return tag("p", "No row was rejected.")
+def unusual_table(survey, names):
+    """Return the rows that are flagged or left out, the most outlying first."""
+    if not survey.n_listed:
+        return tag("p", "No row is flagged or left out.")
     rows = [
         [
             item.row,
             item.label,
             item.looks_like,
             f"{item.outlyingness:.2f}",
+            "yes" if item.left_out else "no",
             f"{names[item.feature]} = {item.value:.6g}",
         ]
         for item in survey.listed
     ]
-    header = ["row", "class", "predicted", "outlyingness", "most unusual value"]
+    header = ["row", "class", "predicted", "outlyingness", "left out", "most unusual value"]
     note = (
         "Rows are counted from 0. The outlyingness is the distance from the class over the largest "
-        "that is kept. The most unusual value is the one farthest from the centre of the "
-        "class, in standard deviations of the kept rows."
+        "that is not flagged. The most unusual value is the one farthest from the centre of the "
+        "class, in standard deviations of the rows that are not flagged."
     )
-    if facts["rejected"] > MOST_LISTED:
+    if survey.n_listed > MOST_LISTED:
         note = (
-            f"The {MOST_LISTED} most outlying of {facts['rejected']:,} rejected rows; "
+            f"The {MOST_LISTED} most outlying of {survey.n_listed:,} unusual rows; "
             f"cappedlda outliers lists all. {note}"
         )
     return join([tag("p", note, class_="soft"), table(header, rows, (0, 3))])
