@@ -58,9 +58,10 @@ _REMEDIES = {
 class CappedLDA(LinearDiscriminant):
     """Robust linear discriminant analysis with a capped norm.
 
-    Rows that lie too far from the centre of their class in the discriminant space are
-    found and left out while the directions are computed. On clean data it is linear
-    discriminant analysis; on dirty data it is nearly what that would be without the dirt.
+    Rows that lie unusually far from their class are flagged (`outliers_`). Those of them
+    whose presence would harm the classification of the other rows are left out of the fit
+    (`left_out_`). The answer is plain linear discriminant analysis on all other rows: on
+    clean data it is what that gives, on dirty data nearly what it would give without the dirt.
 
     Parameters
     ----------
@@ -72,8 +73,9 @@ class CappedLDA(LinearDiscriminant):
     epsilon : "auto" or float, default="auto"
         Largest distance of a row that counts, in robust within-class standard deviations
         of the projected data. "auto" takes a fence on the distances that up to half of the
-        rows cannot move; inf caps nothing. With ``solver="paper"`` it is in the paper's
-        own units and caps the class means too.
+        rows cannot move. inf caps nothing and leaves out nothing: that is plain linear
+        discriminant analysis for any q (unless `polish` is False). With ``solver="paper"``
+        it is in the paper's own units and caps the class means too.
     q : float, default=1.0
         Exponent of the capped l_{2,q} norm, 0 < q <= 2. 1 is the paper's norm, 2 is
         trimmed linear discriminant analysis. Not used by ``solver="paper"``. With fewer
@@ -89,16 +91,26 @@ default="robust"
         Where the iteration starts. Only "robust" withstands rows that are far off: the
         others begin with all rows. ``solver="paper"`` starts from the identity unless an
         array is given.
-    ridge : float, default=1e-4
-        Ridge relative to the mean within-class variance of the scaled features.
+    ridge : "auto" or float, default="auto"
+        Ridge relative to the mean within-class variance of the scaled features, for the
+        iteration and the answer. "auto" takes 1e-4 for the iteration and none for the answer,
+        as long as there are five rows per feature: directions that are only rounding are
+        dropped instead.
     polish : bool, default=True
-        For q < 2, end with one step of plain discriminant analysis on the kept rows. It
-        is as robust, and more efficient. With fewer than five rows per feature, and up to
-        1000 features, their scatter is shrunk. Not used when epsilon is inf.
+        End with plain discriminant analysis on the rows that are not left out. It is as
+        robust as the capped norm, and more efficient. With fewer than five rows per feature,
+        and up to 1000 features, their scatter is shrunk. False returns the minimiser of the
+        capped norm itself.
+    leave_out : {"harmful", "flagged"}, default="harmful"
+        Which rows outside the caps and the gate are left out of the fit. "harmful" leaves
+        out only those that would harm the classification of the rows inside, judged by exact
+        leave-one-out. "flagged" leaves out all of them, as earlier versions did, and so does
+        any fit with a numeric epsilon, another start than "robust", or sparse X of more than
+        1000 features.
     priors : array-like of shape (n_classes,), default=None
         Class probabilities; None takes the shares of the training data.
     max_iter : int, default=100
-        Largest number of iterations on all rows.
+        Largest number of iterations of the capped norm.
     tol : float, default=1e-4
         The iteration ends when the projected rows change by less than this share of
         their spread; before `polish`, thirty times it (``solver="paper"``: the ratio by less
@@ -110,7 +122,7 @@ default="robust"
         Chooses the sample of rows that large data are first fitted on. None is a fixed
         choice: the same data give the same result.
     verbose : int, default=0
-        1 prints one line per iteration on all rows, 2 also how far a long pass has
+        1 prints one line per iteration, 2 also how far a long pass has
         come (not with dask, nor for sparse X of more than 1000 features).
 
     Attributes
@@ -132,12 +144,18 @@ default="robust"
     caps_ : ndarray of shape (n_classes,)
         The cap of each class: `epsilon_`, or more for a class that spreads more.
     weights_ : ndarray of shape (n_samples,)
-        Weight of each training row in the within-class scatter that the directions come from,
-        0 beyond the cap. After `polish` all kept rows weigh the same.
+        Weight of each training row in the within-class scatter that the directions come from:
+        0 if it is left out. With `polish` all other rows weigh the same.
     distances_ : ndarray of shape (n_samples,)
         Projected distance of each training row from the centre of its class.
     outliers_ : ndarray of shape (n_samples,), bool
-        Training rows beyond the cap of their class, or far off in all features together.
+        Flagged training rows: unusual ones, beyond the cap of their class or far off in all
+        features together (1.5 times the fence of the gate). They are worth a look, but not
+        necessarily left out.
+    left_out_ : ndarray of shape (n_samples,), bool
+        Training rows that were left out of the fit because their presence hurts.
+    leave_out_level_ : float
+        Multiple of caps and gate beyond which rows are left out; inf if none is.
     q_ : float
         The exponent that was used: `q`, or 2 with few rows per feature.
     shrinkage_ : float
@@ -146,10 +164,10 @@ default="robust"
     n_sampled_ : int
         Rows of the sample that the fit began with, 0 if it used all rows throughout.
     objective_path_ : ndarray of shape (n_evaluations,)
-        Objective since centres and cap were frozen, before the last step of `polish`. Up to
-        rounding it never rises (``solver="mm"``).
+        Objective of the iterations since centres and cap were frozen. Up to rounding it
+        never rises (``solver="mm"``).
     n_iter_ : int
-        Iterations on all rows.
+        Iterations of the capped norm, on the sample if there is one.
     n_passes_ : int
         Passes over all rows that the iterations, `polish` and the evaluation took.
     status_ : {"converged", "max_iter", "saturated", "all_capped", "rank_deficient"}
@@ -187,6 +205,8 @@ default="robust"
     weights_: Floats
     distances_: Floats
     outliers_: Bools
+    left_out_: Bools
+    leave_out_level_: float
     q_: float
     shrinkage_: float
     n_sampled_: int
@@ -233,7 +253,7 @@ default="robust"
         self.verbose = verbose
 
     def fit(self, X: MatrixLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
-        """Find the discriminant directions and the rows that do not belong.
+        """Find the discriminant directions, the unusual rows and those to leave out.
 
         Parameters
         ----------
@@ -241,7 +261,9 @@ default="robust"
         y : array-like of shape (n_samples,)
             Class labels.
         sample_weight : array-like of shape (n_samples,), default=None
-            A row of weight k counts as k rows.
+            A row of integer weight k counts as k rows. Weights whose sum is below the number
+            of rows that have one, such as 1 / n_samples each, are taken relative to a mean
+            of 1.
 
         Returns
         -------
@@ -260,8 +282,8 @@ default="robust"
         """Fit data that come in chunks, which need not fit into memory together.
 
         The result is that of `fit` on all rows in their order, however they are cut into
-        chunks. `weights_`, `distances_` and `outliers_`, which have an entry for each row,
-        are not set; `measure_chunks` gives them chunk by chunk.
+        chunks. `weights_`, `distances_`, `outliers_` and `left_out_`, which have an entry for
+        each row, are not set; `measure_chunks` gives them chunk by chunk.
 
         Parameters
         ----------
@@ -311,8 +333,8 @@ default="robust"
         Returns
         -------
         samples : iterator of PerSample
-            A tuple (distances, weights, outliers) of arrays of shape (rows,) for each chunk
-            that has rows: what `distances_`, `weights_` and `outliers_` are after `fit`.
+            A tuple (distances, weights, outliers, left_out) of arrays of shape (rows,) for
+            each chunk that has rows: what the attributes of these names are after `fit`.
         """
         check_is_fitted(self)
         if not hasattr(self, "_norm"):
@@ -540,8 +562,8 @@ default="robust"
         -------
         ratio : ndarray of shape (n_samples,)
             Distance from the centre of the class in `y`, or without `y` from that of the
-            class where it is least, over the largest distance of a row that is kept.
-            Above 1 a row would be rejected.
+            class where it is least, over the largest distance of a row that is not flagged.
+            Above 1 a row is unusual.
         """
         check_choice("space", space, ("both", "projected", "full"))
         with np.errstate(over="ignore"):  # what is too far to be measured is infinitely far

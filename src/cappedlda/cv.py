@@ -53,8 +53,8 @@ class CappedLDACV(CappedLDA):
         None is the last of these alone. `predict` uses the chosen directions only, as
         the score does.
     multipliers : sequence of float, default=(0.5, 0.7, 1.0, 1.4, 2.0, inf)
-        Multiples of the automatic cap; inf caps nothing. However small, a cap keeps
-        the nearer half of every class.
+        Multiples of the automatic cap; inf caps nothing and leaves out nothing. However
+        small, a cap keeps the nearer half of every class.
     qs : sequence of float, default=(1.0, 2.0)
         Exponents of the capped norm, 0 < q <= 2. The first is the default.
     cv : int, splitter or iterable of (train, test) indices, default=5
@@ -94,7 +94,7 @@ default="robust"
     best_n_components_, n_splits_ : int
     best_epsilon_ : float
         The cap that the multiplier gave with all rows; also `epsilon_`.
-    classes_, outliers_, ...
+    classes_, outliers_, left_out_, ...
         All attributes of `CappedLDA`, of the fit to all rows.
 
     See Also
@@ -169,7 +169,8 @@ default="robust"
         y : array-like of shape (n_samples,)
             Class labels.
         sample_weight : array-like of shape (n_samples,), default=None
-            A row of weight k counts as k rows, in the fits and in the scores.
+            A row of integer weight k counts as k rows, in the fits and in the scores; see
+            `CappedLDA.fit`.
 
         Returns
         -------

@@ -8,19 +8,21 @@ Prepare, once for all objectives (`prepare`):
 4. With fewer rows than features, go to the space that the rows span.
 5. Take LDA on the support, and caps from the distances under it.
 
-Start warm (`warm_start`):
+Find the rows we trust (`warm_start`, and the first part of `finish`):
 
 6. Trimmed LDA (q = 2) on the sample, until directions and caps agree.
-7. Converge on the sample with the norm that is asked for.
+7. Converge on the sample with the norm that is asked for; then reweighting, LDA on the rows
+   inside gate and caps, until these are stable: the core, rows we trust.
 
 Finish (`finish`):
 
-8. MM iteration on all rows inside the gate.
-9. Reweighting: LDA on the support, until that is stable.
-10. Evaluate all rows: final caps, covariance, directions in order.
+8. Decide what to leave out: the least that harms none of the rows we trust.
+9. Plain LDA on all rows of that support.
+10. Evaluate all rows: final caps, flags, directions in order.
 
-Arrays, chunks, dask and sparse rows all come this way, and so does each fit of a
-cross-validation. `fit_paper` is the published algorithm, for comparison.
+The guide tells the same with the same numbers (docs/guide/method.md). Arrays, chunks, dask and
+sparse rows all come this way, and so does each fit of a cross-validation. `fit_paper` is the
+published algorithm, for comparison.
 """
 
 import numpy as np
