@@ -62,5 +62,5 @@ plt.show()
 
 # %%
 # Even a large finite cap helps here, because it is not the only guard: before the iteration, a
-# gate on whole rows rejects what is far off in all features together. With ``epsilon=inf`` there
-# is neither gate nor cap.
+# gate on whole rows leaves out what is far off in all features together. With ``epsilon=inf``
+# there is neither gate nor cap: that is plain LDA.
