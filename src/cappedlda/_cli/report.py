@@ -95,8 +95,7 @@ def key_figures(facts, accuracy):
     """Return the figures that a reader looks for first."""
     items = {
         "rows": f"{facts['rows']:,}",
-        "features": f"{facts['features']:,}",
-        "classes": len(facts["classes"]),
+        f"features, {len(facts['classes']):,} classes": f"{facts['features']:,}",
         f"flagged as unusual ({facts['flagged'] / facts['rows']:.1%})": f"{facts['flagged']:,}",
         f"left out of the fit ({facts['left_out'] / facts['rows']:.1%})": f"{facts['left_out']:,}",
     }
