@@ -150,8 +150,7 @@ default="robust"
         Projected distance of each training row from the centre of its class.
     outliers_ : ndarray of shape (n_samples,), bool
         Flagged training rows: unusual ones, beyond the cap of their class or far off in all
-        features together (1.5 times the fence of the gate). They are worth a look, but not
-        necessarily left out.
+        features together. They are worth a look, but not necessarily left out.
     left_out_ : ndarray of shape (n_samples,), bool
         Training rows that were left out of the fit because their presence hurts.
     leave_out_level_ : float
