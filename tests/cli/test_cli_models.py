@@ -184,6 +184,16 @@ def test_flagged_rows_that_do_no_harm_are_not_left_out(harmful, left_out, folder
     np.testing.assert_array_equal(found["left_out"], model.left_out_)
 
 
+def test_models_of_earlier_versions_leave_out_what_they_flag(folder, capsys):
+    path = Path(__file__).parents[1] / "model_format_1.npz"
+    model = load_model(path)
+    X = model.means_.copy()
+    X[0] += 1e4
+    np.savez("old.npz", X=X, y=model.classes_)
+    found = printed_table(run(capsys, "outliers", path, "old.npz", "--target", "y", "--all").out)
+    assert found["flagged"].tolist() == found["left_out"].tolist() == [True, False]
+
+
 def test_outliers_without_labels(fitted, capsys):
     model, X, _ = fitted
     captured = run(capsys, "outliers", "m.npz", "data.csv", "--unlabelled", "--all")
