@@ -124,10 +124,10 @@ class Fences(NamedTuple):
         epsilon, caps, halves, median = self
         return Fences(unit * epsilon, unit * caps, unit * halves, unit * median)
 
-    def above(self, least):
-        """Return the fences, none of them below `least`."""
-        caps, halves = np.maximum(self.caps, least), np.maximum(self.halves, least)
-        return Fences(max(self.epsilon, least), caps, halves, self.median)
+    def above(self, least, blur=0.0):
+        """Return the fences, none of them below `least`, and no multiple of them below `blur`."""
+        least, halves = max(least, blur), np.maximum(self.halves, blur)
+        return Fences(max(self.epsilon, least), np.maximum(self.caps, least), halves, self.median)
 
     def times(self, multiplier):
         """Return a multiple of epsilon and of the caps that still keeps half of each class."""

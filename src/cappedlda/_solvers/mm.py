@@ -230,7 +230,7 @@ class MMSolver(Solver):
 
     def _unblurred(self, fences):
         blur = math.sqrt(self._objective.ridge * np.vdot(self.W, self.W))
-        return fences.above(max(least_fence(self.W.shape[1]), blur))
+        return fences.above(least_fence(self.W.shape[1]), blur)
 
     def _kept_for_good(self, record, frame):
         """Return whether hardly anything that counts can still cross the caps of a frame.
