@@ -7,17 +7,18 @@ import pytest
 from common import angle, make_classes, rows_of, spoil
 from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer, load_digits, load_iris, load_wine
+from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import StratifiedKFold, train_test_split
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from cappedlda import CappedLDA, CappedLDACV, cv
+from cappedlda import CappedLDA, CappedLDACV, cv, noise
 from cappedlda._cutoffs.fences import Fences
 from cappedlda._data.array import ArrayRows
 from cappedlda._fit import Options, fit_mm, fit_path
+from cappedlda._folds import share_in_score
 from cappedlda._initial import csteps
 from cappedlda._solvers.frame import Objective
-from cappedlda._solvers.mm import SMALL_DRIFT
 
 GRID = (0.5, 0.7, 1.0, 1.4, 2.0, np.inf)
 SMALL = {"multipliers": (1.0, np.inf), "cv": 3}
@@ -71,13 +72,17 @@ def test_the_default_candidate_is_the_fit_of_capped_lda(dirty, q):
     np.testing.assert_array_equal(model.predict_proba(X), single.predict_proba(X))
 
 
-def test_no_cap_is_the_multiplier_inf(dirty):
+@pytest.mark.parametrize("q", [1.0, 2.0])
+def test_the_multiplier_inf_leaves_out_nothing(dirty, q):
     X, y, _ = dirty
-    model = CappedLDACV(multipliers=[np.inf], qs=[2.0], cv=2).fit(X, y)
-    single = CappedLDA(q=2.0, epsilon=np.inf).fit(X, y)
+    model = CappedLDACV(multipliers=[np.inf], qs=[q], cv=2).fit(X, y)
+    single = CappedLDA(q=q, epsilon=np.inf).fit(X, y)
     assert model.best_epsilon_ == np.inf
     assert not model.outliers_.any()
+    assert not model.left_out_.any()
     np.testing.assert_array_equal(model.coef_, single.coef_)
+    plain = LinearDiscriminantAnalysis(solver="lsqr").fit(X, y)
+    np.testing.assert_allclose(model.predict_proba(X), plain.predict_proba(X), atol=0.02)
 
 
 @pytest.mark.parametrize("multiplier", [0.5, 0.7, 1.4, 2.0])
@@ -131,11 +136,8 @@ def test_the_warm_path_ends_where_single_fits_end(rng, kind):
     for rule, solution in zip(rules, warm, strict=True):
         cold = fit_mm(rows, rule, path_options(rows))
         np.testing.assert_array_equal(solution.samples.outliers, cold.samples.outliers, str(rule))
-        # Without a cap nothing is polished, and a norm with q < 2 depends on the gauge, which
-        # the solver settles to SMALL_DRIFT only.
-        unpolished = rule.epsilon == np.inf and rule.q < 2.0
-        bound = SMALL_DRIFT if unpolished else 1e-3
-        assert angle(X @ solution.W, X @ cold.W) < bound, rule
+        np.testing.assert_array_equal(solution.samples.left_out, cold.samples.left_out, str(rule))
+        assert angle(X @ solution.W, X @ cold.W) < 1e-3, rule
 
 
 @pytest.mark.parametrize("load", [load_iris, load_wine, load_breast_cancer])
@@ -226,6 +228,106 @@ def test_no_cap_wins_on_clean_data_where_a_cap_would_cost_half_of_the_rows(rng):
     assert not model.outliers_.any()
 
 
+def with_a_rare_level(rng, n_rows, share=0.02):
+    """Classes that overlap, and a discrete feature with a rare level of class 1 alone."""
+    y = np.arange(n_rows) % 2
+    X = rng.normal(size=(n_rows, 4))
+    X[:, 0] += y
+    rare = (rng.random(n_rows) < 2.0 * share) & (y == 1)
+    X[:, 3] = np.where(rare, 15.0, rng.integers(0, 2, n_rows))
+    return X, y, rare
+
+
+@pytest.mark.parametrize("seed", [0, 2])
+def test_a_cap_that_erases_rare_rows_is_seen(seed):
+    X, y, rare = with_a_rare_level(np.random.default_rng(seed), 2000)
+    for multiplier in (0.5, 1.0):
+        erasing = CappedLDACV(multipliers=[multiplier], qs=[1.0], cv=2, leave_out="flagged")
+        assert erasing.fit(X, y).left_out_[rare].all()
+        assert erasing.score(X[rare], y[rare]) < 0.5
+    model = CappedLDACV(multipliers=(0.5, 1.0, np.inf), qs=[1.0], leave_out="flagged").fit(X, y)
+    assert model.best_multiplier_ == np.inf
+    assert model.score(X[rare], y[rare]) > 0.9
+
+
+@pytest.mark.parametrize("leave_out", ["harmful", "flagged"])
+@pytest.mark.parametrize("share", [0.2, 0.3])
+@pytest.mark.parametrize("spread", [0.7, 1.5])
+def test_contamination_does_not_buy_the_score(rng, spread, share, leave_out):
+    # Plain LDA fits the planted rows: on all held-out rows it would look better than it is.
+    X, y = make_classes(rng, [400, 400, 400], 6, spread=spread)
+    X_dirty, y_dirty, planted = noise.leverage(X[:600], y[:600], share=share, random_state=0)
+    model = CappedLDACV(multipliers=(0.5, 1.0, np.inf), qs=[1.0], leave_out=leave_out)
+    model.fit(X_dirty, y_dirty)
+    no_cap = model.cv_results_["param_multiplier"] == np.inf
+    assert model.best_multiplier_ != np.inf
+    assert model.cv_results_["mean_test_score"][no_cap] < model.best_score_ - 0.1
+    oracle = LinearDiscriminantAnalysis().fit(X_dirty[~planted], y_dirty[~planted])
+    assert model.score(X[600:], y[600:]) >= oracle.score(X[600:], y[600:]) - 0.01
+
+
+@pytest.mark.parametrize("spread", [0.5, 1.0])
+def test_nothing_is_lost_on_clean_data(rng, spread):
+    X, y = make_classes(rng, [1000, 1000, 1000], 6, spread=spread)
+    model, plain = CappedLDACV().fit(X[:600], y[:600]), LinearDiscriminantAnalysis()
+    plain.fit(X[:600], y[:600])
+    # A standard error of the difference, if a twentieth of the rows are classified otherwise.
+    assert model.score(X[600:], y[600:]) >= plain.score(X[600:], y[600:]) - np.sqrt(0.05 / 2400)
+
+
+def scored(X, y):
+    """The default fit, and which of its rows would count if they were held out."""
+    rows = rows_of(np.ascontiguousarray(X), y)
+    solution = fit_mm(rows, Objective(), path_options(rows))
+    weight = share_in_score(rows, solution)
+    assert weight.sum() == pytest.approx(1.0)
+    return solution, weight > 0.0
+
+
+def test_unusual_rows_are_scored():
+    X, y, rare = with_a_rare_level(np.random.default_rng(2), 2000)
+    solution, counts = scored(X, y)
+    assert solution.samples.outliers[rare].any()
+    assert counts.all()
+
+
+def test_harmful_rows_are_not_scored(rng):
+    X, y = make_classes(rng, [400, 400], 5, spread=1.5)
+    X, y, planted = noise.leverage(X, y, share=0.2, random_state=0)
+    solution, counts = scored(X, y)
+    assert counts[planted].mean() < 0.02  # the nearest of them may be within what does no harm
+    assert counts[~planted].mean() > 0.97
+    np.testing.assert_array_equal(counts, ~solution.samples.left_out)
+
+
+def test_at_least_half_of_every_class_is_scored(rng):
+    X, y = make_classes(rng, [200, 200], 4)
+    train = rows_of(spoil(rng, X, rng.uniform(size=400) < 0.1), y)
+    solution = fit_mm(train, Objective(), path_options(train))
+    assert np.isfinite(solution.level)
+    X[(y == 1) & (rng.uniform(size=400) < 0.8)] += 1e3
+    for sample_weight in (None, rng.uniform(size=400)):
+        weight = share_in_score(rows_of(X, y, sample_weight), solution)
+        given = np.ones(400) if sample_weight is None else sample_weight
+        for i in range(2):
+            assert given[(weight > 0.0) & (y == i)].sum() >= 0.5 * given[y == i].sum()
+        assert np.mean(weight[y == 1] > 0.0) < 0.6
+
+
+@pytest.mark.parametrize(
+    "others", [{"leave_out": "flagged"}, {"start": "lda"}, {"multipliers": (np.inf, 0.5)}]
+)
+def test_the_rows_of_the_score_do_not_depend_on_how_candidates_are_fitted(others):
+    X, y, _ = with_a_rare_level(np.random.default_rng(2), 2000)
+    scores = []
+    for parameters in ({"multipliers": (np.inf,)}, others):
+        table = CappedLDACV(**{"qs": [1.0], "cv": 3, **parameters}).fit(X, y).cv_results_
+        no_cap = table["param_multiplier"] == np.inf
+        scores.append([table[f"split{k}_test_score"][no_cap] for k in range(3)])
+    # The same plain LDA, however it is fitted, classifies the same rows.
+    np.testing.assert_array_equal(*scores)
+
+
 def candidates_of(multipliers, qs=(1.0,), counts=(1,)):
     return [(Objective(q).multiplied(m), k) for m in multipliers for q in qs for k in counts]
 
@@ -287,7 +389,7 @@ def test_directions_may_be_given_and_may_exceed_the_supervised_ones(dirty):
     assert CappedLDACV(1, **SMALL).fit(X, y).transform(X).shape == (len(y), 1)
 
 
-def test_far_rows_do_not_count_in_the_score(dirty):
+def test_harmful_rows_do_not_count_in_the_score(dirty):
     X, y, _ = dirty
     model = CappedLDACV(multipliers=[1.0], qs=[1.0]).fit(X, y)
     assert CappedLDA().fit(X, y).score(X, y) < 0.97 <= model.best_score_

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 
 from cappedlda._discriminant import class_codes, linear_rule
-from cappedlda._fit import fit_path
+from cappedlda._fit import fit_mm, fit_path
 from cappedlda._fit.outlyingness import outlyingness
 from cappedlda._initial.quantiles import column_medians
 
@@ -36,7 +36,9 @@ class Fold:
         self._priors = shares / shares.sum()
 
     def evaluate(self, path, counts, options):
-        """Fit all objectives of a path; the first decides which rows are scored.
+        """Fit all objectives of a path and score them by the same rows.
+
+        These are the held-out rows that the first objective would not leave out as harmful.
 
         Parameters
         ----------
@@ -51,12 +53,13 @@ class Fold:
         converged : list of list of bool, of the same shape
         """
         train, test = self._part(self._train), self._part(self._test)
-        weight, scores, converged = None, [], []
+        scores, converged = [], []
         # A solution always has all supervised directions, and no others can classify.
         options = replace(options, priors=self._priors, n_components=1)
+        # However the candidates are fitted, a robust fit decides which rows are scored.
+        robust = replace(options, start="robust", polish=True, leave_out="harmful")
+        weight = share_in_score(test, fit_mm(train, path[0], robust))
         for solution in fit_path(train, path, options):
-            if weight is None:
-                weight = share_of_belonging(test, solution)
             scores.append([weight @ hits for hits in hits_by_count(test, solution, counts)])
             converged.append([solution.trace.status == "converged"] * len(counts))
         return scores, converged
@@ -77,14 +80,28 @@ def class_weights_of(rows, chosen):
     return np.bincount(rows.codes[chosen], weight, rows.n_classes).astype(np.float64)
 
 
-def share_of_belonging(rows, solution):
-    """Return weights, with sum 1, of the rows that belong to their class; at least of half."""
-    usual = solution.usual
-    images = rows.X @ usual.metric.astype(rows.X.dtype, copy=False)
-    ratio = outlyingness(rows, images, usual.centres @ usual.metric, usual.caps, usual.gate)
-    limit = max(1.0, column_medians(ratio[:, None], rows.sample_weight)[0])
-    weight = rows.reweighted(ratio <= limit).sample_weight
+def share_in_score(rows, solution):
+    """Return weights, with sum 1, of the rows that a fit would not leave out.
+
+    At least the nearer half of every class counts, however much of it is left out.
+    """
+    support = solution.support
+    images = rows.X @ support.metric.astype(rows.X.dtype, copy=False)
+    centres = support.centres @ support.metric
+    ratio = outlyingness(rows, images, centres, support.caps, support.gate)
+    limits = np.maximum(class_medians(rows, ratio), 1.0)
+    weight = rows.reweighted(ratio <= limits[rows.codes]).sample_weight
     return weight / weight.sum()
+
+
+def class_medians(rows, values):
+    """Return the median over the rows of each class, 0 for a class without any."""
+    medians = np.zeros(rows.n_classes)
+    for i in np.unique(rows.codes):
+        own = rows.codes == i
+        weight = None if rows.sample_weight is None else rows.sample_weight[own]
+        medians[i] = column_medians(values[own, None], weight)[0]
+    return medians
 
 
 def hits_by_count(rows, solution, counts):

@@ -39,12 +39,20 @@ class CappedLDACV(CappedLDA):
     from the solution of its neighbour, and all numbers of directions are scored from one
     projection. The chosen candidate is then fitted to all rows.
 
-    Held-out rows are as dirty as the others, so the score is the accuracy on those that
-    belong to their class: rows whose `outlyingness` is at most 1 in the default fit
-    (multiplier 1, the first of `qs`) to the training rows of the fold, or the nearer half
-    where these are fewer. So nobody is rewarded for bending towards a row that is far off
-    or has a wrong label. The rows are the same for every candidate, so none can gain by
-    leaving out rows that it gets wrong.
+    Held-out rows are as dirty as the others. The score is the accuracy on all of them except
+    those that would be harmful: in each fold a default fit to the training rows (multiplier 1,
+    the first of `qs`, ``start="robust"``, ``leave_out="harmful"``) finds how far off a row has
+    to be to harm the classification of the rows it trusts, and held-out rows beyond are not
+    scored. At least the nearer half of every class is scored in any case.
+
+    The scored rows are the same for every candidate and do not depend on what it leaves out.
+    So a cap that erases rare but harmless rows has to classify them nevertheless, and its
+    errors count. Contamination cannot buy the score either: rows that harm the trusted ones
+    are not scored, so no candidate gains by bending towards them, and candidates that include
+    them lose on the others. What remains in the score are contaminated rows that do no harm
+    to others, such as some wrong labels; they make differences smaller. What is missing is a
+    genuine group of rows that does harm the rest; compare with ``epsilon=inf`` if you expect
+    one.
 
     Parameters
     ----------
@@ -53,8 +61,9 @@ class CappedLDACV(CappedLDA):
         None is the last of these alone. `predict` uses the chosen directions only, as
         the score does.
     multipliers : sequence of float, default=(0.5, 0.7, 1.0, 1.4, 2.0, inf)
-        Multiples of the automatic cap; inf caps nothing and leaves out nothing. However
-        small, a cap keeps the nearer half of every class.
+        Multiples of the automatic cap, from which `leave_out` goes on; inf leaves out nothing,
+        which is plain LDA if `polish` is true. However small, a cap trusts the nearer half of
+        every class.
     qs : sequence of float, default=(1.0, 2.0)
         Exponents of the capped norm, 0 < q <= 2. The first is the default.
     cv : int, splitter or iterable of (train, test) indices, default=5
