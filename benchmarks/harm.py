@@ -122,6 +122,17 @@ def failures(frame):
     )
 
 
+def broken_cases(frame):
+    """Sentence that names the broken rules of the default."""
+    cases = frame[frame.broken & (frame.method == OURS)]
+    named = (
+        f"{case.data} with {case.dirt}, split {case.split} ({100 * case.accuracy:.1f} against "
+        f"{case.same:.1f} %)"
+        for case in cases.assign(same=cases["same rows"]).itertuples()
+    )
+    return "Broken: " + ("; ".join(named) or "none") + "."
+
+
 def replaced_by_lda(frame):
     """Sentence about methods that cannot be fitted to sets with few rows in a class."""
     counts = frame[frame["as LDA"].eq(True)].groupby("method", observed=True).data.nunique()
@@ -151,7 +162,7 @@ def page(frame, folders, state):
         "*Flagged* rows are unusual (`outliers_`); rows *left out* (`left_out_`) have weight 0 "
         "because their presence hurts. A rule is *broken* if it is "
         f"{BROKEN:.0f} points worse than plain LDA on the very rows it kept; counted over all "
-        "splits.",
+        "splits. " + broken_cases(frame),
         "![Points of accuracy against the oracle, one dot per data set](harm.png)",
         f"All {frame.data.nunique()} sets:",
         default_table(frame),
