@@ -293,3 +293,17 @@ def shrunk_distances(X, codes, sample_weight, kept, variance_floor, least):
     squares = np.sum(centred * np.linalg.solve(shrunk, centred.T).T, axis=1)
     left_out = squares / (1.0 - np.minimum((1.0 - shrinkage) * squares / total, 0.99)) * own**2
     return np.sqrt(np.where(kept, left_out, squares))
+
+
+def left_out_distances(X, y, weights):
+    """Squared distances of each row from all classes, by LDA fitted anew without (one of) it."""
+    n_classes, distances = y.max() + 1, []
+    for j, row in enumerate(X):
+        w = weights.copy()
+        w[j] -= min(w[j], 1.0)
+        means = np.stack([w[y == k] @ X[y == k] / w[y == k].sum() for k in range(n_classes)])
+        H = X - means[y]
+        # The degrees of freedom stay those of all rows: only the shape of distances matters.
+        covariance = (H.T * w) @ H / (weights.sum() - n_classes)
+        distances.append([d @ np.linalg.solve(covariance, d) for d in row - means])
+    return np.array(distances)

@@ -47,6 +47,7 @@ class Judgement(NamedTuple):
     others: float
 
 
+@np.errstate(over="ignore", invalid="ignore")  # by rows that are far off
 def harmless_level(X, codes, weights, outlyingness, priors):
     """Return the level beyond which rows are left out: inf if none has to be.
 
@@ -154,8 +155,7 @@ class Judge:
         odds = self._log_priors - self._log_priors[codes][:, None]
 
         def loss(k):
-            with np.errstate(over="ignore"):
-                return weights @ np.log(np.exp(odds + SHARPNESS[k] * excess).sum(axis=1))
+            return weights @ np.log(np.exp(odds + SHARPNESS[k] * excess).sum(axis=1))
 
         k, least = self._sharpness, loss(self._sharpness)
         for step in (1, -1):

@@ -1,0 +1,65 @@
+"""What is left out: the least that harms none of the rows we trust."""
+
+import numpy as np
+import pytest
+from common import make_classes
+
+from cappedlda._fit.leave_out import LEVELS, harmless_level
+
+PRIORS = np.full(2, 0.5)
+
+
+@pytest.fixture
+def trusted(rng):
+    X, y = make_classes(rng, [80, 80], 3, spread=1.5)
+    return X, y, rng.random(160)  # outlyingness: all in the core
+
+
+def level_with(trusted, X, y, outlyingness, weights=None):
+    X, y = np.vstack([trusted[0], X]), np.append(trusted[1], y)
+    outlyingness = np.append(trusted[2], outlyingness)
+    weights = np.ones(len(y)) if weights is None else weights
+    return harmless_level(X, y, weights, outlyingness, PRIORS)
+
+
+def test_nothing_is_left_out_where_all_rows_are_trusted(trusted):
+    X, y, outlyingness = trusted
+    assert harmless_level(X, y, np.ones(160), outlyingness, PRIORS) == np.inf
+
+
+def test_harmless_rows_are_taken_back(trusted, rng):
+    X, y, _ = trusted
+    more = X[:20] + 0.1 * rng.normal(size=(20, 3))
+    assert level_with(trusted, more, y[:20], np.full(20, 6.0)) == np.inf
+
+
+def test_harmful_rows_are_not(trusted):
+    X, y, _ = trusted
+    centres = np.stack([X[y == k].mean(axis=0) for k in (0, 1)])
+    wrong = centres[1 - y[:40]] + 5.0 * (centres[1 - y[:40]] - centres[y[:40]])
+    assert level_with(trusted, wrong, y[:40], np.full(40, 6.0)) < 6.0
+
+
+def test_the_level_lies_between_harmless_and_harmful_rows(trusted, rng):
+    X, y, _ = trusted
+    centres = np.stack([X[y == k].mean(axis=0) for k in (0, 1)])
+    good = X[:20] + 0.1 * rng.normal(size=(20, 3))
+    wrong = centres[1 - y[:40]] + 5.0 * (centres[1 - y[:40]] - centres[y[:40]])
+    outlyingness = np.append(np.full(20, 3.0), np.full(40, 30.0))
+    level = level_with(trusted, np.vstack([good, wrong]), np.append(y[:20], y[:40]), outlyingness)
+    assert 3.0 <= level < 30.0
+    assert level in LEVELS
+
+
+def test_a_row_of_weight_k_is_k_rows(trusted, rng):
+    X, y, outlyingness = trusted
+    outlyingness = outlyingness * rng.choice([0.9, 9.0], 160, p=[0.9, 0.1])
+    weights = rng.integers(1, 4, 160)
+    rows = np.repeat(np.arange(160), weights)
+    repeated = harmless_level(X[rows], y[rows], np.ones(len(rows)), outlyingness[rows], PRIORS)
+    assert harmless_level(X, y, weights * 1.0, outlyingness, PRIORS) == repeated
+
+
+def test_rows_too_far_off_to_be_summed_are_left_out(trusted):
+    X, y, _ = trusted
+    assert level_with(trusted, np.full((2, 3), 1e300), [0, 1], [50.0, 50.0]) < 50.0

@@ -1,0 +1,61 @@
+"""Exact leave-one-out distances against fits without the row."""
+
+import numpy as np
+import pytest
+import reference
+from common import make_classes
+
+from cappedlda._solvers.leave_one_out import ClassMoments, PlainLDA
+
+
+def moments_of(X, y, weights, centres):
+    return ClassMoments.of(X - centres[y], y, weights, len(centres))
+
+
+@pytest.mark.parametrize("sizes", [[20, 15], [12, 9, 2]], ids=["two classes", "a class of two"])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_distances_are_those_of_fits_without_the_row(rng, sizes, weighted):
+    X, y = make_classes(rng, sizes, 4)
+    weights = rng.integers(2, 4, len(y)) * 1.0 if weighted else np.ones(len(y))
+    centres = rng.normal(size=(len(sizes), 4))  # any: the moments are moved to the means
+    discriminant = PlainLDA(moments_of(X, y, weights, centres), centres)
+    found = discriminant.distances(X, y, np.minimum(weights, 1.0))
+    np.testing.assert_allclose(found, reference.left_out_distances(X, y, weights), rtol=1e-9)
+
+
+def test_rows_that_were_not_in_the_fit_are_not_left_out(rng):
+    X, y = make_classes(rng, [20, 15], 4)
+    centres = np.zeros((2, 4))
+    inside = np.arange(35) % 3 > 0
+    moments = moments_of(X[inside], y[inside], np.ones(inside.sum()), centres)
+    found = PlainLDA(moments, centres).distances(X[~inside], y[~inside], np.zeros((~inside).sum()))
+    means = np.stack([X[inside & (y == k)].mean(axis=0) for k in (0, 1)])
+    H = X[inside] - means[y[inside]]
+    inverse = np.linalg.inv(H.T @ H / (inside.sum() - 2))
+    D = X[~inside][:, None] - means
+    np.testing.assert_allclose(found, np.einsum("ijk,kl,ijl->ij", D, inverse, D), rtol=1e-9)
+
+
+def test_moments_add_up(rng):
+    X, y = make_classes(rng, [20, 15], 4)
+    weights, centres = rng.random(35), np.zeros((2, 4))
+    whole = moments_of(X, y, weights, centres)
+    first, second = slice(0, 11), slice(11, None)
+    total = moments_of(X[first], y[first], weights[first], centres)
+    total = total + moments_of(X[second], y[second], weights[second], centres)
+    for name in ("weights", "sums", "scatter"):
+        np.testing.assert_allclose(getattr(total, name), getattr(whole, name), rtol=1e-12)
+
+
+def test_flat_directions_have_no_influence(rng):
+    X, y = make_classes(rng, [20, 15], 3)
+    flat = np.column_stack([X, y == 1])
+    centres = np.zeros((2, 4))
+    found = PlainLDA(moments_of(flat, y, np.ones(35), centres), centres).distances(
+        flat, y, np.ones(35)
+    )
+    centres = centres[:, :3]
+    expected = PlainLDA(moments_of(X, y, np.ones(35), centres), centres).distances(
+        X, y, np.ones(35)
+    )
+    np.testing.assert_allclose(found, expected, rtol=1e-6)
