@@ -240,3 +240,14 @@ def test_clean_data_warn_of_nothing():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         CappedLDA().fit(X, y)
+
+
+def test_a_feature_that_is_constant_in_the_rest_has_no_influence():
+    # What cancellation leaves of its scatter must not be taken for its spread.
+    rng = np.random.default_rng(2)
+    y = np.arange(3000) % 2
+    X = rng.normal(size=(3000, 6))
+    X[:, 0] += 0.4 * y
+    X[:, 5] = (rng.random(3000) < 0.04) & (y == 1)
+    lda = CappedLDA(leave_out="flagged").fit(X, y)
+    assert np.abs(lda.coef_[0, 5]) < 5.0

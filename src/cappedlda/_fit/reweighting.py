@@ -102,11 +102,12 @@ def reweight(rows, measure, level, objective, gate, options):
     record, seen = rows.evaluate(query)
     tol = 0.1 * SYSTEM_TOLERANCE * options.tol
     settings = system_of(rows), tol, rows.dtype, rows.regime
+    sizes = None if rows.implicit_scatter else np.diagonal(record.scatter).copy()
     if options.renew_centres:
         frame = frame.recentred(record.recentre(frame.centres, frame.scale))
-    ridged = plain_lda(record, frame, Ridges(objective.ridge), *settings)
+    ridged = plain_lda(record, frame, sizes, Ridges(objective.ridge), *settings)
     exact = Ridges(options.ridge, objective.ridge)
-    answer = ridged if rows.implicit_scatter else plain_lda(record, frame, exact, *settings)
+    answer = ridged if rows.implicit_scatter else plain_lda(record, frame, sizes, exact, *settings)
 
     consistency, all_kept = 1.0, record.kept_weight >= (1.0 - 1e-9) * record.weight
     if not (all_kept or frame.any_uncapped or ridged.W.shape[1] == 0):

@@ -15,7 +15,7 @@ from cappedlda._solvers.frame import degrees_of_freedom
 from cappedlda._solvers.shrinkage import oas_shrinkage, shrinkage_ridge
 from cappedlda._solvers.systems import MatrixSystem
 
-# What rounding may leave of a scatter, relative to its trace.
+# What rounding may leave of a scatter, relative to its trace or to a scatter it was taken from.
 ROUNDING = {np.dtype(np.float64): 1e-13, np.dtype(np.float32): 1e-6}
 # Directions of less variance, relative to the largest, are rounding: they are not used, as in
 # scikit-learn.
@@ -58,7 +58,7 @@ class Discriminant(NamedTuple):
     flat: np.ndarray
 
 
-def units_of(within, between, centres):
+def units_of(within, between, centres, rounding=0.0):
     """Return the units of features, and which are flat: constant within the classes.
 
     A support cannot tell how much a flat feature varies. It has no influence, unless all
@@ -70,8 +70,10 @@ def units_of(within, between, centres):
         Variances within and between classes.
     centres : ndarray of shape (c, n)
         Their size tells which variance is only rounding.
+    rounding : ndarray of shape (n,) or float
+        A variance that may be left by a difference of sums.
     """
-    rounding = np.square(NO_DEVIATION * np.abs(centres).max(axis=0))
+    rounding = np.maximum(np.square(NO_DEVIATION * np.abs(centres).max(axis=0)), rounding)
     flat = within <= np.maximum(NO_VARIANCE * between, rounding)
     if flat.all():
         return np.sqrt(np.where(between > rounding, between, 1.0)), np.zeros_like(flat)
@@ -91,7 +93,7 @@ class Ridges(NamedTuple):
     few_rows: float = 0.0
 
 
-def plain_lda(record, frame, ridges, system, tol, dtype, regime=REGIME):
+def plain_lda(record, frame, sizes, ridges, system, tol, dtype, regime=REGIME):
     """Return the `Discriminant` on the rows that a record with equal weights (q = 2) kept.
 
     Parameters
@@ -99,6 +101,8 @@ def plain_lda(record, frame, ridges, system, tol, dtype, regime=REGIME):
     record : Record
     frame : Frame
         With the centres that the scatter is about.
+    sizes : ndarray of shape (n,)
+        The diagonal of the scatter before it was moved to these centres.
     ridges : Ridges
     system : type
         `MatrixSystem` or `ImplicitSystem`.
@@ -114,7 +118,8 @@ def plain_lda(record, frame, ridges, system, tol, dtype, regime=REGIME):
     if system is MatrixSystem and not few_rows:  # few rows are shrunk, in robust units
         within = np.diagonal(scatter) / (2.0 * record.kept_weight)
         between = np.einsum("ij,ij->i", frame.B, frame.B)
-        unit, flat = units_of(within, between, frame.centres / frame.scale)
+        rounding = ROUNDING[dtype] * sizes / (2.0 * record.kept_weight)
+        unit, flat = units_of(within, between, frame.centres / frame.scale, rounding)
         used = np.where(flat, 0.0, 1.0 / unit)
         scatter = scatter * used * used[:, None]
         frame = frame._replace(scale=frame.scale * unit, B=frame.B * used[:, None])
