@@ -43,11 +43,22 @@ def between(rng):
 
 
 def test_between_factor_matches_reference(rng):
-    centres, scale = rng.normal(size=(5, 3)), rng.uniform(0.5, 2, size=3)
-    priors = rng.dirichlet(np.ones(5))
+    centres, scale = rng.normal(size=(3, 5)), rng.uniform(0.5, 2, size=5)
+    priors = rng.dirichlet(np.ones(3))
     B = between_factor(centres, priors, scale)
     np.testing.assert_allclose(B, reference.between_factor(centres, priors, scale), rtol=1e-13)
     np.testing.assert_allclose(B @ np.sqrt(priors), 0.0, atol=1e-14)
+
+
+def test_more_classes_than_features_have_a_factor_of_as_many_columns_as_features(rng):
+    centres, scale = rng.normal(size=(9, 3)), rng.uniform(0.5, 2, size=3)
+    priors = rng.dirichlet(np.ones(9))
+    B, wide = (
+        between_factor(centres, priors, scale),
+        reference.between_factor(centres, priors, scale),
+    )
+    assert B.shape == (3, 3)
+    np.testing.assert_allclose(B @ B.T, wide @ wide.T, rtol=1e-12)
 
 
 def test_rank(between):
