@@ -30,7 +30,8 @@ class Regime:
     q_rows_per_feature : float
         With fewer rows the directions can follow every row, and q = 2 is used.
     unshrunk_rows_per_feature : float
-        With as many rows the scatter of the support is not shrunk.
+        With as many rows the scatter of the support is not shrunk. With fewer the answer keeps
+        the ridge of the iteration, and caps have no lower bound.
     most_shrunk_features : int
         With more features it is not shrunk either: an implicit scatter could not be.
     most_dense_features : int

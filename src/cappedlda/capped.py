@@ -58,10 +58,11 @@ _REMEDIES = {
 class CappedLDA(LinearDiscriminant):
     """Robust linear discriminant analysis with a capped norm.
 
-    Rows that lie unusually far from their class are flagged (`outliers_`). Those of them
-    whose presence would harm the classification of the other rows are left out of the fit
-    (`left_out_`). The answer is plain linear discriminant analysis on all other rows: on
-    clean data it is what that gives, on dirty data nearly what it would give without the dirt.
+    Rows that lie unusually far from their class are flagged (`outliers_`). Rows beyond the
+    distance at which they begin to harm the classification of those the fit trusts are left
+    out (`left_out_`); nearly all of them are flagged. The answer is plain linear discriminant
+    analysis on all other rows: on clean data it is what that gives, on dirty data nearly what
+    it would give without the dirt.
 
     Parameters
     ----------

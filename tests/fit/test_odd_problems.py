@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from common import angle, in_regime, make_classes
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
+from sklearn.exceptions import ConvergenceWarning
 
 from cappedlda import CappedLDA
 from cappedlda._kernels import kernels
@@ -336,3 +337,18 @@ def test_compositions_in_float32(shape):
     X = (parts / parts.sum(axis=1, keepdims=True)).astype(np.float32)
     single, double = (CappedLDA().fit(data, y) for data in (X, X.astype(float)))
     assert abs(single.score(X, y) - double.score(X, y)) < 0.02
+
+
+@pytest.mark.parametrize("start", ["robust", "lda"])
+@pytest.mark.parametrize("factor", [1e3, 1e6])
+def test_single_precision_with_few_rows_and_extreme_ones(start, factor):
+    # The rounding of the extreme rows makes the scatter of the others indefinite.
+    for seed, shape in ((0, (30, 10)), (0, (40, 30)), (1, (60, 50))):
+        rng = np.random.default_rng(seed)
+        y = np.arange(shape[0]) % 2
+        X = rng.normal(size=shape) + 2.0 * rng.normal(size=(2, shape[1]))[y]
+        X[::7] *= factor
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            model = CappedLDA(start=start).fit(X.astype(np.float32), y)
+        assert np.isfinite(model.coef_).all()

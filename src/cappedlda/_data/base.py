@@ -2,7 +2,7 @@
 
 This is the only place that knows how the rows are stored and how many threads
 work on them. The solver asks with a `Query` and sees nothing but a `Record`. `Rows` is
-what it holds; there is one subclass for each kind of input, here that of arrays.
+what it holds; there is one subclass for each kind of input.
 """
 
 import math

@@ -1,7 +1,7 @@
 """Jobs on one block of rows, whose results add up: records, norms and histograms.
 
 Blocks are C-ordered arrays in memory. Whoever holds the rows cuts them into blocks and runs
-these jobs on them; see `_rows`.
+these jobs on them; see `base`.
 """
 
 from dataclasses import dataclass

@@ -216,7 +216,7 @@ def decide_level(prepared, core, objective, options):
         return 1.0  # an implicit scatter knows no distances in all features
     weights = np.ones(sample.shape[0]) if sample.sample_weight is None else sample.sample_weight
     X, ratios = np.asarray(sample.X, np.float64), core.seen.ratios(core.measure.frame.caps)
-    return harmless_level(X, sample.codes, weights, ratios, priors)
+    return harmless_level(X, sample.codes, weights, ratios, priors, sample.regime)
 
 
 def support_mask(core, level):

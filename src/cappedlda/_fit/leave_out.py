@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from cappedlda._regime import REGIME
 from cappedlda._solvers.leave_one_out import ClassMoments, PlainLDA
 from cappedlda._solvers.plain import units_of
 
@@ -48,7 +49,7 @@ class Judgement(NamedTuple):
 
 
 @np.errstate(over="ignore", invalid="ignore")  # by rows that are far off
-def harmless_level(X, codes, weights, outlyingness, priors):
+def harmless_level(X, codes, weights, outlyingness, priors, regime=REGIME):
     """Return the level beyond which rows are left out: inf if none has to be.
 
     Parameters
@@ -59,6 +60,7 @@ def harmless_level(X, codes, weights, outlyingness, priors):
     outlyingness : ndarray of shape (N,)
         At most 1 in the core.
     priors : ndarray of shape (c,)
+    regime : Regime
     """
     core = outlyingness <= 1.0
     present = np.bincount(codes[core], minlength=len(priors))
@@ -80,7 +82,7 @@ def harmless_level(X, codes, weights, outlyingness, priors):
         moments = more if moments is None else moments + more
         if not math.isfinite(moments.scatter.trace()):
             break  # rows this far off cannot even be summed
-        verdict = judge(PlainLDA(moments, centres), step <= k)
+        verdict = judge(PlainLDA(moments, centres, regime), step <= k)
         if first is None:
             first = verdict
         elif admissible(verdict, first, judge.core_weights):

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from cappedlda._regime import REGIME
 from cappedlda._solvers import linalg
 from cappedlda._solvers.plain import FLAT
 from cappedlda._solvers.shrinkage import oas_shrinkage, shrinkage_ridge
@@ -60,15 +61,16 @@ class PlainLDA:
     moments : ClassMoments
     centres : ndarray of shape (c, n)
         About which the moments were taken.
+    regime : Regime
     """
 
-    def __init__(self, moments, centres):
+    def __init__(self, moments, centres, regime=REGIME):
         moves, scatter = moments.centred()
         n, total = len(scatter), moments.weights.sum()
         self._weights = moments.weights
         self._freedom = max(total - len(centres), 0.5 * total)
         trace = scatter.trace()
-        ridge = shrinkage_ridge(oas_shrinkage(scatter, n, self._freedom), trace, n)
+        ridge = shrinkage_ridge(oas_shrinkage(scatter, n, self._freedom, regime), trace, n)
         np.einsum("ii->i", scatter)[...] += ridge if trace > 0.0 else 1.0
         # What is flat within the classes has no influence; see `plain`.
         self._T = linalg.range_whitener(scatter / self._freedom, FLAT[scatter.dtype])

@@ -3,7 +3,12 @@
 `ImplicitSystem` in `cg` is the other kind: it has the same parameters, `solve` and `@`.
 """
 
+from scipy.linalg import LinAlgError
+
 from cappedlda._solvers.linalg import range_whitener, solve_spd
+
+# Variances, relative to the largest, that rounding may have made negative.
+INDEFINITE = 1e-6
 
 
 class MatrixSystem:
@@ -36,4 +41,7 @@ class MatrixSystem:
 
     def solve(self, B):
         """Return A^{-1} B for B of shape (n, k)."""
-        return solve_spd(self.matrix, B)
+        try:
+            return solve_spd(self.matrix, B)
+        except LinAlgError:  # the rounding of rows that are far off has made it indefinite
+            return self.solve_on_range(B, INDEFINITE)
