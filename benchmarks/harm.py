@@ -1,6 +1,6 @@
 """Does the default do harm on real data? Loss per kind of dirt, set by set.
 
-    python benchmarks/harm.py --data ../shared/data ../shared/data2 --out docs/robustness
+    python benchmarks/harm.py --data DIR DIR2 --out docs/robustness
 
 Training parts (60 %) are left clean or spoiled, test parts stay clean. Points are differences of
 accuracy to LDA fitted without the planted rows (on clean data: to LDA on the same rows). Taken are
@@ -156,8 +156,7 @@ def page(frame, folders, state):
         "features. CappedLDA has its default parameters and is not told what was planted.",
         used_in_development(folders),
         f"Measured with the library's code at commit {state}: `python benchmarks/harm.py --data "
-        f"{' '.join(f'../shared/{folder}' for folder in folders)} --out docs/robustness`. "
-        + failures(frame),
+        f"{' '.join(folders)} --out docs/robustness`. " + failures(frame),
         "## The default",
         "*Flagged* rows are unusual (`outliers_`); rows *left out* (`left_out_`) have weight 0 "
         "because their presence hurts. A rule is *broken* if it is "

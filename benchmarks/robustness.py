@@ -1,7 +1,7 @@
 """How robust is CappedLDA, told nothing? Data sets x contamination x share x method.
 
     python benchmarks/robustness.py --quick --out robustness
-    python benchmarks/robustness.py --data ../shared/data --out docs/robustness
+    python benchmarks/robustness.py --data DIR --out docs/robustness
 
 (`--data` takes several folders. What the default costs on real data, set by set: harm.py.)
 

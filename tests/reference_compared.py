@@ -1,4 +1,4 @@
-"""The compared methods once more, slow and obvious, as METHODS.md section 2 prints them."""
+"""The compared methods once more, slow and obvious, as the papers print them."""
 
 from itertools import combinations, product
 from types import SimpleNamespace

@@ -250,7 +250,6 @@ def rewrite(path, header=None, drop=(), **arrays):
         ({"intercept_": np.ones(3)}, "intercept_ does not fit"),
         ({"means_": np.full((3, 6), 1e308)}, "xbar_ is not the mean of means_"),
         ({"scalings_": np.eye(6)[:, :2]}, "coef_ does not fit scalings_"),
-        ({"_metric": np.zeros((6, 0))}, "_support_metric has the shape"),
         ({"priors_": np.array([0.5, 0.6, -0.1])}, "priors_ has to be above 0 with the sum 1"),
         ({"priors_": np.full(3, 0.5)}, "priors_ has to be above 0 with the sum 1"),
         ({"classes_": np.array([2, 1, 0])}, "classes_ has to be different and in order"),

@@ -101,7 +101,7 @@ FIELDS = (
     Field("objective_path_", "t", NUMBERS, FINITE),
     Field("_metric", "nm", NUMBERS, FINITE),
     Field("_metric_centres", "cn", NUMBERS, FINITE, optional=True),
-    Field("_support_metric", "nm", NUMBERS, FINITE, optional=True),
+    Field("_support_metric", "nk", NUMBERS, FINITE, optional=True),
     Field("_support_centres", "cn", NUMBERS, FINITE, optional=True),
     Field("_support_caps", "c", NUMBERS, POSITIVE, optional=True),
     Field("_support_gate", "c", NUMBERS, POSITIVE, optional=True),

@@ -57,6 +57,9 @@ class Regime:
         Into this many blocks of columns its medians are divided, at most.
     changed_products : int
         Moments of as many products are changed by the rows that come and go, not made anew.
+    most_judged : int
+        Numbers, rows times features or classes, by which it is judged what to leave out: more
+        rows hardly change the decision.
     most_border_rows : int
         Rows near a cap that a pass notes where no distances are kept; of more, none.
     """
@@ -86,6 +89,7 @@ class Regime:
     most_pieces: int = 4
     column_blocks: int = 8
     changed_products: int = 1 << 21
+    most_judged: int = 1 << 21
     most_border_rows: int = 1 << 16
 
     def slab_rows(self, n):

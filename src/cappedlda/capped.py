@@ -60,7 +60,7 @@ class CappedLDA(LinearDiscriminant):
 
     Rows that lie unusually far from their class are flagged (`outliers_`). Rows beyond the
     distance at which they begin to harm the classification of those the fit trusts are left
-    out (`left_out_`); nearly all of them are flagged. The answer is plain linear discriminant
+    out (`left_out_`); most of them are flagged. The answer is plain linear discriminant
     analysis on all other rows: on clean data it is what that gives, on dirty data nearly what
     it would give without the dirt.
 
@@ -527,7 +527,7 @@ default="robust"
             parts = ", ".join(f"{name!r} {share:.0%}" for name, share in names)
             warnings.warn(
                 f"Much of some classes is left out of the fit: {parts}. Look at these rows "
-                "(left_out_); if they belong there, use a larger epsilon, or epsilon=inf.",
+                "(left_out_); if they belong there, use epsilon=inf, which leaves out nothing.",
                 UserWarning,
                 stacklevel=stacklevel,
             )

@@ -1,4 +1,4 @@
-"""The mm solver: what is proved in METHODS 4 holds for what is computed."""
+"""The mm solver: what is proved of it holds for what is computed."""
 
 import warnings
 from dataclasses import replace

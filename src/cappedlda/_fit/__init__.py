@@ -39,6 +39,7 @@ from cappedlda._fit.reweighting import (
     is_unstable,
     reweight,
     solution_of,
+    support_of,
     until_stable,
     with_new_caps,
     without_caps,
@@ -202,6 +203,8 @@ def reweighted_fit(prepared, begin, objective, schedule, options):
         at_level = prepared.all_rows.within_gate(level)
         reweighted = reweight(at_level, core.measure, level, objective, gate, options)
         trace.n_passes += 1
+    elif level > 1.0:  # the same rows, but others may come
+        reweighted = reweighted._replace(support=support_of(core.measure, level, gate))
     found = reweighted, evaluated, trace, objective, prepared, options.n_components
     solution = solution_of(*found)
     solution.level = level
@@ -210,13 +213,13 @@ def reweighted_fit(prepared, begin, objective, schedule, options):
 
 def decide_level(prepared, core, objective, options):
     """Return the multiple of caps and gate beyond which rows are left out."""
-    sample, priors = prepared.all_sample, core.measure.frame.priors
+    sample = prepared.all_sample
     asked = options.leave_out == "harmful" and objective.epsilon == "auto"
     if not asked or prepared.gate is None or sample.implicit_scatter:
         return 1.0  # an implicit scatter knows no distances in all features
     weights = np.ones(sample.shape[0]) if sample.sample_weight is None else sample.sample_weight
     X, ratios = np.asarray(sample.X, np.float64), core.seen.ratios(core.measure.frame.caps)
-    return harmless_level(X, sample.codes, weights, ratios, priors, sample.regime)
+    return harmless_level(X, sample.codes, weights, ratios, core.measure.frame, sample.regime)
 
 
 def support_mask(core, level):
@@ -274,7 +277,9 @@ def full_fit(prepared, begin, objective, schedule, options):
     trace = iterate(rows, solver, options.max_iter, options.report)
     trace.n_passes += settles
     end = Point(solver.frame, solver.W)
-    return evaluate_solver(rows, solver, trace, options.n_components, gate), end
+    solution = evaluate_solver(rows, solver, trace, options.n_components, gate)
+    solution.level = np.inf if objective.epsilon == np.inf else 1.0
+    return solution, end
 
 
 def fit_paper(rows, epsilon, options):

@@ -26,8 +26,6 @@ HIT_TOLERANCE = 2.0
 # The loss is the least over these factors of the squared distances: only their shape counts, not
 # how confident they are.
 SHARPNESS = np.geomspace(0.02, 2.0, 12)
-# Numbers, rows times features or classes, that are judged: more rows hardly change the decision.
-MOST_JUDGED = 1 << 21
 
 
 class Judgement(NamedTuple):
@@ -49,7 +47,7 @@ class Judgement(NamedTuple):
 
 
 @np.errstate(over="ignore", invalid="ignore")  # by rows that are far off
-def harmless_level(X, codes, weights, outlyingness, priors, regime=REGIME):
+def harmless_level(X, codes, weights, outlyingness, frame, regime=REGIME):
     """Return the level beyond which rows are left out: inf if none has to be.
 
     Parameters
@@ -59,15 +57,18 @@ def harmless_level(X, codes, weights, outlyingness, priors, regime=REGIME):
     weights : ndarray of shape (N,)
     outlyingness : ndarray of shape (N,)
         At most 1 in the core.
-    priors : ndarray of shape (c,)
+    frame : Frame
+        With the priors, and the units of features where the rows are few.
     regime : Regime
     """
-    core = outlyingness <= 1.0
+    priors, core = frame.priors, outlyingness <= 1.0
     present = np.bincount(codes[core], minlength=len(priors))
     if core.all() or not present.all():
         return np.inf if core.all() else 1.0
-    rows, centres = in_core_units(X, codes, weights, core, len(priors))
-    judge = Judge(rows, codes, weights, core, np.log(priors))
+    few_rows = weights[core].sum() < regime.unshrunk_rows_per_feature * frame.n_features
+    unit = frame.scale if few_rows else None
+    rows, centres = in_core_units(X, codes, weights, core, len(priors), unit)
+    judge = Judge(rows, codes, weights, core, np.log(priors), regime.most_judged)
     first, moments = None, None
     best, gain = 0, 0.0
     step = np.searchsorted(LEVELS, outlyingness)  # the first level that has the row
@@ -82,7 +83,7 @@ def harmless_level(X, codes, weights, outlyingness, priors, regime=REGIME):
         moments = more if moments is None else moments + more
         if not math.isfinite(moments.scatter.trace()):
             break  # rows this far off cannot even be summed
-        verdict = judge(PlainLDA(moments, centres, regime), step <= k)
+        verdict = judge(PlainLDA(moments, centres, frame.n_features, regime), step <= k)
         if first is None:
             first = verdict
         elif admissible(verdict, first, judge.core_weights):
@@ -92,11 +93,11 @@ def harmless_level(X, codes, weights, outlyingness, priors, regime=REGIME):
     return float(LEVELS[best])
 
 
-def in_core_units(X, codes, weights, core, n_classes):
+def in_core_units(X, codes, weights, core, n_classes, unit=None):
     """Return rows about the centre of the core, in its units, and the centres of its classes.
 
     The unit of a feature is its deviation within the classes of the core, or between them if it is
-    constant within, or 1 if it is constant altogether.
+    constant within, or 1 if it is constant altogether. Few rows have a `unit` given.
     """
     inside, own = X[core], codes[core]
     shares = weights[core] / weights[core].sum()
@@ -105,6 +106,8 @@ def in_core_units(X, codes, weights, core, n_classes):
     np.add.at(means, own, inside * shares[:, None])
     means /= class_shares[:, None]
     centre = class_shares @ means
+    if unit is not None:
+        return (X - centre) / unit, (means - centre) / unit
     within, between = shares @ (inside - means[own]) ** 2, class_shares @ (means - centre) ** 2
     unit, flat = units_of(within, between, means)
     unit = np.where(flat & (between > 0.0), np.sqrt(between), unit)
@@ -121,13 +124,14 @@ class Judge:
     weights : ndarray of shape (N,)
     core : ndarray of shape (N,), bool
     log_priors : ndarray of shape (c,)
+    most_judged : int
+        Numbers, rows times features or classes, that are looked at.
     """
 
-    def __init__(self, rows, codes, weights, core, log_priors):
-        self._judged = slice(
-            None, None, 1 + len(rows) * max(rows.shape[1], len(log_priors)) // MOST_JUDGED
-        )
-        judged = self._judged
+    def __init__(self, rows, codes, weights, core, log_priors, most_judged):
+        step = 1 + len(rows) * max(rows.shape[1], len(log_priors)) // most_judged
+        # As many of each class, in the core and outside, whatever the order of the rows.
+        judged = self._judged = np.lexsort((core, codes))[::step] if step > 1 else slice(None)
         self._rows, self._codes, self._weights = rows[judged], codes[judged], weights[judged]
         self._core = core[judged]
         self._log_priors = log_priors

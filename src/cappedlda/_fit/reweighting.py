@@ -116,15 +116,21 @@ def reweight(rows, measure, level, objective, gate, options):
     spread = np.sqrt(record.kept_weight / (degrees_of_freedom(record) or 1.0))
     frame = frame._replace(centres=ridged.centres, scale=ridged.scale, B=ridged.B)
     frame = frame.without_caps_on(vanishing(record))
-    gate = None if gate is None or level == np.inf else gate.at(level)
     return Reweighted(
         answer._replace(W=np.sqrt(consistency) * answer.W),
         Measure(frame, np.sqrt(consistency) * spread * ridged.W),
-        Support(query.W, query.centres, query.caps, gate),
+        support_of(measure, level, gate),
         seen.inside(query.caps, level),
         record.kept[:, 1],
         record.weight,
     )
+
+
+def support_of(measure, level, gate):
+    """Return the support within a multiple of caps and gate."""
+    query = measure.query(level)
+    gate = None if gate is None or level == np.inf else gate.at(level)
+    return Support(query.W, query.centres, query.caps, gate)
 
 
 def evaluate(rows, measure, objective):

@@ -61,12 +61,14 @@ class PlainLDA:
     moments : ClassMoments
     centres : ndarray of shape (c, n)
         About which the moments were taken.
+    n_features : int, optional
+        Of which the coordinates are a rotation, if these are fewer.
     regime : Regime
     """
 
-    def __init__(self, moments, centres, regime=REGIME):
+    def __init__(self, moments, centres, n_features=None, regime=REGIME):
         moves, scatter = moments.centred()
-        n, total = len(scatter), moments.weights.sum()
+        n, total = n_features or len(scatter), moments.weights.sum()
         self._weights = moments.weights
         self._freedom = max(total - len(centres), 0.5 * total)
         trace = scatter.trace()

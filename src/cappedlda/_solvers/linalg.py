@@ -181,4 +181,5 @@ def quietest_directions(A, B, count):
     # All of them, whatever the count: fewer must be the first ones of more.
     values, vectors = eigh(basis.T @ A @ basis)
     lengths = np.sqrt(np.maximum(values, RANK_CUTOFF * values[-1]))
+    lengths[lengths <= 0.0] = 1.0
     return basis @ (vectors[:, :count] / lengths[:count])

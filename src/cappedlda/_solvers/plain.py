@@ -122,7 +122,7 @@ def plain_lda(record, frame, sizes, ridges, system, tol, dtype, regime=REGIME):
         unit, flat = units_of(within, between, frame.centres / frame.scale, rounding)
         used = np.where(flat, 0.0, 1.0 / unit)
         scatter = scatter * used * used[:, None]
-        frame = frame._replace(scale=frame.scale * unit, B=frame.B * used[:, None])
+        frame = frame._replace(scale=frame.scale * unit, B=frame.B / unit[:, None])
     shrinkage = 0.0
     if system is MatrixSystem:
         shrinkage = oas_shrinkage(scatter, n, freedom, regime)
@@ -130,6 +130,7 @@ def plain_lda(record, frame, sizes, ridges, system, tol, dtype, regime=REGIME):
     trace, weight = scatter.trace(), 2.0 * freedom or 1.0
     added = shrinkage_ridge(shrinkage, trace, n) + ridge * trace / n
     A = system(scatter, weight, added / weight if trace > 0.0 else 1.0, tol)
-    W = linalg.leading_directions(A.solve_on_range(frame.B, FLAT[dtype]), frame.B)
-    strengths = np.einsum("ij,ij->j", W, frame.B @ (frame.B.T @ W))
+    B = np.where(flat[:, None], 0.0, frame.B)
+    W = linalg.leading_directions(A.solve_on_range(B, FLAT[dtype]), B)
+    strengths = np.einsum("ij,ij->j", W, B @ (B.T @ W))
     return Discriminant(W, strengths, frame.centres, frame.scale, frame.B, A, shrinkage, flat)
