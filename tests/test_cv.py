@@ -518,3 +518,15 @@ def test_it_prints_the_passes_of_the_last_fit_only(dirty, capsys):
     model = CappedLDACV(**SMALL, verbose=1).fit(X, y)
     # A line for each pass, and one for what was decided.
     assert len(capsys.readouterr().out.splitlines()) == model.n_iter_ + 1
+
+
+def test_a_candidate_that_far_rows_overflow_is_not_chosen(rng):
+    y = np.arange(120) % 2
+    X = rng.normal(size=(120, 3)).astype(np.float32)
+    X[:, 0] += 3 * y
+    X[7] = 1e30
+    model = CappedLDACV(cv=3).fit(X, y)
+    assert np.isfinite(model.best_multiplier_)
+    without = model.cv_results_["param_multiplier"] == np.inf
+    assert model.cv_results_["n_converged"][without].max() < 3
+    assert model.outliers_[7]

@@ -60,6 +60,10 @@ class Fold:
         robust = replace(options, start="robust", polish=True, leave_out="harmful")
         weight = share_in_score(test, fit_mm(train, path[0], robust))
         for solution in fit_path(train, path, options):
+            if solution is None:  # it could not be fitted
+                scores.append([0.0] * len(counts))
+                converged.append([False] * len(counts))
+                continue
             scores.append([weight @ hits for hits in hits_by_count(test, solution, counts)])
             converged.append([solution.trace.status == "converged"] * len(counts))
         return scores, converged

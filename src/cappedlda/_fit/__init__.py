@@ -78,7 +78,7 @@ def fit_path(rows, objectives, options):
 
     They may differ in q and in the multiple of the automatic epsilon. Only the first of each q
     begins with a warm start, as a fit of its own does: another norm may end with other rows.
-    Yields solutions.
+    Yields solutions, and None for an objective without caps that far rows overflow.
     """
     prepared = prepare(rows, objectives[0], options)
     ends = {}
@@ -88,7 +88,12 @@ def fit_path(rows, objectives, options):
             begin = ends[min(similar, key=objective.distance)]
         else:
             begin = warm_start(prepared, objective, options)
-        solution, ends[objective] = finish(prepared, begin, objective, options)
+        try:
+            solution, ends[objective] = finish(prepared, begin, objective, options)
+        except np.linalg.LinAlgError:
+            if objective.epsilon != np.inf:
+                raise
+            solution = None
         yield solution
 
 
