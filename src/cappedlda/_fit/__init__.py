@@ -90,7 +90,7 @@ def fit_path(rows, objectives, options):
             begin = warm_start(prepared, objective, options)
         try:
             solution, ends[objective] = finish(prepared, begin, objective, options)
-        except np.linalg.LinAlgError:
+        except (ValueError, np.linalg.LinAlgError):
             if objective.epsilon != np.inf:
                 raise
             solution = None

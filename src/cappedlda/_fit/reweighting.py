@@ -10,6 +10,7 @@ from cappedlda._data.record import Query
 from cappedlda._fit.result import Solution, unsupervised_directions
 from cappedlda._fit.steps import system_of
 from cappedlda._solvers import linalg
+from cappedlda._solvers.base import check_overflow
 from cappedlda._solvers.frame import Frame, degrees_of_freedom, vanishing
 from cappedlda._solvers.mm import SYSTEM_TOLERANCE
 from cappedlda._solvers.plain import Discriminant, Ridges, plain_lda
@@ -100,6 +101,7 @@ def reweight(rows, measure, level, objective, gate, options):
     """
     query, frame = measure.query(level, scatter=True), measure.frame
     record, seen = rows.evaluate(query)
+    check_overflow(record)
     tol = 0.1 * SYSTEM_TOLERANCE * options.tol
     settings = system_of(rows), tol, rows.dtype, rows.regime
     sizes = None if rows.implicit_scatter else np.diagonal(record.scatter).copy()
