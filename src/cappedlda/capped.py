@@ -105,9 +105,10 @@ default="robust"
     leave_out : {"harmful", "flagged"}, default="harmful"
         Which rows outside the caps and the gate are left out of the fit. "harmful" leaves
         out only those that would harm the classification of the rows inside, judged by exact
-        leave-one-out. "flagged" leaves out all of them, as earlier versions did, and so does
-        any fit with a numeric epsilon, another start than "robust", or sparse X of more than
-        1000 features.
+        leave-one-out. "flagged" leaves out all of them; with long tails these are a few more
+        than `outliers_`, whose fence is wider than the gate. So does any fit with a numeric
+        epsilon, ``polish=False``, ``solver="paper"``, another start than "robust", or sparse X
+        of more than 1000 features.
     priors : array-like of shape (n_classes,), default=None
         Class probabilities; None takes the shares of the training data.
     max_iter : int, default=100
@@ -148,7 +149,8 @@ default="robust"
         Weight of each training row in the within-class scatter that the directions come from:
         0 if it is left out. With `polish` all other rows weigh the same.
     distances_ : ndarray of shape (n_samples,)
-        Projected distance of each training row from the centre of its class.
+        Distance of each training row from the centre of its class, in the discriminant space
+        of the rows that the fit trusts (for large data, of all rows that are not left out).
     outliers_ : ndarray of shape (n_samples,), bool
         Flagged training rows: unusual ones, beyond the cap of their class or far off in all
         features together. They are worth a look, but not necessarily left out.

@@ -34,7 +34,7 @@ from cappedlda._fit.leave_out import harmless_level
 from cappedlda._fit.result import Solution
 from cappedlda._fit.result import evaluate as evaluate_solver
 from cappedlda._fit.reweighting import (
-    Measure,
+    Metric,
     evaluate,
     is_unstable,
     reweight,
@@ -194,7 +194,7 @@ def reweighted_fit(prepared, begin, objective, schedule, options):
     trace = iterate(sample, solver, options.max_iter, options.report)
     trace.objective_path = solver.objective_path
     end = Point(solver.frame, solver.W)
-    reweighted, core = until_stable(sample, Measure(*end[:2]), objective, gate, options)
+    reweighted, core = until_stable(sample, Metric(*end[:2]), objective, gate, options)
     trace.n_passes = trace.n_iter + 2
 
     # 8. What to leave out: the least that harms none of the rows we trust.
@@ -252,7 +252,7 @@ def on_all_rows(prepared, core, level, objective, options, trace):
 def uncapped_fit(prepared, begin, objective, options):
     """Return plain LDA on all rows: nothing is capped or left out."""
     rows = prepared.all_rows
-    measure = Measure(without_caps(begin.frame), begin.W)
+    measure = Metric(without_caps(begin.frame), begin.W)
     reweighted = reweight(rows, measure, np.inf, objective, None, options)
     evaluated = evaluate(rows, reweighted.measure, objective)
     trace = Trace(status="converged", n_iter=1, n_passes=2, change=0.0)

@@ -21,7 +21,7 @@ MAX_REWEIGHTINGS = 5
 STABLE = 1e-4
 
 
-class Measure(NamedTuple):
+class Metric(NamedTuple):
     """Directions, centres and caps by which rows are measured.
 
     Attributes
@@ -49,7 +49,7 @@ class Reweighted(NamedTuple):
     ----------
     answer : Discriminant
         The answer of the fit.
-    measure : Measure
+    measure : Metric
         What the rows are measured by: nearly the same directions, with the ridge of the
         iteration, so that no direction in which the support happens to be flat rules all others.
     support : Support
@@ -62,7 +62,7 @@ class Reweighted(NamedTuple):
     """
 
     answer: Discriminant
-    measure: Measure
+    measure: Metric
     support: Support
     mask: np.ndarray | None
     kept: np.ndarray
@@ -74,13 +74,13 @@ class Evaluated(NamedTuple):
 
     Attributes
     ----------
-    measure : Measure
+    measure : Metric
     seen : SampleDistances or BorderDistances
     kept_weight : float
         Weight of the rows within the caps.
     """
 
-    measure: Measure
+    measure: Metric
     seen: Any
     kept_weight: float
 
@@ -92,7 +92,7 @@ def reweight(rows, measure, level, objective, gate, options):
     ----------
     rows : Rows
         Those within that multiple of the gate.
-    measure : Measure
+    measure : Metric
         Whose caps they are.
     level : float
     objective : Objective
@@ -120,7 +120,7 @@ def reweight(rows, measure, level, objective, gate, options):
     frame = frame.without_caps_on(vanishing(record))
     return Reweighted(
         answer._replace(W=np.sqrt(consistency) * answer.W),
-        Measure(frame, np.sqrt(consistency) * spread * ridged.W),
+        Metric(frame, np.sqrt(consistency) * spread * ridged.W),
         support_of(measure, level, gate),
         seen.inside(query.caps, level),
         record.kept[:, 1],

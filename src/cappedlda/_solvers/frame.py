@@ -162,6 +162,10 @@ def kept_covariance(record, unbiased=False, consistency=1.0):
 
 def degrees_of_freedom(record):
     """Return those of the scatter of the kept rows."""
-    total = record.kept_weight
+    return freedom_of(record.kept_weight, len(record.kept))
+
+
+def freedom_of(total, n_classes):
+    """Return the degrees of freedom of the scatter of rows of some weight about class means."""
     # One degree of freedom per class, but never more than half of them: weights may be small.
-    return max(total - len(record.kept), 0.5 * total)
+    return max(total - n_classes, 0.5 * total)

@@ -12,6 +12,7 @@ import numpy as np
 
 from cappedlda._regime import REGIME
 from cappedlda._solvers import linalg
+from cappedlda._solvers.frame import freedom_of
 from cappedlda._solvers.plain import FLAT
 from cappedlda._solvers.shrinkage import oas_shrinkage, shrinkage_ridge
 
@@ -70,7 +71,7 @@ class PlainLDA:
         moves, scatter = moments.centred()
         n, total = n_features or len(scatter), moments.weights.sum()
         self._weights = moments.weights
-        self._freedom = max(total - len(centres), 0.5 * total)
+        self._freedom = freedom_of(total, len(centres))
         trace = scatter.trace()
         ridge = shrinkage_ridge(oas_shrinkage(scatter, n, self._freedom, regime), trace, n)
         np.einsum("ii->i", scatter)[...] += ridge if trace > 0.0 else 1.0
