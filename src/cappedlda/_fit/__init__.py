@@ -223,8 +223,9 @@ def decide_level(prepared, core, objective, options):
     if not asked or prepared.gate is None or sample.implicit_scatter:
         return 1.0  # an implicit scatter knows no distances in all features
     weights = np.ones(sample.shape[0]) if sample.sample_weight is None else sample.sample_weight
-    X, ratios = np.asarray(sample.X, np.float64), core.seen.ratios(core.measure.frame.caps)
-    return harmless_level(X, sample.codes, weights, ratios, core.measure.frame, sample.regime)
+    ratios = core.seen.ratios(core.measure.frame.caps)
+    settings = core.measure.frame, sample.regime, sample.n_jobs
+    return harmless_level(sample.X, sample.codes, weights, ratios, *settings)
 
 
 def support_mask(core, level):

@@ -9,10 +9,15 @@ buy its way in, since the core decides what is admissible.
 """
 
 import math
-from typing import NamedTuple
+from functools import cached_property, partial
 
 import numpy as np
 
+from cappedlda._data.array import ArrayRows
+from cappedlda._data.threads import shared_threads
+from cappedlda._initial.csteps import Pieces
+from cappedlda._initial.standardize import in_units
+from cappedlda._kernels import judgement, start_kernels
 from cappedlda._regime import REGIME
 from cappedlda._solvers.leave_one_out import ClassMoments, PlainLDA
 from cappedlda._solvers.plain import units_of
@@ -28,26 +33,32 @@ HIT_TOLERANCE = 2.0
 SHARPNESS = np.geomspace(0.02, 2.0, 12)
 
 
-class Judgement(NamedTuple):
+class Judgement:
     """How the rows are classified by a support, each left out of its own fit.
 
-    Attributes
+    Parameters
     ----------
     hits : ndarray of shape (c,)
         Weight of the core rows of each class that are classified correctly.
-    loss : float
-        Log-loss of all core rows.
     others : float
         Weight of the other rows that are classified correctly.
+    measure_loss : callable
+        Returns the log-loss of all core rows; only asked if all else is well.
     """
 
-    hits: np.ndarray
-    loss: float
-    others: float
+    def __init__(self, hits, others, measure_loss):
+        self.hits = hits
+        self.others = others
+        self._measure_loss = measure_loss
+
+    @cached_property
+    def loss(self):
+        """Log-loss of all core rows."""
+        return self._measure_loss()
 
 
 @np.errstate(over="ignore", invalid="ignore")  # by rows that are far off
-def harmless_level(X, codes, weights, outlyingness, frame, regime=REGIME):
+def harmless_level(X, codes, weights, outlyingness, frame, regime=REGIME, n_jobs=1):
     """Return the level beyond which rows are left out: inf if none has to be.
 
     Parameters
@@ -60,58 +71,103 @@ def harmless_level(X, codes, weights, outlyingness, frame, regime=REGIME):
     frame : Frame
         With the priors, and the units of features where the rows are few.
     regime : Regime
+    n_jobs : int
     """
     priors, core = frame.priors, outlyingness <= 1.0
     present = np.bincount(codes[core], minlength=len(priors))
     if core.all() or not present.all():
         return np.inf if core.all() else 1.0
     few_rows = weights[core].sum() < regime.unshrunk_rows_per_feature * frame.n_features
-    unit = frame.scale if few_rows else None
-    rows, centres = in_core_units(X, codes, weights, core, len(priors), unit)
-    judge = Judge(rows, codes, weights, core, np.log(priors), regime.most_judged)
-    first, moments = None, None
-    best, gain = 0, 0.0
-    step = np.searchsorted(LEVELS, outlyingness)  # the first level that has the row
-    for k in range(len(LEVELS)):
-        new = step == k
-        if first is not None and not new.any():
-            best += best == k - 1  # the same support
-            continue
-        more = ClassMoments.of(
-            rows[new] - centres[codes[new]], codes[new], weights[new], len(priors)
-        )
-        moments = more if moments is None else moments + more
-        if not math.isfinite(moments.scatter.trace()):
-            break  # rows this far off cannot even be summed
-        verdict = judge(PlainLDA(moments, centres, frame.n_features, regime), step <= k)
-        if first is None:
-            first = verdict
-        elif admissible(verdict, first, judge.core_weights):
+    X, codes = np.ascontiguousarray(X, np.float64), codes.astype(np.int32, copy=False)
+    rows = ArrayRows(X, codes, len(priors), weights, n_jobs, regime)
+    with shared_threads(n_jobs if X.size >= regime.threaded_elements else 1) as map_:
+        rows, centres = about_core(rows, core, frame.scale, map_)
+        levels = Levels(rows, outlyingness, map_)
+        judge = Judge(rows, core, np.log(priors), map_)
+        unit = None if few_rows else core_units(levels.core, centres)
+        first, best, gain = None, 0, 0.0
+        for k, moments in levels:
+            if moments is None:
+                best += best == k - 1  # the same support
+                continue
+            if not math.isfinite(moments.scatter.trace()):
+                break  # rows this far off cannot even be summed
+            discriminant = PlainLDA(moments, centres, frame.n_features, regime, unit)
+            verdict = judge(discriminant, levels.support(k))
+            if first is None:
+                first = verdict
+                continue
             lost = max(first.hits.sum() - verdict.hits.sum(), 0.0)
-            if verdict.others - first.others - lost >= gain:
-                best, gain = k, verdict.others - first.others - lost
+            won = verdict.others - first.others - lost
+            if won >= gain and admissible(verdict, first, judge.core_weights):
+                best, gain = k, won
     return float(LEVELS[best])
 
 
-def in_core_units(X, codes, weights, core, n_classes, unit=None):
-    """Return rows about the centre of the core, in its units, and the centres of its classes.
+class Levels:
+    """The moments of the nested supports, made from those of the rows that each level adds.
 
-    The unit of a feature is its deviation within the classes of the core, or between them if it is
-    constant within, or 1 if it is constant altogether. Few rows have a `unit` given.
+    Parameters
+    ----------
+    rows : ArrayRows
+    outlyingness : ndarray of shape (N,)
+    map_ : callable
+        As `serial_map`, perhaps on threads.
+
+    Attributes
+    ----------
+    core : ClassMoments
+        Of the first level.
     """
-    inside, own = X[core], codes[core]
-    shares = weights[core] / weights[core].sum()
-    class_shares = np.bincount(own, shares, n_classes)
-    means = np.zeros((n_classes, X.shape[1]))
-    np.add.at(means, own, inside * shares[:, None])
-    means /= class_shares[:, None]
-    centre = class_shares @ means
-    if unit is not None:
-        return (X - centre) / unit, (means - centre) / unit
-    within, between = shares @ (inside - means[own]) ** 2, class_shares @ (means - centre) ** 2
-    unit, flat = units_of(within, between, means)
-    unit = np.where(flat & (between > 0.0), np.sqrt(between), unit)
-    return (X - centre) / unit, (means - centre) / unit
+
+    def __init__(self, rows, outlyingness, map_):
+        self._pieces = Pieces(rows, map_)
+        self._step = np.searchsorted(LEVELS, outlyingness)  # the first level that has the row
+        self.core = ClassMoments(*self._pieces.sums(self.support(0)))
+
+    def support(self, k):
+        """Return which rows are in level k."""
+        return self._step <= k
+
+    def __iter__(self):
+        """Yield the levels and their moments, None if the support is that of the last level."""
+        moments = self.core
+        yield 0, moments
+        for k in range(1, len(LEVELS)):
+            new = self._step == k
+            if not new.any():
+                yield k, None
+                continue
+            moments = moments.plus(self._pieces.sums(new))
+            yield k, moments
+
+
+def about_core(rows, core, scale, map_):
+    """Return rows about the centres of their classes in the core, and these, in units of a scale.
+
+    The centres are about their mean.
+    """
+    c, n = rows.n_classes, rows.shape[1]
+    weights, sums = np.zeros(c), np.zeros((c, n))
+    sample = start_kernels.Sample(rows.X, rows.codes, rows.sample_weight)
+    sample.add_moments(0, len(core), core, weights, sums, np.empty((0, 0)))
+    means = sums / weights[:, None]
+    deviations, _ = in_units(rows, means, scale, map_=map_, farthest=np.inf)
+    centre = weights @ means / weights.sum()
+    return rows.with_features(deviations), (means - centre) / scale
+
+
+def core_units(moments, centres):
+    """Return the units of features in the core, relative to those of its moments.
+
+    It is their deviation within the classes, or between them if they are constant within, or 1 if
+    they are constant altogether.
+    """
+    shares = moments.weights / moments.weights.sum()
+    means, scatter = moments.centred()
+    within, between = scatter.diagonal() / moments.weights.sum(), shares @ centres**2
+    unit, flat = units_of(within, between, centres)
+    return np.where(flat & (between > 0.0), np.sqrt(between), unit)
 
 
 class Judge:
@@ -119,56 +175,58 @@ class Judge:
 
     Parameters
     ----------
-    rows : ndarray of shape (N, n)
-    codes : ndarray of shape (N,)
-    weights : ndarray of shape (N,)
+    rows : ArrayRows
     core : ndarray of shape (N,), bool
     log_priors : ndarray of shape (c,)
-    most_judged : int
-        Numbers, rows times features or classes, that are looked at.
+    map_ : callable
+        As `serial_map`, perhaps on threads.
     """
 
-    def __init__(self, rows, codes, weights, core, log_priors, most_judged):
-        step = 1 + len(rows) * max(rows.shape[1], len(log_priors)) // most_judged
-        # As many of each class, in the core and outside, whatever the order of the rows.
-        judged = self._judged = np.lexsort((core, codes))[::step] if step > 1 else slice(None)
-        self._rows, self._codes, self._weights = rows[judged], codes[judged], weights[judged]
-        self._core = core[judged]
+    def __init__(self, rows, core, log_priors, map_):
+        n_rows, n = rows.shape
+        step = 1 + n_rows * max(n, len(log_priors)) // rows.regime.most_judged
+        self._judged = slice(None)
+        if step > 1:
+            # As many of each class, in the core and outside, whatever the order of the rows.
+            self._judged = np.lexsort((core, rows.codes))[::step]
+            rows, core = rows.take(self._judged), core[self._judged]
+        self._pieces = Pieces(rows, map_)
+        self._codes, self._weights = rows.codes, rows.sample_weight
+        # A row of weight k is k rows, of which one is left out.
+        self._at_most_one = np.minimum(self._weights, 1.0)
+        self._core_rows, self._others = self._weights * core, self._weights * ~core
         self._log_priors = log_priors
         self._sharpness = len(SHARPNESS) // 2
-        self.core_weights = self._per_class(self._core)
+        self.core_weights = self._per_class(self._core_rows)
 
-    def _per_class(self, chosen):
-        return np.bincount(self._codes, self._weights * chosen, len(self._log_priors))
+    def _per_class(self, weights):
+        return np.bincount(self._codes, weights, len(self._log_priors))
 
     def __call__(self, discriminant, support):
         """Return the `Judgement` on a discriminant with a support of shape (N,)."""
-        # A row of weight k is k rows, of which one is left out.
-        left_out = np.minimum(self._weights, 1.0) * support[self._judged]
-        distances = discriminant.distances(self._rows, self._codes, left_out)
-        hits = (self._log_priors - 0.5 * distances).argmax(axis=1) == self._codes
+        left_out = self._at_most_one * support[self._judged]
+        distances = discriminant.distances(self._pieces, left_out)
+        hits = np.empty(len(distances), bool)
+        judgement.mark_hits(distances, self._codes, self._log_priors, hits.view(np.uint8))
         return Judgement(
-            self._per_class(hits & self._core),
-            self._loss(distances[self._core]),
-            float(self._weights @ (hits & ~self._core)),
+            self._per_class(self._core_rows * hits),
+            float(self._others @ hits),
+            partial(self._loss, distances),
         )
 
     def _loss(self, distances):
         """Return the least log-loss of the core over all sharpnesses, in which it is convex."""
-        codes, weights = self._codes[self._core], self._weights[self._core]
-        own = distances[np.arange(len(codes)), codes]
-        excess = 0.5 * (own[:, None] - distances)
-        odds = self._log_priors - self._log_priors[codes][:, None]
 
         def loss(k):
-            return weights @ np.log(np.exp(odds + SHARPNESS[k] * excess).sum(axis=1))
+            rows = distances, self._codes, self._core_rows, self._log_priors
+            return judgement.log_loss(*rows, SHARPNESS[k])
 
         k, least = self._sharpness, loss(self._sharpness)
         for step in (1, -1):
             while 0 <= k + step < len(SHARPNESS) and (further := loss(k + step)) < least:
                 k, least = k + step, further
         self._sharpness = k
-        return float(least)
+        return least
 
 
 def admissible(verdict, first, core_weights):
