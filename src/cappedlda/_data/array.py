@@ -44,7 +44,8 @@ class Support:
         if self.gate is not None:
             rows = rows.measured(self.gate)
         no_caps = np.full(c, np.inf)
-        query = Query(self.metric, self.centres, np.ones(n), no_caps, 2.0, 0.0, False, False)
+        wanted = {"scatter": False, "sums": False, "images": False}
+        query = Query(self.metric, self.centres, np.ones(n), no_caps, 2.0, 0.0, **wanted)
         distances = np.empty(len(codes))
         rows.run(query, distances)
         return rows, distances

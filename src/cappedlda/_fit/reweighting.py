@@ -39,7 +39,8 @@ class Metric(NamedTuple):
         """Return a query for the rows within a multiple of the caps, with equal weights."""
         frame = self.frame
         metric, caps = self.W / frame.scale[:, None], level * frame.caps
-        return Query(metric, frame.centres, frame.scale, caps, 2.0, 0.0, scatter, scatter)
+        wanted = {"scatter": scatter, "sums": scatter, "images": False}
+        return Query(metric, frame.centres, frame.scale, caps, 2.0, 0.0, **wanted)
 
 
 class Reweighted(NamedTuple):

@@ -382,7 +382,8 @@ cdef class Kernels:
         double[:, ::1] scatter,            # OUT (padded(n), padded(n)) upper triangle, or (0, 0)
         double[:, ::1] sums,               # OUT (c, n) of kept rows about their centre, or (0, 0)
         double[:, ::1] image_sums,         # OUT (c, d) of their images, if sums are not wanted
-        double[:, ::1] image_scatter,      # OUT (padded(d), padded(d)) of their images, upper
+        double[:, ::1] image_scatter,      # OUT (padded(d), padded(d)) of their images, upper,
+                                           # or (0, 0): neither is wanted
         double[:, ::1] kept,               # OUT (c, 2) kept rows, kept weight
         double[:, ::1] histograms,         # OUT (c, HISTOGRAM_BINS) of distances, all rows
         double q, double floor,
@@ -395,7 +396,8 @@ cdef class Kernels:
             Py_ssize_t ldz = padded_size(loops, d), block = block_rows(loops, n, sizeof(floating))
             Py_ssize_t first = 0, rows, not_finite = 0
             bint want_scatter = scatter.shape[0] > 0, want_sums = sums.shape[0] > 0
-            bint want_distances = distances.shape[0] > 0, ready
+            bint want_distances = distances.shape[0] > 0, want_images = image_scatter.shape[0] > 0
+            bint ready
             bint short_rows = n * sizeof(floating) <= SHORT_ROW_BYTES
             const floating *x
             const int32_t *y
@@ -438,16 +440,17 @@ cdef class Kernels:
                     a, work.loss, y, w, rows, &histograms[0, 0])
                 if want_sums:
                     loops.add_sums(x, n, &chosen, work.centres, work.ldc, &sums[0, 0])
-                else:
+                elif want_images:
                     loops.add_image_sums(work.Z, ldz, &chosen, work.image_sums)
                 if want_scatter:
                     roots(target, work.weights, w, rows)
                     add_to_panel(loops, x, chosen, <floating *> work.centres, work.ldc,
                                  <floating *> work.inv_scale, work.weights,
                                  block if short_rows and first + 2 * block <= N else 0, &panel)
-                loops.gather_images(work.Z, ldz, &chosen)
-                add_gram_of_images(loops, <floating *> work.Z, chosen.count, ldz,
-                                   &image_scatter[0, 0], <floating *> work.part)
+                if want_images:
+                    loops.gather_images(work.Z, ldz, &chosen)
+                    add_gram_of_images(loops, <floating *> work.Z, chosen.count, ldz,
+                                       &image_scatter[0, 0], <floating *> work.part)
                 first += rows
             add_unpadded(work.image_sums, c, d, ldz, &image_sums[0, 0])
             if want_scatter:
