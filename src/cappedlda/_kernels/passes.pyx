@@ -34,6 +34,7 @@ from cappedlda._kernels.tiles cimport (
     Panel,
     Target,
     cappedlda_target,
+    image_size,
     loops_of,
     padded_size,
 )
@@ -286,6 +287,10 @@ cdef class Kernels:
         """Return the side of the accumulator of a `size` x `size` scatter of such items."""
         return padded_size(loops_of(self.target, itemsize), size)
 
+    def padded_image(self, Py_ssize_t size, Py_ssize_t itemsize):
+        """Return the side of the accumulator of the scatter of images in `size` directions."""
+        return image_size(loops_of(self.target, itemsize), size)
+
     def add_to_histograms(
         self,
         const double[::1] distances,      # IN (N,)
@@ -347,7 +352,7 @@ cdef class Kernels:
         cdef:
             Py_ssize_t N = X.shape[0], n = X.shape[1], d = W.shape[1], first = 0, rows, j
             const Loops *loops = loops_of(self.target, sizeof(floating))
-            Py_ssize_t ldz = padded_size(loops, d), block = block_rows(loops, n, sizeof(floating))
+            Py_ssize_t ldz = image_size(loops, d), block = block_rows(loops, n, sizeof(floating))
             double total = 0.0
             Projection work
         if not open_projection(&work, block, n, ldz, sizeof(floating)):
@@ -382,7 +387,7 @@ cdef class Kernels:
         double[:, ::1] scatter,            # OUT (padded(n), padded(n)) upper triangle, or (0, 0)
         double[:, ::1] sums,               # OUT (c, n) of kept rows about their centre, or (0, 0)
         double[:, ::1] image_sums,         # OUT (c, d) of their images, if sums are not wanted
-        double[:, ::1] image_scatter,      # OUT (padded(d), padded(d)) of their images, upper,
+        double[:, ::1] image_scatter,      # OUT (padded_image(d), the same) of their images, upper,
                                            # or (0, 0): neither is wanted
         double[:, ::1] kept,               # OUT (c, 2) kept rows, kept weight
         double[:, ::1] histograms,         # OUT (c, HISTOGRAM_BINS) of distances, all rows
@@ -393,7 +398,7 @@ cdef class Kernels:
             Py_ssize_t N = X.shape[0], n = X.shape[1], d = W.shape[1], c = centres.shape[0]
             const Target *target = self.target
             const Loops *loops = loops_of(target, sizeof(floating))
-            Py_ssize_t ldz = padded_size(loops, d), block = block_rows(loops, n, sizeof(floating))
+            Py_ssize_t ldz = image_size(loops, d), block = block_rows(loops, n, sizeof(floating))
             Py_ssize_t first = 0, rows, not_finite = 0
             bint want_scatter = scatter.shape[0] > 0, want_sums = sums.shape[0] > 0
             bint want_distances = distances.shape[0] > 0, want_images = image_scatter.shape[0] > 0
