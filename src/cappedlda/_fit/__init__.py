@@ -135,8 +135,9 @@ def prepare(rows, objective, options):
 
     # 5. LDA on the support, and caps from its distances.
     frame, W, cache = lda_on_support(sample, initial, options.priors, n_features)
-    if sample is rows and rows.shape[1] >= rows.regime.cache_features and cache is not None:
-        rows = sample = ScatterCacheRows(rows, cache)
+    if cache is not None:
+        few, sample = sample is rows, ScatterCacheRows(sample, cache)
+        rows = sample if few else rows
     if means is not None:
         frame = frame.recentred(means)
         frame = frame._replace(K=W.T @ frame.B)
