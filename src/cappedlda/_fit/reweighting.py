@@ -13,7 +13,7 @@ from cappedlda._solvers import linalg
 from cappedlda._solvers.base import check_overflow
 from cappedlda._solvers.frame import Frame, degrees_of_freedom, vanishing
 from cappedlda._solvers.mm import SYSTEM_TOLERANCE
-from cappedlda._solvers.plain import Discriminant, Ridges, plain_lda
+from cappedlda._solvers.plain import Discriminant, Ridges, plain_lda, support_scatter
 
 # Reweighting is repeated, at most this often, while more than this share of the rows changes
 # sides.
@@ -108,9 +108,10 @@ def reweight(rows, measure, level, objective, gate, options):
     sizes = None if rows.implicit_scatter else np.diagonal(record.scatter).copy()
     if options.renew_centres:
         frame = frame.recentred(record.recentre(frame.centres, frame.scale))
-    ridged = plain_lda(record, frame, sizes, Ridges(objective.ridge), *settings)
+    scatter = support_scatter(record, frame, sizes, *settings)
+    ridged = plain_lda(scatter, Ridges(objective.ridge))
     exact = Ridges(options.ridge, objective.ridge)
-    answer = ridged if rows.implicit_scatter else plain_lda(record, frame, sizes, exact, *settings)
+    answer = ridged if rows.implicit_scatter else plain_lda(scatter, exact)
 
     consistency, all_kept = 1.0, record.kept_weight >= (1.0 - 1e-9) * record.weight
     if not (all_kept or frame.any_uncapped or ridged.W.shape[1] == 0):
