@@ -166,12 +166,13 @@ default="robust"
     n_sampled_ : int
         Rows of the sample that the fit began with, 0 if it used all rows throughout.
     objective_path_ : ndarray of shape (n_evaluations,)
-        Objective of the iterations since centres and cap were frozen. Up to rounding it
-        never rises (``solver="mm"``).
+        Objective of the iterations since centres and cap were frozen, on the sample if there is
+        one. Up to rounding it never rises (``solver="mm"``).
     n_iter_ : int
         Iterations of the capped norm, on the sample if there is one.
     n_passes_ : int
-        Passes over all rows that the iterations, `polish` and the evaluation took.
+        Passes over all rows that the iterations (if there is no sample), `polish` and the
+        evaluation took; those of the start and of the gate come before them.
     status_ : {"converged", "max_iter", "saturated", "all_capped", "rank_deficient"}
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (n_features,)

@@ -195,8 +195,9 @@ def reweighted_fit(prepared, begin, objective, schedule, options):
     trace = iterate(sample, solver, options.max_iter, options.report)
     trace.objective_path = solver.objective_path
     end = Point(solver.frame, solver.W)
-    reweighted, core = until_stable(sample, Metric(*end[:2]), objective, gate, options)
-    trace.n_passes = trace.n_iter + 2
+    measure = Metric(*end[:2])
+    reweighted, core, n_passes = until_stable(sample, measure, objective, gate, options)
+    trace.n_passes = trace.n_iter + n_passes
 
     # 8. What to leave out: the least that harms none of the rows we trust.
     level = decide_level(prepared, core, objective, options)
@@ -246,8 +247,9 @@ def on_all_rows(prepared, core, level, objective, options, trace):
     reweighted = reweight(at_level, measure, level, objective, gate, options)
     evaluated = evaluate(rows, reweighted.measure, objective)
     if level == 1.0 and is_unstable(reweighted, evaluated):
-        trace.n_passes += 2
-        reweighted, evaluated = until_stable(rows, evaluated.measure, objective, gate, options)
+        again = rows, evaluated.measure, objective, gate, options
+        reweighted, evaluated, n_passes = until_stable(*again)
+        trace.n_passes += n_passes
     return reweighted, evaluated
 
 

@@ -157,14 +157,21 @@ def with_new_caps(measure, record, objective, regime):
 
 
 def until_stable(rows, measure, objective, gate, options):
-    """Return LDA on the rows inside gate and caps, until it keeps the rows it is made from."""
-    for _ in range(MAX_REWEIGHTINGS):
+    """Return LDA on the rows inside gate and caps, until it keeps the rows it is made from.
+
+    Returns
+    -------
+    reweighted : Reweighted
+    evaluated : Evaluated
+    n_passes : int
+    """
+    for repetition in range(1, MAX_REWEIGHTINGS + 1):
         reweighted = reweight(rows, measure, 1.0, objective, gate, options)
         evaluated = evaluate(rows, reweighted.measure, objective)
         measure = evaluated.measure
         if not is_unstable(reweighted, evaluated):
             break
-    return reweighted, evaluated
+    return reweighted, evaluated, 2 * repetition
 
 
 def is_unstable(reweighted, evaluated):
