@@ -12,7 +12,7 @@ from common import make_classes, spoil
 
 import cappedlda
 from cappedlda._data import chunk_cache
-from cappedlda._data.chunks import ChunkRows
+from cappedlda._data.chunks import ChunkRows, SourceFingerprint
 from cappedlda._data.columns import Columns
 from cappedlda._data.threads import read_ahead
 from cappedlda._regime import Regime
@@ -190,6 +190,28 @@ def test_what_is_written_in_parts_is_written_whole(rows, tmp_path, monkeypatch):
     assert_same_model(model, CappedLDA().fit(X, y))
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("n", [1, 2, 3, 4, 5, 9])
+def test_every_bit_of_a_row_changes_its_checksum(rng, dtype, n):
+    X, codes = rng.normal(size=(6, n)).astype(dtype), np.array([0, 1, 1, 0, 1, 1], np.int32)
+
+    def checksums(X, *rows):
+        fingerprint = SourceFingerprint(2, n)
+        for some in rows or (slice(None),):
+            fingerprint.add(X[some], codes[some], None)
+        return fingerprint.checksums
+
+    expected = checksums(X)
+    np.testing.assert_array_equal(checksums(X, slice(0, 2), slice(2, 6)), expected)
+    words = X.view(np.uint32)
+    for place in range(words.shape[1]):
+        for bit in (0, 13, 31):
+            changed = X.copy()
+            changed.view(np.uint32)[4, place] ^= np.uint32(1 << bit)
+            assert checksums(changed)[1] != expected[1]
+            assert checksums(changed)[0] == expected[0]
+
+
 @pytest.mark.parametrize(
     ("cache", "message"),
     [(3, "cache=3 must be True, False or"), ("nowhere", "cache='nowhere' is no folder; make it")],
@@ -319,7 +341,7 @@ def test_rows_that_nobody_can_write_to_are_not_copied(rows, read_only, copied):
     X = X.copy()
     X.flags.writeable = not read_only
     chunks = ChunkRows(Counted(X, y, size=1024), n_jobs=2, regime=SMALL)
-    slabs = list(chunks._slabs())
+    slabs = list(chunks._slabs(chunks._fingerprint()))
     assert np.shares_memory(slabs[0].X, X) != copied
     np.testing.assert_array_equal(np.concatenate([slab.X for slab in slabs]), X)
 

@@ -12,60 +12,46 @@ from typing import NamedTuple
 import numpy as np
 
 from cappedlda._data.array import ArrayRows, joined
-from cappedlda._data.base import Rows, first_not_finite, ranks_among, sum_in_order
+from cappedlda._data.base import Rows, first_not_finite, ranks_among, slices_of, sum_in_order
 from cappedlda._data.chunk_cache import CachedReader
 from cappedlda._data.chunk_reader import ChunkReader, labels_and_codes, not_finite
 from cappedlda._data.columns import Columns
 from cappedlda._data.jobs import weights_inside
-from cappedlda._data.samples import BorderJob
 from cappedlda._data.threads import ordered_map
 from cappedlda._kernels import checksums
 from cappedlda._regime import REGIME
 from cappedlda._validation import check_class_weights, check_classes, known_codes, weight_unit
 
-# Every pass checks one group of the rows, in turn, the first and the last one all groups.
-GROUPS = 4
+# Rows are recognised, and copied, in this number of pieces of a slab, which stay in the cache.
+PIECES = 16
 
 
 class SourceFingerprint:
-    """What rows are recognised by: for each class their number, and checksums.
-
-    The rows fall into groups, each of which has checksums of its own; a pass that has other
-    things to do looks at one of the groups only.
+    """What rows are recognised by: for each class their number, and checksums; additive.
 
     Parameters
     ----------
     n_classes, n_features : int
-    group : int
-        The one to look at, or -1 for all.
     """
 
-    def __init__(self, n_classes, n_features, group=-1):
+    def __init__(self, n_classes, n_features):
         self.counts = np.zeros(n_classes, int)
         self.weights = np.zeros(n_classes, np.uint64)
-        self.checksums = np.zeros((GROUPS, n_classes), np.uint64)
-        self.group = group
+        self.checksums = np.zeros(n_classes, np.uint64)
         self._n_features = n_features
 
-    def add(self, first, X, codes, sample_weight):
-        """Add a C-ordered block of rows, of which the first one has a number."""
-        words = X.view(np.uint32)
+    def add(self, X, codes, sample_weight):
+        """Add a C-ordered block of rows."""
         weights = np.empty(0) if sample_weight is None else sample_weight
         checksums.add_checksums(
-            words,
-            _factors(self._n_features)[: words.shape[1]],
+            X.view(np.uint32),
+            _keys(self._n_features),
             weights.view(np.uint64),
             codes,
             self.checksums,
-            first,
-            self.group,
         )
         self.counts += np.bincount(codes, minlength=len(self.counts))
         self.weights += sums_of_bits(sample_weight, codes, len(self.counts))
-
-    def like(self):
-        """Return the fingerprint of no rows, to be added to this one."""
-        return SourceFingerprint(len(self.counts), self._n_features, self.group)
 
     def __iadd__(self, other):
         self.counts += other.counts
@@ -75,8 +61,8 @@ class SourceFingerprint:
 
 
 @cache
-def _factors(n_features):
-    """Return two odd factors for each number of a row: one of 64 bits is two words."""
+def _keys(n_features):
+    """Return two odd keys for each number of a row: one of 64 bits is two words."""
     random = np.random.default_rng(0)
     return random.integers(1 << 32, size=2 * n_features, dtype=np.uint32) | 1
 
@@ -90,17 +76,28 @@ def sums_of_bits(sample_weight, codes, n_classes):
 
 
 class Slab(NamedTuple):
-    """Rows to be worked on, and their number among the slabs; or memory for them."""
+    """Rows to be worked on, or memory for them.
 
-    number: int
+    Attributes
+    ----------
+    first : int
+        The number of the first row.
+    X, codes, sample_weight : ndarray or None
+    in_place : bool
+        Whether the rows are where their source has them, and not yet recognised.
+    """
+
+    first: int
     X: np.ndarray
     codes: np.ndarray
     sample_weight: np.ndarray | None
+    in_place: bool = False
 
     def part(self, start, stop):
         """Return some of the rows."""
         weight = None if self.sample_weight is None else self.sample_weight[start:stop]
-        return Slab(self.number, self.X[start:stop], self.codes[start:stop], weight)
+        rows = self.X[start:stop], self.codes[start:stop], weight
+        return Slab(self.first + start, *rows, self.in_place)
 
     def fill(self, rows):
         """Copy rows here."""
@@ -151,10 +148,9 @@ class ChunkRows(Rows):
         self.dtype = self._reader.dtype
         self._checksums = None  # of the first pass that reads X
         self._origins = []  # of the rows in that pass: first row and name of each chunk
-        self._n_passes = 0
         self._spare = []  # memory of slabs that are done with
         self._gate = None
-        self._inside = {}  # what it said: a bit for each row, by the number of the slab
+        self._inside = {}  # what it said: a bit for each row, by the first row of the slab
 
     @property
     def example(self):
@@ -197,34 +193,51 @@ class ChunkRows(Rows):
     def _chunks(self):
         """Yield chunks as slabs of any length."""
         n_rows = 0
-        for number, chunk in enumerate(self._reader):
+        for chunk in self._reader:
             if self._checksums is None:
                 self._origins.append((n_rows, chunk.name))
-            n_rows += len(chunk.X)
             codes = known_codes(chunk.y, self.classes, f"y of {chunk.name}")
             weight = chunk.sample_weight
             weight = weight if self._weight_unit == 1.0 else weight * self._weight_unit
-            yield Slab(number, chunk.X, codes, weight)
+            yield Slab(n_rows, chunk.X, codes, weight, self._may_stay(chunk.X))
+            n_rows += len(chunk.X)
 
-    def _slabs(self):
-        """Yield slabs as `ArrayRows` would cut them."""
-        step, number, slab, filled = self.slab_rows, 0, None, 0
+    def _slabs(self, fingerprint):
+        """Yield slabs as `ArrayRows` would cut them; those that are copied are recognised."""
+        step, slab, filled = self.slab_rows, None, 0
         for chunk in self._chunks():
             start, end = 0, len(chunk.X)
             while start < end:
                 some = min(step - filled, end - start)
                 rows = chunk.part(start, start + some)
-                if some == step and self._may_stay(chunk.X):
+                if some == step and chunk.in_place:
                     slab = rows
                 else:
                     slab = slab or self._memory(step, chunk)
-                    slab.part(filled, filled + some).fill(rows)
+                    slab = slab._replace(first=rows.first - filled)
+                    self._copy_rows(rows, slab.part(filled, filled + some), fingerprint)
                 filled, start = filled + some, start + some
                 if filled == step:
-                    yield slab._replace(number=number)
-                    slab, filled, number = None, 0, number + 1
+                    yield slab
+                    slab, filled = None, 0
         if filled:
-            yield slab.part(0, filled)._replace(number=number)
+            yield slab.part(0, filled)
+
+    def _copy_rows(self, rows, slab, fingerprint):
+        for piece in slices_of(len(rows.codes), -(-self.slab_rows // PIECES)):
+            part = slab.part(piece.start, piece.stop)
+            part.fill(rows.part(piece.start, piece.stop))
+            self._recognise_part(part, fingerprint)
+
+    def _recognise_part(self, rows, fingerprint):
+        """Add rows to a fingerprint; in the first pass their numbers are checked."""
+        first, X, codes, weight, _ = rows
+        bad = first_not_finite(X) if self._checksums is None else None
+        if bad is not None:
+            origin = bisect(self._origins, first + bad, key=itemgetter(0)) - 1
+            begin, name = self._origins[origin]
+            raise not_finite(name, first + bad - begin)
+        fingerprint.add(X, codes, weight)
 
     def _may_stay(self, X):
         """Return whether a slab can be worked on where it is, in the memory of its source.
@@ -249,50 +262,48 @@ class ChunkRows(Rows):
         def run_job(slab):
             return job(slab.X, slab.codes, self._weights_of(slab))
 
-        return self._passed(run_job, zip(self._slabs()), isinstance(job, BorderJob))
+        return self._passed(run_job)
 
-    def _passed(self, work, items, complete=False):
-        """Yield what `work(slab, ...)` returns for each item, and check the rows at the end."""
-        first_pass, total = self._checksums is None, self._next_fingerprint(complete)
+    def _passed(self, work, items=zip):
+        """Yield what `work` returns for each slab, and check the rows at the end.
+
+        Parameters
+        ----------
+        work : callable
+            Gets a slab, or what else is in its item.
+        items : callable
+            Turns the slabs into tuples that begin with them.
+        """
+        total = self._fingerprint()
 
         def run(item):
-            slab, begin, part = item[0], item[0].number * self.slab_rows, total.like()
-            if first_pass:
-                self._check_finite(slab.X, begin)
-            part.add(begin, *slab[1:])
+            slab, part = item[0], self._fingerprint()
+            if slab.in_place:
+                for piece in slices_of(len(slab.codes), -(-len(slab.codes) // PIECES)):
+                    self._recognise_part(slab.part(piece.start, piece.stop), part)
             result = work(*item)
             if slab.X.flags.owndata:
                 self._spare.append(slab)
             return part, result
 
-        for part, result in self.watched(ordered_map(run, items, self.n_jobs)):
+        slabs = items(self._slabs(total))
+        for part, result in self.watched(ordered_map(run, slabs, self.n_jobs)):
             total += part
             yield result
         self._recognise(total)
-
-    def _check_finite(self, X, begin):
-        """Check the numbers of rows that begin with some row of the source."""
-        bad = first_not_finite(X)
-        if bad is not None:
-            origin = bisect(self._origins, begin + bad, key=itemgetter(0)) - 1
-            first, name = self._origins[origin]
-            raise not_finite(name, begin + bad - first)
 
     def _weights_of(self, slab):
         """Return the weights of the rows of a slab, 0 for those outside the gate."""
         if self._gate is None:
             return slab.sample_weight
-        if slab.number not in self._inside:
-            self._inside[slab.number] = np.packbits(self._gate.contains(slab.X, slab.codes))
-        inside = np.unpackbits(self._inside[slab.number], count=len(slab.codes))
+        if slab.first not in self._inside:
+            self._inside[slab.first] = np.packbits(self._gate.contains(slab.X, slab.codes))
+        inside = np.unpackbits(self._inside[slab.first], count=len(slab.codes))
         return weights_inside(inside, slab.sample_weight)
 
-    def _next_fingerprint(self, complete):
-        """Return a fingerprint for a pass: of all groups of rows, or of the next one."""
-        self._n_passes += 1
-        complete = complete or self._checksums is None
-        group = -1 if complete else self._n_passes % GROUPS
-        return SourceFingerprint(self.n_classes, self.shape[1], group)
+    def _fingerprint(self):
+        """Return the fingerprint of no rows."""
+        return SourceFingerprint(self.n_classes, self.shape[1])
 
     def _recognise(self, fingerprint):
         """Check that the rows of a pass are those of the first."""
@@ -300,19 +311,10 @@ class ChunkRows(Rows):
             self._checksums = fingerprint.checksums
             if self._weight_unit != 1.0:
                 self._weights = fingerprint.weights
-        some = (
-            slice(None)
-            if fingerprint.group < 0
-            else slice(fingerprint.group, fingerprint.group + 1)
-        )
         for what, now, before in (
             ("number", fingerprint.counts, self._counts),
             ("sum of the weights, as bits,", fingerprint.weights, self._weights),
-            (
-                "checksum",
-                fingerprint.checksums[some].sum(axis=0),
-                self._checksums[some].sum(axis=0),
-            ),
+            ("checksum", fingerprint.checksums, self._checksums),
         ):
             if not np.array_equal(now, before):
                 i = int(np.argmax(now != before))
@@ -338,14 +340,17 @@ class ChunkRows(Rows):
     def pick(self, ranks):
         """Return some rows in memory; see `Rows`."""
 
-        def ranked():
+        def ranked(slabs):
             seen = np.zeros(self.n_classes, int)
-            for slab in self._slabs():
+            for slab in slabs:
                 counts = self._array_rows(slab).class_counts
                 yield slab, ranks_among(ranks, seen, counts)
                 seen += counts
 
-        return self._gathered(lambda slab, here: self._array_rows(slab).pick(here), ranked())
+        def picked(slab, here):
+            return self._array_rows(slab).pick(here)
+
+        return joined([*self._passed(picked, items=ranked)], self.n_classes, self.n_jobs)
 
     def load(self):
         """Return all rows in memory."""
@@ -353,15 +358,11 @@ class ChunkRows(Rows):
         def copied(slab):
             return self._array_rows(slab).take(np.arange(len(slab.codes)))
 
-        return self._gathered(copied, zip(self._slabs()))
+        return joined([*self._passed(copied)], self.n_classes, self.n_jobs)
 
     def _array_rows(self, slab):
-        _, X, codes, weight = slab
+        _, X, codes, weight, _ = slab
         return ArrayRows(X, codes, self.n_classes, weight, regime=self.regime)
-
-    def _gathered(self, copied, items):
-        """Return the rows that are copied from each slab."""
-        return joined(list(self._passed(copied, items)), self.n_classes, self.n_jobs)
 
 
 def _is_read_only(X):
