@@ -134,7 +134,8 @@ class ChunkRows(Rows):
 
     def __init__(self, make_chunks, classes=None, n_jobs=1, regime=REGIME, cache=None):
         self.regime = regime
-        if cache is None:
+        self._may_change = cache is None  # what is kept in a cache has been checked
+        if self._may_change:
             self._reader = ChunkReader(make_chunks)
         else:
             self._reader = CachedReader(make_chunks, cache, regime)
@@ -223,14 +224,19 @@ class ChunkRows(Rows):
         if filled:
             yield slab.part(0, filled)
 
+    def _pieces(self, rows):
+        return slices_of(len(rows.codes), -(-self.slab_rows // PIECES))
+
     def _copy_rows(self, rows, slab, fingerprint):
-        for piece in slices_of(len(rows.codes), -(-self.slab_rows // PIECES)):
+        for piece in self._pieces(rows):
             part = slab.part(piece.start, piece.stop)
             part.fill(rows.part(piece.start, piece.stop))
             self._recognise_part(part, fingerprint)
 
     def _recognise_part(self, rows, fingerprint):
         """Add rows to a fingerprint; in the first pass their numbers are checked."""
+        if not self._may_change:
+            return
         first, X, codes, weight, _ = rows
         bad = first_not_finite(X) if self._checksums is None else None
         if bad is not None:
@@ -279,7 +285,7 @@ class ChunkRows(Rows):
         def run(item):
             slab, part = item[0], self._fingerprint()
             if slab.in_place:
-                for piece in slices_of(len(slab.codes), -(-len(slab.codes) // PIECES)):
+                for piece in self._pieces(slab):
                     self._recognise_part(slab.part(piece.start, piece.stop), part)
             result = work(*item)
             if slab.X.flags.owndata:
@@ -307,6 +313,8 @@ class ChunkRows(Rows):
 
     def _recognise(self, fingerprint):
         """Check that the rows of a pass are those of the first."""
+        if not self._may_change:
+            return
         if self._checksums is None:
             self._checksums = fingerprint.checksums
             if self._weight_unit != 1.0:

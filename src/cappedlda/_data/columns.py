@@ -2,7 +2,11 @@
 
 import numpy as np
 
+from cappedlda._data.base import slices_of
 from cappedlda._files import arrow_to_numpy
+
+# Columns are copied this many numbers at a time, which stay in L2 until all rows are whole.
+PIECE_NUMBERS = 1 << 15
 
 
 class Columns:
@@ -41,8 +45,10 @@ class Columns:
 
     def copy_to(self, out):
         """Copy the rows to an array of shape (rows, n)."""
-        for j, column in enumerate(self._columns):
-            out[:, j] = column
+        for rows in slices_of(len(self), max(1, PIECE_NUMBERS // self.shape[1])):
+            piece = out[rows]
+            for j, column in enumerate(self._columns):
+                piece[:, j] = column[rows]
 
     def __array__(self, dtype=None, copy=None):
         """Return the rows as a C-ordered array."""
