@@ -297,7 +297,9 @@ default="robust"
             Returns a fresh iterator of chunks for each pass over the data. A chunk is a
             tuple (X, y) or (X, y, sample_weight) of arrays or data frames. All have the same
             features and type; their number of rows may differ, and be 0. The rows must be
-            the same in each pass. `cappedlda.sources` has some for folders of files.
+            the same in each pass. `cappedlda.sources` has some for folders of files. If it has
+            a method `read_labels`, the classes are learnt from the chunks that this returns,
+            with None for X.
         classes : array-like of shape (n_classes,), default=None
             All labels there are; another one is an error. None takes those of the data.
         cache : bool or path-like, default=False

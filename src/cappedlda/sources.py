@@ -1,8 +1,9 @@
 """Sources of chunks for `CappedLDA.fit_chunks`: folders of .npy, .npz and Parquet files.
 
 A source is a function without arguments that returns a fresh iterator of chunks; these are
-objects that can be called so. Files are read one after the other, in the order of their
-names, and nothing is ever unpickled.
+objects that can be called so. They have a method `read_labels`, which returns an iterator of
+chunks without X: so a fit learns the classes and their sizes before it reads any row. Files are
+read one after the other, in the order of their names, and nothing is ever unpickled.
 """
 
 from collections.abc import Iterator, Sequence
@@ -156,7 +157,8 @@ class NpzFolder:
 class ParquetFolder:
     """Chunks from Parquet files, read in batches of rows; needs pyarrow.
 
-    The names of the columns become those of the features.
+    A thread reads two batches ahead of whoever uses them. The names of the columns become
+    those of the features.
 
     Parameters
     ----------
