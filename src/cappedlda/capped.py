@@ -6,6 +6,7 @@ import sys
 import warnings
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
+from os import PathLike
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -14,7 +15,9 @@ from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 
 from cappedlda._data.array import Measure, Support
-from cappedlda._data.chunks import ChunkReader, ChunkRows
+from cappedlda._data.chunk_cache import cache_folder
+from cappedlda._data.chunk_reader import ChunkReader
+from cappedlda._data.chunks import ChunkRows
 from cappedlda._data.factory import training_rows
 from cappedlda._data.progress import PassReport, SlabProgress, print_decisions
 from cappedlda._data.samples import PerSample
@@ -281,6 +284,7 @@ default="robust"
         make_chunks: Callable[[], Iterable[tuple[Any, ...]]],
         *,
         classes: ArrayLike | None = None,
+        cache: bool | str | PathLike[str] = False,
     ) -> Self:
         """Fit data that come in chunks, which need not fit into memory together.
 
@@ -294,9 +298,15 @@ default="robust"
             Returns a fresh iterator of chunks for each pass over the data. A chunk is a
             tuple (X, y) or (X, y, sample_weight) of arrays or data frames. All have the same
             features and type; their number of rows may differ, and be 0. The rows must be
-            the same in each pass. `cappedlda.sources` has some for folders of files.
+            the same in each pass. `cappedlda.sources` has some for folders of files. If it has
+            a method `read_labels`, the classes are learnt from the chunks that this returns,
+            with None for X.
         classes : array-like of shape (n_classes,), default=None
             All labels there are; another one is an error. None takes those of the data.
+        cache : bool or path-like, default=False
+            Whether to keep the rows in a file while the fit runs, in the system's temporary
+            folder (True) or in the folder that is named. Then the source is read once. The
+            file is as large as X in memory, and gone when the fit ends, however it ends.
 
         Returns
         -------
@@ -318,7 +328,8 @@ default="robust"
         0
         """
         self._check_parameters()
-        rows = ChunkRows(make_chunks, classes, effective_n_jobs(self.n_jobs), self._regime)
+        settings = effective_n_jobs(self.n_jobs), self._regime, cache_folder(cache)
+        rows = ChunkRows(make_chunks, classes, *settings)
         priors = check_priors(self.priors, rows.n_classes)
         priors = rows.class_shares if priors is None else priors
         return self._fit_rows(rows, rows.classes, priors, rows.example)
@@ -351,7 +362,7 @@ default="robust"
         for number, chunk in enumerate(reader):
             if number == 0:  # the reader sees to it that the others have the same features
                 validate_data(self, reader.example, reset=False, skip_check_array=True)
-            X = check_array(chunk.X, dtype=FLOATS, input_name=f"X of {chunk.name}")
+            X = check_array(np.asarray(chunk.X), dtype=FLOATS, input_name=f"X of {chunk.name}")
             yield self._measure(X, known_codes(chunk.y, self.classes_, f"y of {chunk.name}"))
 
     @property
