@@ -18,14 +18,14 @@ from cappedlda._data.threads import shared_threads
 from cappedlda._initial.csteps import Pieces
 from cappedlda._initial.standardize import in_units
 from cappedlda._kernels import judgement, start_kernels
-from cappedlda._regime import REGIME
 from cappedlda._solvers.leave_one_out import ClassMoments, PlainLDA
 from cappedlda._solvers.plain import units_of
 
 # Nested supports, in units of gate and cap: each about half as wide again as the one before.
 LEVELS = np.array([1.0, 1.5, 2.2, 3.3, 5.0, 7.5, 11.0, 17.0, 25.0, 40.0, 100.0, np.inf])
-# The log-loss of the core may rise by this share.
-LOSS_TOLERANCE = 0.02
+# The probability that rows of the core give to their own class, its geometric mean, may fall by
+# this share: the rise of their mean log-loss.
+LOSS_TOLERANCE = 0.01
 # No class of the core may lose more hits than one and this many standard errors of its errors.
 HIT_TOLERANCE = 2.0
 # The loss is the least over these factors of the squared distances: only their shape counts, not
@@ -38,15 +38,18 @@ class Judgement:
 
     Parameters
     ----------
+    core : ndarray of shape (c,)
+        Weight of the core rows of each class.
     hits : ndarray of shape (c,)
-        Weight of the core rows of each class that are classified correctly.
+        Weight of those that are classified correctly.
     others : float
         Weight of the other rows that are classified correctly.
     measure_loss : callable
         Returns the log-loss of all core rows; only asked if all else is well.
     """
 
-    def __init__(self, hits, others, measure_loss):
+    def __init__(self, core, hits, others, measure_loss):
+        self.core = core
         self.hits = hits
         self.others = others
         self._measure_loss = measure_loss
@@ -58,50 +61,85 @@ class Judgement:
 
 
 @np.errstate(over="ignore", invalid="ignore")  # by rows that are far off
-def harmless_level(X, codes, weights, outlyingness, frame, regime=REGIME, n_jobs=1):
+def harmless_level(rows, outlyingness, frame):
     """Return the level beyond which rows are left out: inf if none has to be.
 
     Parameters
     ----------
-    X : ndarray of shape (N, n)
-    codes : ndarray of shape (N,)
-    weights : ndarray of shape (N,)
+    rows : ArrayRows
     outlyingness : ndarray of shape (N,)
         At most 1 in the core.
     frame : Frame
         With the priors, and the units of features where the rows are few.
-    regime : Regime
-    n_jobs : int
     """
-    priors, core = frame.priors, outlyingness <= 1.0
-    present = np.bincount(codes[core], minlength=len(priors))
-    if core.all() or not present.all():
+    core = outlyingness <= 1.0
+    if core.all() or not np.bincount(rows.codes[core], minlength=rows.n_classes).all():
         return np.inf if core.all() else 1.0
-    few_rows = weights[core].sum() < regime.unshrunk_rows_per_feature * frame.n_features
-    X, codes = np.ascontiguousarray(X, np.float64), codes.astype(np.int32, copy=False)
-    rows = ArrayRows(X, codes, len(priors), weights, n_jobs, regime)
-    with shared_threads(n_jobs if X.size >= regime.threaded_elements else 1) as map_:
-        rows, centres = about_core(rows, core, frame.scale, map_)
-        levels = Levels(rows, outlyingness, map_)
-        judge = Judge(rows, core, np.log(priors), map_)
-        unit = None if few_rows else core_units(levels.core, centres)
-        first, best, gain = None, 0, 0.0
-        for k, moments in levels:
-            if moments is None:
-                best += best == k - 1  # the same support
-                continue
-            if not math.isfinite(moments.scatter.trace()):
-                break  # rows this far off cannot even be summed
-            discriminant = PlainLDA(moments, centres, frame.n_features, regime, unit)
-            verdict = judge(discriminant, levels.support(k))
-            if first is None:
-                first = verdict
-                continue
+    first, best, gain = None, 0, 0.0
+    step = np.searchsorted(LEVELS, outlyingness)  # the first level that has the row
+    for k, verdict in enumerate(judgements(rows, step, len(LEVELS), frame)):
+        if first is None:
+            first = verdict
+        elif verdict is None:
+            best += best == k - 1
+        else:
             lost = max(first.hits.sum() - verdict.hits.sum(), 0.0)
             won = verdict.others - first.others - lost
-            if won >= gain and admissible(verdict, first, judge.core_weights):
+            if won >= gain and admissible(verdict, first):
                 best, gain = k, won
     return float(LEVELS[best])
+
+
+@np.errstate(over="ignore", invalid="ignore")
+def harm(rows, core, wider, frame):
+    """Return by how much rows of a core are classified worse by a wider support: see `rise`.
+
+    Parameters
+    ----------
+    rows : ArrayRows
+    core, wider : ndarray of shape (N,), bool
+    frame : Frame
+        As in `harmless_level`.
+    """
+    verdicts = judgements(rows, np.where(core, 0, np.where(wider, 1, 2)), 2, frame)
+    first, second = next(verdicts), next(verdicts, None)
+    return 0.0 if second is None else rise(second, first)
+
+
+def judgements(rows, step, count, frame):
+    """Yield how nested supports classify the rows, None for one that is the same as the last.
+
+    They end with rows that are so far off that they cannot even be summed.
+
+    Parameters
+    ----------
+    rows : ArrayRows
+    step : ndarray of shape (N,), int
+        The first support that has the row; the rows of support 0 are the core.
+    count : int
+        Of the supports.
+    frame : Frame
+    """
+    regime, core = rows.regime, step == 0
+    weights = np.ones(rows.shape[0]) if rows.sample_weight is None else rows.sample_weight
+    X = np.ascontiguousarray(rows.X, np.float64)
+    codes = rows.codes.astype(np.int32, copy=False)
+    n_jobs = rows.n_jobs if X.size >= regime.threaded_elements else 1
+    rows = ArrayRows(X, codes, rows.n_classes, weights, n_jobs, regime)
+    few_rows = weights[core].sum() < regime.unshrunk_rows_per_feature * frame.n_features
+    with shared_threads(n_jobs) as map_:
+        rows, centres = about_core(rows, core, frame.scale, map_)
+        levels = Levels(rows, step, count, map_)
+        judge = Judge(rows, core, np.log(frame.priors), map_)
+        unit = None if few_rows else core_units(levels.core, centres)
+        for k, moments in levels:
+            if moments is None:
+                yield None
+                continue
+            if not math.isfinite(moments.scatter.trace()):
+                return
+            discriminant = PlainLDA(moments, centres, frame.n_features, regime, unit)
+            yield judge(discriminant, levels.support(k))
 
 
 class Levels:
@@ -110,7 +148,10 @@ class Levels:
     Parameters
     ----------
     rows : ArrayRows
-    outlyingness : ndarray of shape (N,)
+    step : ndarray of shape (N,), int
+        The first level that has the row.
+    count : int
+        Of the levels.
     map_ : callable
         As `serial_map`, perhaps on threads.
 
@@ -120,9 +161,9 @@ class Levels:
         Of the first level.
     """
 
-    def __init__(self, rows, outlyingness, map_):
+    def __init__(self, rows, step, count, map_):
         self._pieces = Pieces(rows, map_)
-        self._step = np.searchsorted(LEVELS, outlyingness)  # the first level that has the row
+        self._step, self._count = step, count
         self.core = ClassMoments(*self._pieces.sums(self.support(0)))
 
     def support(self, k):
@@ -133,7 +174,7 @@ class Levels:
         """Yield the levels and their moments, None if the support is that of the last level."""
         moments = self.core
         yield 0, moments
-        for k in range(1, len(LEVELS)):
+        for k in range(1, self._count):
             new = self._step == k
             if not new.any():
                 yield k, None
@@ -197,7 +238,7 @@ class Judge:
         self._core_rows, self._others = self._weights * core, self._weights * ~core
         self._log_priors = log_priors
         self._sharpness = len(SHARPNESS) // 2
-        self.core_weights = self._per_class(self._core_rows)
+        self._core_weights = self._per_class(self._core_rows)
 
     def _per_class(self, weights):
         return np.bincount(self._codes, weights, len(self._log_priors))
@@ -209,6 +250,7 @@ class Judge:
         hits = np.empty(len(distances), bool)
         judgement.mark_hits(distances, self._codes, self._log_priors, hits.view(np.uint8))
         return Judgement(
+            self._core_weights,
             self._per_class(self._core_rows * hits),
             float(self._others @ hits),
             partial(self._loss, distances),
@@ -229,9 +271,14 @@ class Judge:
         return least
 
 
-def admissible(verdict, first, core_weights):
+def admissible(verdict, first):
     """Return whether a support classifies the core as well as the core alone, `first`."""
-    errors = np.maximum(core_weights - first.hits, 1.0)
+    errors = np.maximum(first.core - first.hits, 1.0)
     allowed = 1.0 + HIT_TOLERANCE * np.sqrt(errors)
     kept = bool(np.all(first.hits - verdict.hits <= allowed))
-    return kept and verdict.loss <= (1.0 + LOSS_TOLERANCE) * first.loss
+    return kept and rise(verdict, first) <= LOSS_TOLERANCE
+
+
+def rise(verdict, first):
+    """Return the rise of the mean log-loss of the core over that by the core alone, `first`."""
+    return (verdict.loss - first.loss) / first.core.sum()

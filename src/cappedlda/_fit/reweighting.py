@@ -85,6 +85,11 @@ class Evaluated(NamedTuple):
     seen: Any
     kept_weight: float
 
+    @property
+    def ratios(self):
+        """How far the rows are out: the larger of the ratios to cap and gate, shape (N,)."""
+        return self.seen.ratios(self.measure.frame.caps)
+
 
 def reweight(rows, measure, level, objective, gate, options):
     """Return plain LDA on the rows within a multiple of caps and gate.
@@ -149,7 +154,7 @@ def with_new_caps(measure, record, objective, regime):
     frame, rank = measure.frame, max(measure.W.shape[1], 1)
     if objective.epsilon != "auto":
         return measure
-    fences = fixed_point_caps(record.histograms, regime=regime)
+    fences = fixed_point_caps(record.histograms, objective.reach, regime=regime)
     if record.kept_weight >= regime.unshrunk_rows_per_feature * frame.n_features:
         fences = fences.above(least_fence(rank))  # few rows, fitted too well, spread less
     capped = frame.with_fences(fences, objective.multiplier).without_caps_on(frame.uncapped)
@@ -165,7 +170,7 @@ def until_stable(rows, measure, objective, gate, options):
     evaluated : Evaluated
     n_passes : int
     """
-    for repetition in range(1, MAX_REWEIGHTINGS + 1):
+    for repetition in range(1, MAX_REWEIGHTINGS + 1):  # noqa: B007
         reweighted = reweight(rows, measure, 1.0, objective, gate, options)
         evaluated = evaluate(rows, reweighted.measure, objective)
         measure = evaluated.measure

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from cappedlda._cutoffs.fences import REACH, Fences, fixed_point_caps, least_fence
 from cappedlda._data.record import Query
 from cappedlda._data.scatter_cache import ScatterCache
 from cappedlda._solvers import linalg
@@ -46,6 +47,14 @@ def projection_query(frame, W):
     """Return a query for the distances of all rows."""
     W, no_caps = W / frame.scale[:, None], np.full(len(frame.centres), np.inf)
     return Query(W, frame.centres, frame.scale, no_caps, 2.0, 0.0, scatter=False, sums=False)
+
+
+def with_caps_by_distances(rows, frame, W, reach=REACH):
+    """Return a frame with the caps that follow from the distances of rows under W."""
+    histograms = rows.run(projection_query(frame, W)).histograms
+    fences = fixed_point_caps(histograms, reach, regime=rows.regime)
+    caps = fences.above(least_fence(W.shape[1])).caps
+    return frame.with_fences(Fences.at(float(frame.priors @ caps), caps))
 
 
 def run_mm(rows, point, objective, schedule, tol, max_iter):

@@ -44,15 +44,15 @@ def c_steps(pieces, distances, variance_floor):
     return support, distances, caps
 
 
-def grow_support(pieces, support, distances, caps, variance_floor):
-    """Return the support grown until the next row is too far off.
+def grow_support(pieces, support, distances, caps, variance_floor, reach=GATE_REACH):
+    """Return the support grown until the next row is too far off, beyond the reach of a fence.
 
     Rows within a fence of the support join it, and all are measured anew, as in BACON (Billor,
     Hadi and Velleman, Computational Statistics & Data Analysis 2000).
     """
     for _ in range(GROWTH_STEPS):
         histograms = pieces.histograms(distances)
-        fences = update_caps(histograms, caps, GATE_REACH, regime=pieces.regime)
+        fences = update_caps(histograms, caps, reach, regime=pieces.regime)
         caps = fences.above(least_fence(pieces.shape[1])).caps
         grown = distances <= caps[pieces.codes]
         if (grown == support).all():
