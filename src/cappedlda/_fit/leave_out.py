@@ -31,6 +31,7 @@ HIT_TOLERANCE = 2.0
 # The loss is the least over these factors of the squared distances: only their shape counts, not
 # how confident they are.
 SHARPNESS = np.geomspace(0.02, 2.0, 12)
+LIKELY = int(np.searchsorted(SHARPNESS, 1.0)) - 1  # where to look first
 
 
 class Judgement:
@@ -196,7 +197,7 @@ class Judge:
         self._at_most_one = np.minimum(self._weights, 1.0)
         self._core_rows, self._others = self._weights * core, self._weights * ~core
         self._log_priors = log_priors
-        self._sharpness = len(SHARPNESS) // 2
+        self._sharpness = LIKELY
         self.core_weights = self._per_class(self._core_rows)
 
     def _per_class(self, weights):
