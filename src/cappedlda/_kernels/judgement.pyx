@@ -12,9 +12,9 @@ cdef double NOTHING = -45.0
 
 def left_out_distances(
     const double[::1] squares,       # IN (N,) squared distances from the own class, of h
-    const double[:, ::1] products,   # IN (N, c) of the rows with the directions of the classes,
-    const double[:, ::1] moved,      # IN (c, c) of which these belong to the means,
-    const double[:, ::1] between,    # IN (c, c) squared distances of the means
+    const double[:, ::1] products,   # IN (N, c) of h and the means of all classes
+    const double[:, ::1] of_means,   # IN (N, c) of the mean of the own class and those of all
+    const double[::1] sizes,         # IN (c,) squared lengths of the means
     const int32_t[::1] codes,        # IN (N,)
     const double[::1] left_out,      # IN (N,) weight by which a row is left out
     const double[::1] weights,       # IN (c,) of the classes
@@ -32,14 +32,14 @@ def left_out_distances(
         for j in range(N):
             i = codes[j]
             square = squares[j]
-            own = products[j, i] - moved[i, i]
+            own = products[j, i]
             u = left_out[j]
             nu = weights[i] / max(weights[i] - u, least_rest * weights[i])
             factor = u * nu / freedom
             factor /= max(1.0 - factor * square, least_rest)
             for k in range(c):
-                t = products[j, k] - moved[i, k] - own
-                distances[j, k] = square - 2.0 * t + between[i, k]
+                t = products[j, k] - own
+                distances[j, k] = square - 2.0 * (t + of_means[j, k]) + sizes[i] + sizes[k]
                 if u > 0.0:
                     distances[j, k] += factor * (square - t) * (square - t)
             if u > 0.0:
