@@ -35,10 +35,15 @@ def table(header, rows):
     return "\n".join(markdown_table(header, rows)) + "\n"
 
 
-def shape_text(shape):
-    """Return a shape as a text with spaces: "100 x 20 x 5"."""
-    first, *rest = shape.split(" ", 1)
-    return " ".join([first.replace("x", " x "), *rest])
+def shape_text(record):
+    """Return the shape of a record as a text, with the rows that were measured."""
+    shape, *kind = record["shape"].split(" ", 1)
+    return " ".join([" x ".join([str(record["rows"]), *shape.split("x")[1:]]), *kind])
+
+
+def is_whole(record):
+    """Return whether all rows of a shape were measured, not a tenth."""
+    return record["shape"].startswith(f"{record['rows']}x")
 
 
 def seconds_text(seconds):
@@ -137,7 +142,7 @@ def tabulate_fits(records):
     for record in records:
         ratios, passes = record["ratios"], record["passes"]
         rows.append([
-            shape_text(record["shape"]),
+            shape_text(record),
             f"{ratios['q=1']:.1f}",
             f"{ratios['q=2']:.1f}",
             f"{passes['q=1']}, {passes['q=2']}",
@@ -153,7 +158,7 @@ def tabulate_sample(records):
     """Return the table of what a sample changes."""
     rows = [
         [
-            record["shape"].replace("x", " x "),
+            shape_text(record),
             str(record["freedom"]),
             f"{record['angle']:.1e}",
             f"{record['error']:.1e}",
@@ -170,7 +175,7 @@ def tabulate_lda(records):
     rows = []
     for record in records:
         ratios = ("fails" if v is None else f"{v:.1f}" for v in record["ratios"].values())
-        rows.append([shape_text(record["shape"]), *ratios])
+        rows.append([shape_text(record), *ratios])
     return table(["rows x features x classes", "svd", "eigen"], rows)
 
 
@@ -224,8 +229,8 @@ def tabulate_targets(results):
             what = f"pass on two threads / on one, n = {r['n']}, {r['dtype']}"
             compare(what, r["ratios"]["two"], 1.0 / THREADS_GAIN)
     for r in results.get("fits", {"records": []})["records"]:
-        if r["shape"] in FIT_TARGETS:
-            what = f"fit / X.T @ X, {shape_text(r['shape'])}"
+        if r["shape"] in FIT_TARGETS and is_whole(r):
+            what = f"fit / X.T @ X, {shape_text(r)}"
             compare(what, r["ratios"]["q=1"], FIT_TARGETS[r["shape"]])
     for r in results.get("others", {"records": []})["records"]:
         compare(r["what"], r["value"], r["target"])

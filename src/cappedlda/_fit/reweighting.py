@@ -170,13 +170,14 @@ def until_stable(rows, measure, objective, gate, options):
     evaluated : Evaluated
     n_passes : int
     """
-    for repetition in range(1, MAX_REWEIGHTINGS + 1):  # noqa: B007
+    n_passes = 0
+    for _ in range(MAX_REWEIGHTINGS):
         reweighted = reweight(rows, measure, 1.0, objective, gate, options)
         evaluated = evaluate(rows, reweighted.measure, objective)
-        measure = evaluated.measure
+        measure, n_passes = evaluated.measure, n_passes + 2
         if not is_unstable(reweighted, evaluated):
             break
-    return reweighted, evaluated, 2 * repetition
+    return reweighted, evaluated, n_passes
 
 
 def is_unstable(reweighted, evaluated):

@@ -134,9 +134,9 @@ class Pieces:
                 array += more
         return total
 
-    def products(self, V):
-        """Return the products of all rows with the columns of V of shape (n, k), shape (N, k)."""
-        return self._rows.X @ V
+    def products(self, centres, V):
+        """Return the products of all rows, about some centres, with V (n, k), shape (N, k)."""
+        return (self._rows.X - centres[self.codes]) @ V
 
     def fourth_moment(self, support, centres):
         """Return the sum of the fourth powers of the distances of the support from the centres."""

@@ -78,11 +78,10 @@ class PlainLDA:
         T = linalg.triangular_whitener(scatter, FLAT[scatter.dtype])
         self._T = T if unit is None else T / unit[:, None]
         means = centres + self._moves
-        images = (means - means.mean(axis=0)) @ self._T
+        self._means = means - means.mean(axis=0)
+        images = self._means @ self._T
         self._directions = self._T @ images.T
-        products = images @ images.T
-        squares = products.diagonal()
-        self._between = squares + squares[:, None] - 2.0 * products
+        self._sizes = np.square(images).sum(axis=1)
 
     def distances(self, rows, left_out):
         """Return the squared distances of rows from all classes, shape (N, c).
@@ -97,11 +96,12 @@ class PlainLDA:
         nobody = np.zeros(len(left_out), bool)
         own = rows.left_out_distances(nobody, self._moves, self._T, 0.0, self._weights)
         distances = np.empty((len(left_out), len(self._weights)))
+        # For each row, not for each pair of classes: there may be more classes than rows.
         judgement.left_out_distances(
             np.square(own, out=own),
-            rows.products(self._directions),
-            self._moves @ self._directions,
-            self._between,
+            rows.products(self._moves, self._directions),
+            self._means[rows.codes] @ self._directions,
+            self._sizes,
             rows.codes,
             left_out,
             self._weights,
