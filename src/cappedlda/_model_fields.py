@@ -28,7 +28,8 @@ class Field(NamedTuple):
     name : str
     shape : str or None
         A letter for each axis of an array: classes c, features n, directions d, scores r (1 for two
-        classes), directions in which distances are measured m. None is a value of the header.
+        classes), directions in which distances are measured m, whitened directions w, rows of
+        the calibration v. None is a value of the header.
     kind : str or tuple of type
         Kinds of NumPy types for an array, else the types of the value.
     rule : Rule
@@ -88,6 +89,9 @@ ANY = Rule("anything", lambda value: True)
 FINITE = Rule("finite", lambda value: bool(np.isfinite(value).all()))
 POSITIVE = Rule("above 0", lambda value: bool(np.all(np.greater(value, 0.0))))
 SCALE = Rule("above 0 and finite", lambda value: POSITIVE.holds(value) and FINITE.holds(value))
+DISTANCES = Rule(
+    "0 or more and finite", lambda value: FINITE.holds(value) and bool(np.all(value >= 0.0))
+)
 COUNT = Rule("0 or more", lambda value: value >= 0)
 RATIO = Rule("from 0 to 1", lambda value: bool(np.all((value >= 0.0) & (value <= 1.0 + TOLERANCE))))
 SHARES = Rule(
@@ -135,6 +139,13 @@ GATE = (
     Field("gate_scale", "n", NUMBERS, SCALE),
     Field("gate_caps", "c", NUMBERS, POSITIVE),
 )
+CALIBRATION = (
+    Field("calibration_whitener", "nw", NUMBERS, FINITE),
+    Field("calibration_weights", "v", NUMBERS, SCALE),
+    Field("calibration_own", "v", NUMBERS, DISTANCES),
+    Field("calibration_nearest", "v", NUMBERS, DISTANCES),
+    Field("calibration_off_plane", "v", NUMBERS, DISTANCES),
+)
 CV_FIELDS = (
     Field("n_splits_", None, INTEGER, COUNT),
     Field("best_index_", None, INTEGER, COUNT),
@@ -161,6 +172,8 @@ def contradiction(values, sizes):
         return "it has fewer than two classes"
     if sizes["n"] < 1 or sizes["d"] < 1:
         return "it has no features or no directions"
+    if sizes.get("v") == 0 or sizes.get("w") == 0:
+        return "its calibration is empty"
     if values["n_features_in_"] != sizes["n"]:
         return "n_features_in_ is not the number of features"
     if sizes["r"] != (1 if n_classes == 2 else n_classes):

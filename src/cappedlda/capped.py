@@ -13,9 +13,9 @@ from cappedlda._data.chunks import ChunkRows
 from cappedlda._data.factory import training_rows
 from cappedlda._data.progress import PassReport, SlabProgress, print_decisions
 from cappedlda._data.threads import effective_n_jobs, single_threaded_blas
+from cappedlda._decision import DecidingDiscriminant
 from cappedlda._discriminant import linear_rule
 from cappedlda._fit import Objective, Options, fit_mm, fit_paper
-from cappedlda._measuring import MeasuringDiscriminant
 from cappedlda._typing import ArrayLike, Bools, Floats, MatrixLike
 from cappedlda._validation import (
     check_choice,
@@ -33,7 +33,7 @@ from cappedlda._warnings import status_of, warn_of
 ITERATION_RIDGE = 1e-4
 
 
-class CappedLDA(MeasuringDiscriminant):
+class CappedLDA(DecidingDiscriminant):
     """Robust linear discriminant analysis with a capped norm.
 
     Rows that lie unusually far from their class are flagged (`outliers_`). Rows beyond the
@@ -413,6 +413,7 @@ default="robust"
         self._support_caps = support.caps
         self._support_gate = None if support.gate is None else support.gate.caps
         self._norm = solution.norm
+        self._calibration = solution.calibrator()
         self._covariance = solution.covariance_of_features(rows.regime.most_dense_features)
         self.leave_out_level_ = float(solution.level)
         if self.verbose:

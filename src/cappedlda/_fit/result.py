@@ -1,5 +1,6 @@
 """What a fit returns: the evaluation of all rows with the final projection."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,6 +13,10 @@ from cappedlda._solvers.within import WithinCovariance
 
 # Other caps that keep as many rows, up to this share, need no other pass.
 SAME_SUPPORT = 1e-4
+
+
+def no_calibrator():
+    """Return None: nothing is known about how far kept rows lie from the classes."""
 
 
 @dataclass
@@ -56,6 +61,8 @@ class Solution:
         Features that vary within classes, but not within those of the support.
     within : WithinCovariance or None
         Of the rows that made the answer; None if it is not a matrix, or not of equal weights.
+    calibrator : callable
+        Returns what can tell how far kept rows lie from the classes, a `Calibrator`, or None.
     level : float
         Multiple of caps and gate beyond which rows are left out.
     n_sampled : int
@@ -82,6 +89,7 @@ class Solution:
     kept_shares: np.ndarray
     emptied: np.ndarray
     within: WithinCovariance | None = None
+    calibrator: Callable = no_calibrator
     level: float = 1.0
     n_sampled: int = 0
 
@@ -94,7 +102,8 @@ class Solution:
         within = self.within
         if within is None or (within.basis is not None and len(within.scale) > most_features):
             return None
-        return within.full()
+        covariance = within.full()
+        return covariance if np.isfinite(covariance).all() else None  # squares may overflow
 
 
 def evaluate(rows, solver, trace, n_components, gate=None):

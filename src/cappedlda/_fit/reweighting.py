@@ -1,5 +1,6 @@
 """Reweighting: plain LDA on a support, the rows that it keeps, and the answer of a fit."""
 
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -7,6 +8,7 @@ import numpy as np
 from cappedlda._cutoffs.fences import Fences, consistency_factor, fixed_point_caps, least_fence
 from cappedlda._data.array import Support
 from cappedlda._data.record import Query
+from cappedlda._fit.calibration import calibrator_of
 from cappedlda._fit.result import Solution, unsupervised_directions
 from cappedlda._fit.steps import system_of
 from cappedlda._solvers import linalg
@@ -211,6 +213,7 @@ def solution_of(reweighted, evaluated, trace, objective, prepared, n_components)
         kept_shares=reweighted.kept / prepared.all_rows.class_weights,
         emptied=emptied(answer, prepared),
         within=reweighted.within,
+        calibrator=partial(calibrator_of, reweighted, prepared),
     )
 
 

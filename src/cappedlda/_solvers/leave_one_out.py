@@ -65,19 +65,30 @@ class PlainLDA:
     n_features : int, optional
         Of which the coordinates are a rotation, if these are fewer.
     regime : Regime
+    shrinkage : float, optional
+        Of the scatter; None is the one that few rows have.
+
+    Attributes
+    ----------
+    whitener : ndarray of shape (n, m)
+        Rows times it have unit covariance within the classes.
+    freedom : float
+        Degrees of freedom of that covariance.
     """
 
-    def __init__(self, moments, centres, n_features=None, regime=REGIME):
+    def __init__(self, moments, centres, n_features=None, regime=REGIME, shrinkage=None):
         moves, scatter = moments.centred()
         n, total = n_features or len(scatter), moments.weights.sum()
         self._weights = moments.weights
-        self._freedom = freedom_of(total, len(centres))
+        self.freedom = freedom_of(total, len(centres))
         trace = scatter.trace()
-        ridge = shrinkage_ridge(oas_shrinkage(scatter, n, self._freedom, regime), trace, n)
+        if shrinkage is None:
+            shrinkage = oas_shrinkage(scatter, n, self.freedom, regime)
+        ridge = shrinkage_ridge(shrinkage, trace, n)
         np.einsum("ii->i", scatter)[...] += ridge if trace > 0.0 else 1.0
         # What is flat within the classes has no influence; see `plain`.
-        self._T = linalg.range_whitener(scatter / self._freedom, FLAT[scatter.dtype])
-        self._means = (centres + moves) @ self._T
+        self.whitener = linalg.range_whitener(scatter / self.freedom, FLAT[scatter.dtype])
+        self._means = (centres + moves) @ self.whitener
 
     def distances(self, rows, codes, left_out):
         """Return the squared distances of rows from all classes, shape (N, c).
@@ -89,13 +100,12 @@ class PlainLDA:
         left_out : ndarray of shape (N,)
             Weight by which each row is left out of the fit: 0 for rows that were not in it.
         """
-        Z, M = rows @ self._T, self._means
+        Z, M = rows @ self.whitener, self._means
         squares = np.einsum("ij,ij->i", Z, Z)[:, None] - 2.0 * Z @ M.T
         squares += np.einsum("ij,ij->i", M, M)
         (inside,) = np.nonzero(left_out)
         own, u = codes[inside], left_out[inside]
-        weights = self._weights[own]
-        nu = weights / np.maximum(weights - u, LEAST_REST * weights)
+        nu, share = self._changes(own, u)
         H = Z[inside] - M[own]
         leverage = np.einsum("ij,ij->i", H, H)
         products = np.einsum("ij,ij->i", Z[inside], H)[:, None] - H @ M.T
@@ -103,7 +113,50 @@ class PlainLDA:
         products[at] = nu * leverage
         found = squares[inside]
         found[at] = nu**2 * leverage
-        share = u * nu / self._freedom
         rest = np.maximum(1.0 - share * leverage, LEAST_REST)
         squares[inside] = found + (share / rest)[:, None] * products**2
         return squares
+
+    def distances_off_plane(self, rows, codes, left_out):
+        """Return the squared distances of rows from the plane through the means, shape (N,).
+
+        The plane is that of the discriminant space: a squared distance from a class is this one
+        and the one in the discriminant space together. Parameters are those of `distances`.
+        """
+        axes, coordinates = self._plane()
+        nu, share = self._changes(codes, left_out)
+        H = rows @ self.whitener - self._means[codes]
+        inside = H @ axes
+        H -= inside @ axes.T
+        # Without the row the plane turns with the mean of its class, about the other means; `tilt`
+        # is how much a point of the plane, given along its axes, turns with it.
+        tilt = (coordinates / np.einsum("ij,ij->j", coordinates, coordinates))[codes]
+        turn = 1.0 - (nu - 1.0) * np.einsum("ij,ij->i", tilt, inside)
+        squares = np.einsum("ij,ij->i", H, H) / np.maximum(turn**2, LEAST_REST)
+        longer = (nu - 1.0) ** 2 * np.einsum("ij,ij->i", tilt, tilt)
+        return nu**2 * squares / np.maximum(1.0 + (longer - share) * squares, LEAST_REST)
+
+    def _plane(self):
+        """Return the axes of the plane through the whitened means, and the means along them.
+
+        Returns
+        -------
+        axes : ndarray of shape (m, r)
+            Orthonormal: the principal axes of the means.
+        coordinates : ndarray of shape (c, r)
+            About the mean of the means; its columns are orthogonal.
+        """
+        axes = plane_axes(self._means)
+        return axes, (self._means - self._means.mean(axis=0)) @ axes
+
+    def _changes(self, codes, left_out):
+        """Return nu and u nu / freedom for weights u of rows that are left out of their class."""
+        weights = self._weights[codes]
+        nu = weights / np.maximum(weights - left_out, LEAST_REST * weights)
+        return nu, left_out * nu / self.freedom
+
+
+def plane_axes(means):
+    """Return the orthonormal principal axes of points of shape (c, m), shape (m, r)."""
+    axes, sizes, _ = np.linalg.svd((means - means.mean(axis=0)).T, full_matrices=False)
+    return axes[:, sizes > linalg.RANK_CUTOFF * sizes[0]]

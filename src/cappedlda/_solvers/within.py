@@ -37,6 +37,7 @@ class WithinCovariance:
         """Return the covariance of raw features, from that of coordinates."""
         return replace(self, basis=basis * self.scale, scale=scale)
 
+    @np.errstate(over="ignore", invalid="ignore")
     def full(self):
         """Return the matrix of shape (n, n) in raw features."""
         inner = self.matrix
