@@ -12,15 +12,15 @@ from cappedlda._data.base import slices_of
 from cappedlda._fit.calibration import Calibration, Calibrator
 from cappedlda._measuring import MeasuringDiscriminant
 from cappedlda._solvers.leave_one_out import plane_axes
-from cappedlda._typing import ArrayLike, Bools, Labels, MatrixLike
+from cappedlda._typing import ArrayLike, Bools, Floats, Labels, MatrixLike
 from cappedlda._validation import check_real
 
 
 class DecidingDiscriminant(MeasuringDiscriminant):
     """A discriminant that decides on new rows at a stated rate of false alarms."""
 
-    # What makes the calibration is replaced by it when it is first asked for.
-    _calibration: Calibration | Calibrator | None = None
+    # What makes the calibration is replaced by its arrays when it is first asked for.
+    _calibration: dict[str, Floats] | Calibrator | None = None
 
     def is_outlier(self, X: MatrixLike, y: ArrayLike | None = None, alpha: float = 0.01) -> Bools:
         """Decide which rows do not come from any class, at a stated rate of false alarms.
@@ -181,8 +181,8 @@ class DecidingDiscriminant(MeasuringDiscriminant):
     def _calibrated(self):
         """Return the calibration, made now if it was not asked for before, or None."""
         if isinstance(self._calibration, Calibrator):
-            self._calibration = self._calibration()
-        return self._calibration
+            self._calibration = self._calibration()._asdict()
+        return None if self._calibration is None else Calibration(**self._calibration)
 
     def __getstate__(self):
         self._calibrated()  # no training row is stored

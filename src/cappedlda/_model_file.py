@@ -33,8 +33,11 @@ KIND = "cappedlda model"
 FORMAT_VERSION = 1
 ESTIMATORS = {"CappedLDA": CappedLDA, "CappedLDACV": CappedLDACV}
 MOST_BYTES = 2**30  # of an unpacked file, unless its reader allows more
-# Attributes that are made of several entries.
-GROUPS = (("_gate", GATE, Gate), ("_calibration", CALIBRATION, Calibration))
+# Attributes that are made of several entries, and what makes them.
+GROUPS = (
+    ("_gate", GATE, Gate),
+    ("_calibration", CALIBRATION, lambda *parts: Calibration(*parts)._asdict()),
+)
 CV_RESULTS, PARAMETER = "cv_results_.", "parameter."  # what such entries begin with
 
 
@@ -149,9 +152,8 @@ def fitted_values(model):
     fields = [f for f in own_fields(cv) if getattr(model, f.name, None) is not None]
     arrays = {f.name: plain(f.name, getattr(model, f.name)) for f in fields if f.shape is not None}
     scalars = {f.name: getattr(model, f.name) for f in fields if f.shape is None}
-    model._calibrated()
-    for attribute, group, _ in GROUPS:
-        if (value := getattr(model, attribute)) is not None:
+    for group, value in ((GATE, model._gate), (CALIBRATION, model._calibrated())):
+        if value is not None:
             arrays |= {f.name: getattr(value, f.name.partition("_")[2]) for f in group}
     if cv:
         arrays |= {CV_RESULTS + name: value for name, value in model.cv_results_.items()}
@@ -188,8 +190,8 @@ def read_model(path, max_bytes=MOST_BYTES):
         raise damaged(path, f"its parameter {min(unknown)!r} is unknown")
     model.set_params(**parameters)
     for attribute, group, make in GROUPS:
-        parts_of_it = [values.pop(field.name, None) for field in group]
-        setattr(model, attribute, None if parts_of_it[0] is None else make(*parts_of_it))
+        found = [values.pop(field.name, None) for field in group]
+        setattr(model, attribute, None if found[0] is None else make(*found))
     if cv:
         model.cv_results_ = checked_results(path, parts(arrays, CV_RESULTS), values["best_index_"])
     vars(model).update(values)
