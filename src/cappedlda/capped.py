@@ -16,6 +16,7 @@ from cappedlda._data.threads import effective_n_jobs, single_threaded_blas
 from cappedlda._decision import DecidingDiscriminant
 from cappedlda._discriminant import linear_rule
 from cappedlda._fit import Objective, Options, fit_mm, fit_paper
+from cappedlda._switching import SwitchingHints
 from cappedlda._typing import ArrayLike, Bools, Floats, MatrixLike
 from cappedlda._validation import (
     check_choice,
@@ -25,6 +26,8 @@ from cappedlda._validation import (
     check_priors,
     check_real,
     check_seed,
+    check_shrinkage,
+    check_solver,
     check_start,
 )
 from cappedlda._warnings import status_of, warn_of
@@ -33,7 +36,7 @@ from cappedlda._warnings import status_of, warn_of
 ITERATION_RIDGE = 1e-4
 
 
-class CappedLDA(DecidingDiscriminant):
+class CappedLDA(SwitchingHints, DecidingDiscriminant):
     """Robust linear discriminant analysis with a capped norm.
 
     Rows that lie unusually far from their class are flagged (`outliers_`). Rows beyond the
@@ -77,8 +80,7 @@ default="robust"
         dropped instead.
     polish : bool, default=True
         End with plain discriminant analysis on the rows that are not left out. It is as
-        robust as the capped norm, and more efficient. With fewer than five rows per feature,
-        and up to 1000 features, their scatter is shrunk. False returns the minimiser of the
+        robust as the capped norm, and more efficient. False returns the minimiser of the
         capped norm itself.
     leave_out : {"harmful", "flagged"}, default="harmful"
         Which rows outside the caps and the gate are left out of the fit. "harmful" leaves
@@ -87,8 +89,15 @@ default="robust"
         than `outliers_`, whose fence is wider than the gate. So does any fit with a numeric
         epsilon, ``polish=False``, ``solver="paper"``, another start than "robust", or sparse X
         of more than 1000 features.
-    priors : array-like of shape (n_classes,), default=None
-        Class probabilities; None takes the shares of the training data.
+    shrinkage : "few_rows", "auto", float or None, default="few_rows"
+        How the within-class covariance of `polish` is shrunk towards a multiple of the identity,
+        in units of the features. "few_rows" shrinks with fewer than five rows per feature and up
+        to 1000 features, by the oracle approximating rule (OAS). The other values are those of
+        `LinearDiscriminantAnalysis`: "auto" is the rule of Ledoit and Wolf, a number from 0 to 1
+        a fixed amount, None nothing.
+    priors : "uniform" or array-like of shape (n_classes,), default=None
+        Class probabilities; None takes the shares of the training data, "uniform" the same
+        for every class.
     max_iter : int, default=100
         Largest number of iterations of the capped norm.
     tol : float, default=1e-4
@@ -115,6 +124,10 @@ default="robust"
         Overall centre, the mean of `means_` weighted by `priors_`.
     scalings_ : ndarray of shape (n_features, n_components)
         Discriminant directions, best first.
+    covariance_ : ndarray of shape (n_features, n_features)
+        Within-class covariance of the rows that are not left out, about `means_`, divided by
+        their weight and not shrunk. Not with `polish` False or ``solver="paper"``, nor for
+        more than 1000 features if these are sparse or more than the rows.
     explained_variance_ratio_ : ndarray of shape (n_components,)
         Share of the between-class variance along each direction.
     coef_ : ndarray of shape (n_classes, n_features) or (1, n_features)
@@ -209,7 +222,8 @@ default="robust"
         ridge: float | Literal["auto"] = "auto",
         polish: bool = True,
         leave_out: Literal["harmful", "flagged"] = "harmful",
-        priors: ArrayLike | None = None,
+        shrinkage: float | Literal["few_rows", "auto"] | None = "few_rows",
+        priors: ArrayLike | Literal["uniform"] | None = None,
         max_iter: int = 100,
         tol: float = 1e-4,
         n_jobs: int | None = None,
@@ -225,6 +239,7 @@ default="robust"
         self.ridge = ridge
         self.polish = polish
         self.leave_out = leave_out
+        self.shrinkage = shrinkage
         self.priors = priors
         self.max_iter = max_iter
         self.tol = tol
@@ -344,6 +359,7 @@ default="robust"
             n_components=n_components,
             polish=self.polish,
             leave_out=self.leave_out,
+            shrinkage=self.shrinkage,
             ridge=0.0 if self.ridge == "auto" else self.ridge,
             renew_centres=self.centers == "kept",
             tol=self.tol,
@@ -353,7 +369,7 @@ default="robust"
         )
 
     def _check_parameters(self):
-        check_choice("solver", self.solver, ("mm", "paper"))
+        check_solver(self.solver)
         check_epsilon(self.epsilon)
         check_real("q", self.q, 0.0, 2.0, "use 0 < q <= 2")
         self._check_common_parameters()
@@ -364,6 +380,7 @@ default="robust"
         check_choice("centers", self.centers, ("kept", "mean"))
         if self.ridge != "auto":
             check_real("ridge", self.ridge, 0.0, 1e3, 'use "auto" or a small positive number')
+        check_shrinkage(self.shrinkage)
         check_choice("leave_out", self.leave_out, ("harmful", "flagged"))
         check_real("tol", self.tol, 0.0, 1.0, "use a small positive number")
         check_flag("polish", self.polish)
@@ -383,6 +400,8 @@ default="robust"
         many = f"X is sparse and has n_features={rows.shape[1]}, more than {most}"
         if self.solver == "paper":
             raise ValueError(f"{many}, too many for solver='paper'; use solver='mm'.")
+        if self.shrinkage not in ("few_rows", None):
+            raise ValueError(f"{many}, too many for shrinkage={self.shrinkage!r}; use ridge.")
         if n_components > n_supervised:
             raise ValueError(
                 f"{many}, too many for n_components={n_components}, which asks for unsupervised "

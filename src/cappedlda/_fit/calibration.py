@@ -12,6 +12,7 @@ import numpy as np
 
 from cappedlda._regime import Regime
 from cappedlda._solvers.leave_one_out import ClassMoments, PlainLDA
+from cappedlda._solvers.shrinkage import MOST_SHRUNK
 from cappedlda._solvers.within import WithinCovariance
 
 # Rows that are noted, at most: with 4096 a share of 1 % has a standard error of 0.16 %.
@@ -68,7 +69,8 @@ class Calibrator:
         centres = (self.centres - origin) / within.scale
         scatter = within.matrix * within.weight.sum()
         moments = ClassMoments(within.weight, np.zeros_like(centres), scatter)
-        discriminant = PlainLDA(moments, centres, regime=self.regime, shrinkage=self.shrinkage)
+        shrinkage = min(self.shrinkage, MOST_SHRUNK)
+        discriminant = PlainLDA(moments, centres, regime=self.regime, shrinkage=shrinkage)
         rows, left_out = (self.X - origin) / within.scale, np.minimum(self.weights, 1.0)
         squares = discriminant.distances(rows, codes, left_out)
         off_plane = discriminant.distances_off_plane(rows, codes, left_out)

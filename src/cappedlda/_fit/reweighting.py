@@ -10,6 +10,7 @@ from cappedlda._data.array import Support
 from cappedlda._data.record import Query
 from cappedlda._fit.calibration import calibrator_of
 from cappedlda._fit.result import Solution, unsupervised_directions
+from cappedlda._fit.shrinking import shrinkage_rule
 from cappedlda._fit.steps import system_of
 from cappedlda._solvers import linalg
 from cappedlda._solvers.base import check_overflow
@@ -109,7 +110,8 @@ def reweight(rows, measure, level, objective, gate, options):
     record, seen = rows.evaluate(query)
     check_overflow(record)
     tol = 0.1 * SYSTEM_TOLERANCE * options.tol
-    settings = system_of(rows), tol, rows.dtype, rows.regime
+    shrink = shrinkage_rule(options.shrinkage, rows, measure.query(level))
+    settings = system_of(rows), tol, rows.dtype, rows.regime, shrink
     sizes = None if rows.implicit_scatter else np.diagonal(record.scatter).copy()
     if options.renew_centres:
         frame = frame.recentred(record.recentre(frame.centres, frame.scale))

@@ -12,7 +12,7 @@ import numpy as np
 from cappedlda._regime import REGIME
 from cappedlda._solvers import linalg
 from cappedlda._solvers.frame import degrees_of_freedom
-from cappedlda._solvers.shrinkage import oas_shrinkage, shrinkage_ridge
+from cappedlda._solvers.shrinkage import few_rows_rule
 from cappedlda._solvers.systems import MatrixSystem
 
 # What rounding may leave of a scatter, relative to its trace or to a scatter it was taken from.
@@ -93,7 +93,9 @@ class Ridges(NamedTuple):
     few_rows: float = 0.0
 
 
-def plain_lda(record, frame, sizes, ridges, system, tol, dtype, regime=REGIME):
+def plain_lda(
+    record, frame, sizes, ridges, system, tol, dtype, regime=REGIME, shrink=few_rows_rule
+):
     """Return the `Discriminant` on the rows that a record with equal weights (q = 2) kept.
 
     Parameters
@@ -111,6 +113,8 @@ def plain_lda(record, frame, sizes, ridges, system, tol, dtype, regime=REGIME):
     dtype : dtype
         Of the rows.
     regime : Regime
+    shrink : callable
+        A rule of `shrinkage`; not for an implicit scatter.
     """
     scatter, n, freedom = record.scatter, frame.n_features, degrees_of_freedom(record)
     flat = np.zeros(len(frame.scale), dtype=bool)
@@ -123,12 +127,12 @@ def plain_lda(record, frame, sizes, ridges, system, tol, dtype, regime=REGIME):
         used = np.where(flat, 0.0, 1.0 / unit)
         scatter = scatter * used * used[:, None]
         frame = frame._replace(scale=frame.scale * unit, B=frame.B / unit[:, None])
+    trace, weight = scatter.trace(), 2.0 * freedom or 1.0
+    added = (ridges.always + ridges.few_rows * few_rows) * trace / n
     shrinkage = 0.0
     if system is MatrixSystem:
-        shrinkage = oas_shrinkage(scatter, n, freedom, regime)
-    ridge = ridges.always + ridges.few_rows * few_rows
-    trace, weight = scatter.trace(), 2.0 * freedom or 1.0
-    added = shrinkage_ridge(shrinkage, trace, n) + ridge * trace / n
+        shrinkage, factor, more = shrink(scatter, frame, record.kept_weight, freedom, regime)
+        scatter, added = scatter if factor == 1.0 else factor * scatter, more + added
     A = system(scatter, weight, added / weight if trace > 0.0 else 1.0, tol)
     B = np.where(flat[:, None], 0.0, frame.B)
     W = linalg.leading_directions(A.solve_on_range(B, FLAT[dtype]), B)
