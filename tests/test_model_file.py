@@ -269,6 +269,8 @@ def rewrite(path, header=None, drop=(), **arrays):
         ({"_covariance": np.full((6, 6), np.nan)}, "_covariance has to be a covariance"),
         ({"calibration_own": np.full(3, -1.0)}, "calibration_own has the shape"),
         ({"calibration_weights": np.zeros(135)}, "calibration_weights has "),
+        ({"_class_counts": -np.ones((3, 3))}, "_class_counts has to be three numbers"),
+        ({"_class_counts": np.ones((3, 2))}, "_class_counts has to be three numbers"),
         (dict(EMPTY), "it has no features"),
     ],
 )

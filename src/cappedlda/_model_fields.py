@@ -29,7 +29,7 @@ class Field(NamedTuple):
     shape : str or None
         A letter for each axis of an array: classes c, features n, directions d, scores r (1 for two
         classes), directions in which distances are measured m, whitened directions w, rows of
-        the calibration v. None is a value of the header.
+        the calibration v, counts h. None is a value of the header.
     kind : str or tuple of type
         Kinds of NumPy types for an array, else the types of the value.
     rule : Rule
@@ -101,6 +101,10 @@ SHARES = Rule(
 INCREASING = Rule("different and in order", lambda value: bool(np.all(value[:-1] < value[1:])))
 DIFFERENT = Rule("different", lambda value: len(set(value.tolist())) == len(value))
 COVARIANCE = Rule("a covariance", is_covariance)
+CLASS_COUNTS = Rule(
+    "three numbers of 0 or more for each class, or not known",
+    lambda value: value.shape[1] == 3 and not np.any((value < 0.0) | np.isinf(value)),
+)
 NORM = Rule("an exponent of up to 2 and a floor", is_norm)
 
 INTEGER, REAL, WORD = (int,), (int, float), (str,)
@@ -122,6 +126,7 @@ FIELDS = (
     Field("_support_caps", "c", NUMBERS, POSITIVE, optional=True),
     Field("_support_gate", "c", NUMBERS, POSITIVE, optional=True),
     Field("_covariance", "nn", NUMBERS, COVARIANCE, optional=True),
+    Field("_class_counts", "ch", NUMBERS, CLASS_COUNTS, optional=True),
     Field("feature_names_in_", "n", TEXT, DIFFERENT, optional=True),
     Field("epsilon_", None, REAL, POSITIVE),
     Field("q_", None, REAL, POSITIVE, optional=True),

@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Any, Literal, Self
 
 import numpy as np
+from sklearn.utils.validation import check_is_fitted
 
 from cappedlda._data.chunks import ChunkRows
 from cappedlda._data.factory import training_rows
@@ -16,6 +17,7 @@ from cappedlda._data.threads import effective_n_jobs, single_threaded_blas
 from cappedlda._decision import DecidingDiscriminant
 from cappedlda._discriminant import linear_rule
 from cappedlda._fit import Objective, Options, fit_mm, fit_paper
+from cappedlda._summary import Summary, class_counts, summary_of
 from cappedlda._switching import SwitchingHints
 from cappedlda._typing import ArrayLike, Bools, Floats, MatrixLike
 from cappedlda._validation import (
@@ -315,6 +317,35 @@ default="robust"
         priors = rows.class_shares if priors is None else priors
         return self._fit_rows(rows, rows.classes, priors, rows.example)
 
+    def summary(self) -> Summary:
+        """Tell on one page what the fit has found and decided.
+
+        Returns
+        -------
+        summary : Summary
+            Printed, it is text; in a notebook, HTML. It has the rows, flagged rows and rows left
+            out of each class, the directions with their largest loadings, and what was decided:
+            cap, exponent, shrinkage, sample, and beyond which distance rows are left out.
+            Flagged rows are not counted after `fit_chunks`, nor for dask.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_iris
+        >>> from cappedlda import CappedLDA
+        >>> X, y = load_iris(return_X_y=True)
+        >>> X[::25] = 999
+        >>> summary = CappedLDA(n_components=1).fit(X, y).summary()
+        >>> for line in str(summary).splitlines()[2:7]:
+        ...     print(line)
+        class  rows  flagged  left out  prior
+        0        50        2         2  0.333
+        1        50        2         2  0.333
+        2        50        2         2  0.333
+        all     150        6         6  1.000
+        """
+        check_is_fitted(self)
+        return summary_of(self)
+
     def _fit_rows(self, rows, classes, priors, features):
         n_features = rows.shape[1]
         n_directions = min(len(classes) - 1, n_features)
@@ -418,7 +449,9 @@ default="robust"
         self.explained_variance_ratio_ = strengths[:n_components] / total
         self.epsilon_ = float(solution.epsilon)
         self.caps_ = solution.usual.caps
-        self._store_samples(rows.per_sample(solution))
+        samples = rows.per_sample(solution)
+        self._store_samples(samples)
+        self._class_counts = class_counts(rows, samples, solution)
         self.q_ = float(solution.q)
         self.shrinkage_ = float(solution.shrinkage)
         self.n_sampled_ = solution.n_sampled
