@@ -13,7 +13,7 @@ from cappedlda import CappedLDA, CappedLDACV, load_model, save_model
 
 @pytest.fixture
 def spoiled(clean):
-    """Clean rows of which one is far off in one feature, and one has the label of another class."""
+    """Clean rows of which one is far off in one feature."""
     X, y = clean
     X = X.copy()
     X[4, 2] += 100.0
@@ -198,6 +198,14 @@ def test_bad_arguments_are_refused(clean, settings, error, words):
     lda = CappedLDA().fit(X, y)
     with pytest.raises(error, match=words):
         lda.explain(X, **{"y": y, **settings})
+
+
+def test_a_fit_without_units_of_the_features_is_told_how(clean):
+    X, y = clean
+    lda = CappedLDA(solver="paper", epsilon=1e3).fit(X, y)
+    with pytest.raises(ValueError, match="Fit it with start='robust'"):
+        lda.explain(X, y)
+    assert "largest loadings per unit of the feature" in str(lda.summary())
 
 
 def test_dask_is_told_how(clean):

@@ -19,6 +19,11 @@ def explain(model, X, y=None, n_features=3, rows=None):
             f"X is a {type(X).__name__} of dask, and a table of single rows is not lazy; choose "
             "rows by outlyingness(X, y) > 1, and give explain what their compute() returns."
         )
+    if model._spread is None:
+        raise ValueError(
+            "This model does not know how much features vary, which explain needs: it was fitted "
+            "without a robust start, or by solver='paper'. Fit it with start='robust'."
+        )
     advice = "use a positive integer, up to the number of features"
     check_count("n_features", n_features, 1, model.n_features_in_, advice)
     names, index = names_of(model, X), X.index if hasattr(X, "iloc") else None

@@ -82,10 +82,12 @@ class MeasuringDiscriminant(LinearDiscriminant):
 
     @property
     def _spread(self):
-        """Robust unit of each feature within the classes, shape (n_features,)."""
+        """Robust unit of each feature within the classes, shape (n_features,), or None."""
         if self._gate is not None:
             return self._gate.scale
-        variances = np.diagonal(self.covariance_)  # not robust, as the fit was not
+        if self._covariance is None:
+            return None
+        variances = np.diagonal(self._covariance)  # not robust, as the fit was not
         return np.sqrt(np.where(variances > 0.0, variances, np.finfo(float).tiny))
 
     @property

@@ -94,7 +94,7 @@ def counted(counts):
 
 def directions_of(model):
     """Return a line for each of the first directions, with its largest loadings."""
-    spread = getattr(model, "_spread", None)  # of some models it is not known
+    spread = model._spread
     unit = "unit" if spread is None else "deviation"
     loadings = model.scalings_ if spread is None else model.scalings_ * spread[:, None]
     numbers = [f"feature {j}" for j in range(model.n_features_in_)]
