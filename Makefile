@@ -44,7 +44,7 @@ help:
 	@echo "make guard  count instructions and passes against benchmarks/guard.json"
 	@echo "make bench  benchmark this commit (FULL=1: the large shapes too)"
 	@echo "make bench-compare BASE=rev  has this commit become slower than another?"
-	@echo "make speed  measure what docs/speed.md shows: ten minutes on a quiet machine"
+	@echo "make speed  measure what docs/speed.md shows: some minutes on a quiet machine"
 	@echo "make clean  remove $(VENV) and everything built"
 
 demo: $(VENV)/installed

@@ -17,11 +17,13 @@ import time
 from pathlib import Path
 
 import numpy as np
+from speed import machine
 from suite.common import contaminated, interleaved, ratio_of
 
 from cappedlda import CappedLDA
 from cappedlda._data.record import Query, Record
 from cappedlda._tables import markdown_table
+from cappedlda.sources import NpyFolder, ParquetFolder
 
 LARGE_ROWS, LARGE_FEATURES = 10_000_000, 500
 
@@ -50,6 +52,56 @@ def measure_memmap(folder, quick):
     times = interleaved(jobs, least=3)
     ratios = {name: ratio_of(times, name, "array") for name in ("memmap", "h5py", "chunks")}
     return {"rows": n_rows, "features": n, "ratios_to_array": ratios}
+
+
+def measure_files(folder, quick):
+    """All threads, in the page cache: elapsed and processor time of each source, and its peak."""
+    n_rows, n, n_files = (500_000 if quick else 5_000_000), 30, 5
+    X, y, _ = contaminated(n_rows, n, 5)
+    write_files(folder, X, y, n_files)
+    mapped = np.load(folder / "X.npy", mmap_mode="r")
+    model, parquet = CappedLDA(), ParquetFolder(folder / "parquet", "y")
+
+    def chunks():
+        for start in range(0, n_rows, 65_536):
+            yield X[start : start + 65_536], y[start : start + 65_536]
+
+    jobs = {
+        "array in memory": lambda: model.fit(X, y),
+        "memory map": lambda: model.fit(mapped, y),
+        "chunks of the array": lambda: model.fit_chunks(chunks),
+        "NpyFolder": lambda: model.fit_chunks(NpyFolder(folder)),
+        "ParquetFolder": lambda: model.fit_chunks(parquet),
+        "ParquetFolder, cache=True": lambda: model.fit_chunks(parquet, cache=folder),
+    }
+    elapsed = interleaved(jobs, least=3, clock=time.perf_counter)
+    used = interleaved(jobs, least=3, warm_up=False)
+    sources = {
+        name: {
+            "seconds": min(elapsed[name]),
+            "ratio": ratio_of(elapsed, name, "array in memory"),
+            "processor_seconds": min(used[name]),
+            "extra_bytes": peak_of(job),
+        }
+        for name, job in jobs.items()
+    }
+    sizes = {"rows": n_rows, "features": n, "files": n_files}
+    return {"machine": machine(), **sizes, "sources": sources}
+
+
+def write_files(folder, X, y, n_files):
+    """Write the rows as a pair of .npy files, and as a folder of Parquet files."""
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    np.save(folder / "X.npy", X)
+    np.save(folder / "y.npy", y)
+    (folder / "parquet").mkdir()
+    for part, rows in enumerate(np.array_split(np.arange(len(y)), n_files)):
+        columns = {f"x{j}": X[rows, j] for j in range(X.shape[1])}
+        parquet.write_table(
+            pa.table({**columns, "y": y[rows]}), folder / "parquet" / f"{part}.parquet"
+        )
 
 
 def measure_dask(folder, quick):
@@ -156,32 +208,40 @@ def measure_large(folder, quick, large_rows=LARGE_ROWS):
     del X
     mapped = np.load(path, mmap_mode="r")
     model = CappedLDA()
-    before, peak = anonymous_memory(), 0
-    done = threading.Event()
-
-    def watch():
-        nonlocal peak
-        while not done.wait(0.05):
-            peak = max(peak, anonymous_memory())
-
-    watcher = threading.Thread(target=watch)
-    watcher.start()
     begin = time.perf_counter()
     try:
-        model.fit(mapped, y)
+        extra_bytes = peak_of(lambda: model.fit(mapped, y))
     finally:
-        done.set()
-        watcher.join()
         path.unlink()
     return {
         "rows": n_rows,
         "features": n,
         "file_bytes": n_rows * n * 4,
-        "extra_bytes": peak - before,
+        "extra_bytes": extra_bytes,
         "seconds": time.perf_counter() - begin,
         "passes": model.n_passes_,
         "status": model.status_,
     }
+
+
+def peak_of(job):
+    """Return by how many bytes the memory of this process rises, at its peak, while a job runs."""
+    before, peak = anonymous_memory(), 0
+    done = threading.Event()
+
+    def watch():
+        nonlocal peak
+        while not done.wait(0.02):
+            peak = max(peak, anonymous_memory())
+
+    watcher = threading.Thread(target=watch)
+    watcher.start()
+    try:
+        job()
+    finally:
+        done.set()
+        watcher.join()
+    return max(0, peak - before)
 
 
 def anonymous_memory():
@@ -195,6 +255,7 @@ def anonymous_memory():
 PARTS = {
     "records": measure_records,
     "memmap": measure_memmap,
+    "files": measure_files,
     "overhead": measure_overhead,
     "dask": measure_dask,
     "large": measure_large,
@@ -219,6 +280,8 @@ def as_text(found):
         lines += markdown_table(
             header, [[k, f"{v:.2f}"] for k, v in part["ratios_to_array"].items()]
         )
+    if "files" in found:
+        lines += text_of_files(found["files"])
     if "dask" in found:
         part = found["dask"]
         lines += [
@@ -264,6 +327,25 @@ def as_text(found):
             f"memory beside the file ({part['extra_bytes'] / part['rows']:.0f} bytes per row).",
         ]
     return "\n".join(lines) + "\n"
+
+
+def text_of_files(part):
+    """Return the lines about sources of files."""
+    header = ["input", "elapsed, s", "over the array", "processor, s", "memory beside the data, MB"]
+    rows = [
+        [
+            name,
+            f"{source['seconds']:.1f}",
+            f"{source['ratio']:.1f}",
+            f"{source['processor_seconds']:.1f}",
+            f"{source['extra_bytes'] / 1e6:.0f}",
+        ]
+        for name, source in part["sources"].items()
+    ]
+    title = f"## Sources of files, {part['rows']:,} x {part['features']} in {part['files']} files"
+    where = f"{part['machine']['processor']}, {part['machine']['cores']} cores"
+    load = f"load of {part['machine']['load']:.1f} at the end"
+    return ["", title, "", f"Measured on {where}, {load}.", "", *markdown_table(header, rows)]
 
 
 def main():

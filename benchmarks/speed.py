@@ -1,12 +1,13 @@
-"""How fast is it? Measures what docs/speed.md shows, in units of one X.T @ X of the same data.
+"""How fast is it? Measures what docs/speed.md shows: seconds, and units of one X.T @ X.
 
-    python benchmarks/speed.py                      # all, about ten minutes on a quiet machine
+    python benchmarks/speed.py                      # all, some minutes on a quiet machine
     python benchmarks/speed.py --only passes        # one part; the others stay as they are
     python benchmarks/speed.py --out speed --quick
 
 One thread unless a row says otherwise; everything in a row of a table is measured in turn in one
-process. Written to the folder: speed.json (all figures, machine and versions), one Markdown table
-per part, and roofline.png (see `speed_report.py`). tabmat is compared with if it is installed.
+process. Written to the folder, which is named for the instructions of the kernels: speed.json
+(all figures, machine and versions), one Markdown table per part, one beside the targets, and two
+pictures (see `speed_report.py`). tabmat is compared with if it is installed.
 """
 
 import argparse
@@ -22,7 +23,8 @@ from pathlib import Path
 import numpy as np
 from scipy.linalg import subspace_angles
 from speed_report import GEMM_SIZE, OTHERS, PARTS, THREADS_GAIN, write
-from suite.common import heavy_tailed, interleaved, ratio, ratio_of
+from speed_seconds import measure_seconds
+from suite.common import heavy_tailed, interleaved, log_normal, ratio, ratio_of
 from suite.fits import (
     TARGET_SHAPES,
     FitByThreads,
@@ -37,6 +39,7 @@ from suite.passes import ROWS, PassProblem
 from threadpoolctl import threadpool_limits
 
 from cappedlda import CappedLDA
+from cappedlda._kernels import kernels
 from cappedlda._regime import Regime
 
 TIMES_SMALLER = 10  # --quick
@@ -44,12 +47,12 @@ TIMES_SMALLER = 10  # --quick
 BYTES_PER_ROW = 21
 FREEDOMS = (30, 10, 5, 3, 2)  # of Student's distribution: the fewer, the heavier the tails
 GROWTH = {
-    "rows": (10_000, 30_000, 100_000, 300_000, 1_000_000, 3_000_000, 10_000_000),
+    "rows": (10_000, 30_000, 100_000, 300_000, 1_000_000, 3_000_000),
     "features": (5, 10, 20, 50, 100, 200),
     "classes": (2, 5, 10, 50, 100),
 }
 # Parts in which libraries use as many threads as they like.
-THREADED = ("threads", "others")
+THREADED = ("seconds", "threads", "others")
 
 # ---------------------------------------------------------------------------------------------
 # Measuring: each part returns a list of records
@@ -126,16 +129,30 @@ def measure_fits(scale):
     """Yield fits by shapes that there are targets for; one thread."""
     for shape in TARGET_SHAPES:
         problem = fit_problem(shape, scale)
-        other = problem.with_q(2.0)
-        jobs = {"gram": problem.gram, "q=1": problem.fit, "q=2": other.fit}
-        times = interleaved(jobs, seconds=5.0, least=2, warm_up=False)
         yield {
             "shape": shape,
-            "rows": len(problem.X),
-            "ratios": {name: ratio_of(times, name, "gram") for name in ("q=1", "q=2")},
-            "passes": {"q=1": problem.model.n_passes_, "q=2": other.model.n_passes_},
-            "missed": float(np.mean(~problem.model.outliers_[problem.planted])),
+            **ratios_of_fits(problem.X, problem.y),
+            "missed": float(np.mean(~problem.fit().outliers_[problem.planted])),
         }
+    shape = 100_000 // scale, 50, 10
+    skewed = {
+        "t, 3 degrees of freedom": heavy_tailed(*shape, 3)[:2],
+        "log-normal": log_normal(*shape),
+    }
+    for name, (X, y) in skewed.items():
+        yield {"shape": f"100000x50x10 {name}", **ratios_of_fits(X, y), "missed": None}
+
+
+def ratios_of_fits(X, y):
+    """Return the part of a record that fits with two exponents have in common."""
+    models = {f"q={q:g}": CappedLDA(q=q, n_jobs=1) for q in (1.0, 2.0)}
+    jobs = {name: lambda m=model: m.fit(X, y) for name, model in models.items()}
+    times = interleaved({"gram": lambda: X.T @ X, **jobs}, seconds=5.0, least=3)
+    return {
+        "rows": len(X),
+        "ratios": {name: ratio_of(times, name, "gram") for name in models},
+        "passes": {name: model.n_passes_ for name, model in models.items()},
+    }
 
 
 def measure_sample(scale):
@@ -192,9 +209,10 @@ def measure_growth(scale):
 
 def measure_others(_):
     """Yield small fits, imports, fitted models, threads and memory, with what is wanted."""
-    small = SmallFit()
-    small.setup()
-    yield wanted("fit of iris / LDA (svd)", small.track_ratio_to_lda(), 2.0)
+    for name, target in {"iris": 1.5, "wine": 1.5, "digits": 4.0}.items():
+        small = SmallFit()
+        small.setup(name)
+        yield wanted(f"fit of {name} / LDA (svd)", small.track_ratio_to_lda(name), target)
     yield wanted("import / import of sklearn.discriminant_analysis", ratio_of_imports(), 1.3)
     for n in (20, 100, 784):
         model = FittedModel()
@@ -242,6 +260,7 @@ def machine():
     models = [line for line in cpu.read_text().splitlines() if line.startswith("model name")]
     return {
         "processor": models[0].partition(": ")[2] if models else platform.processor(),
+        "kernels": kernels.name,
         "cores": os.cpu_count(),
         "load": round(os.getloadavg()[0], 1),
         "python": platform.python_version(),
@@ -250,6 +269,7 @@ def machine():
 
 
 MEASURE = {
+    "seconds": measure_seconds,
     "passes": measure_passes,
     "threads": measure_threads,
     "fits": measure_fits,
@@ -263,8 +283,8 @@ MEASURE = {
 def main():
     """Run the command."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    default = Path(__file__).parents[1] / "docs" / "speed"
-    parser.add_argument("--out", type=Path, default=default, help="folder, default docs/speed")
+    default = Path(__file__).parents[1] / "docs" / "speed" / kernels.name
+    parser.add_argument("--out", type=Path, default=default, help="folder, default docs/speed/...")
     parser.add_argument("--only", nargs="+", choices=PARTS, default=PARTS)
     parser.add_argument("--quick", action="store_true", help="a tenth of the rows")
     parser.add_argument("--draw", action="store_true", help="measure nothing, draw and tabulate")

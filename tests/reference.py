@@ -78,7 +78,7 @@ def pass_record(X, codes, query, sample_weight=None):
         scatter=np.zeros((0, 0)),
         sums=np.zeros((c, n) if query.sums else (0, 0)),
         image_sums=np.zeros((c, d)),
-        image_scatter=np.zeros((d, d)),
+        image_scatter=np.zeros((d, d) if query.images else (0, 0)),
         kept=np.zeros((c, 2)),
         histograms=np.zeros((c, len(POSITIONS))),
         objective=0.0,
@@ -95,8 +95,9 @@ def pass_record(X, codes, query, sample_weight=None):
         h = X[j] - centres[i]
         if query.sums:
             record.sums[i] += weight[j] * h
-        record.image_sums[i] += weight[j] * (W.T @ h)
-        record.image_scatter += weight[j] * np.outer(W.T @ h, W.T @ h)
+        if query.images:
+            record.image_sums[i] += weight[j] * (W.T @ h)
+            record.image_scatter += weight[j] * np.outer(W.T @ h, W.T @ h)
         record.kept[i] += [1.0, weight[j]]
     return record, distances
 

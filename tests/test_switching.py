@@ -129,7 +129,7 @@ def test_the_default_shrinks_few_rows_only_and_none_never(rng):
 def test_more_features_than_rows_are_shrunk_in_their_span(rng, shrinkage):
     X, y = make_classes(rng, [30, 30], 80, spread=1.0)
     X = spoil(rng, X, np.arange(60) % 10 == 0)
-    lda = CappedLDA(shrinkage=shrinkage).fit(X, y)
+    lda = CappedLDA(shrinkage=shrinkage, leave_out="flagged").fit(X, y)
     kept = ~lda.left_out_
     assert 0 < lda.left_out_.sum() <= 12
     assert lda.score(X[kept], y[kept]) == 1.0

@@ -52,13 +52,16 @@ static void compare(const char *what, ptrdiff_t n, int wide, double found, doubl
                found, expected);
 }
 
+static ptrdiff_t image_size(const Loops *loops, ptrdiff_t size) {
+    return (size + loops->step - 1) / loops->step * loops->step;
+}
 static ptrdiff_t padded(const Loops *loops, ptrdiff_t size) {
-    const ptrdiff_t whole = (size + loops->step - 1) / loops->step * loops->step;
+    const ptrdiff_t whole = image_size(loops, size);
     return whole > loops->least ? whole : loops->least;
 }
 
 static void check(const Loops *loops, ptrdiff_t rows, ptrdiff_t n, ptrdiff_t d, int wide) {
-    const ptrdiff_t ldz = padded(loops, d), ld = padded(loops, n);
+    const ptrdiff_t ldz = image_size(loops, d), ld = padded(loops, n);
     void *X = filled(rows * n + 64, wide), *W = zeros(n * ldz), *images = zeros(C * ldz);
     void *centres = filled(C * ld + 64, wide), *inv_scale = filled(n + 64, wide);
     void *Z = zeros(rows * ldz), *out = zeros(rows * d + ldz);

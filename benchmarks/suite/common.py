@@ -25,16 +25,25 @@ def heavy_tailed(n_rows, n_features, n_classes, freedom, seed=0):
     return X, y, np.linalg.solve(mixing.T @ mixing, (means[1:] - means[0]).T)
 
 
-def contaminated(n_rows, n_features, n_classes, share=0.1, dtype=np.float64, seed=0):
+def log_normal(n_rows, n_features, n_classes, seed=0):
+    """Return classes with skewed features: exponentials of Gaussian ones."""
+    rng = np.random.default_rng(seed)
+    means, mixing = population(rng, n_features, n_classes)
+    y = rng.integers(n_classes, size=n_rows).astype(np.int32)
+    return np.exp(0.5 * (rng.standard_normal((n_rows, n_features)) @ mixing + means[y])), y
+
+
+def contaminated(n_rows, n_features, n_classes, share=0.1, dtype=np.float64, seed=0, out=None):
     """Return Gaussian classes with correlated features and far outliers in a share of the rows.
 
-    Made block by block: beside X itself nothing large is in memory.
+    Made block by block: beside X itself, or `out`, which it is written to, nothing large is in
+    memory.
     """
     rng = np.random.default_rng(seed)
     means, mixing = population(rng, n_features, n_classes)
     y = rng.integers(n_classes, size=n_rows).astype(np.int32)
     planted = rng.random(n_rows) < share
-    X = np.empty((n_rows, n_features), dtype)
+    X = np.empty((n_rows, n_features), dtype) if out is None else out
     for start in range(0, n_rows, BLOCK_ROWS):
         rows = slice(start, min(start + BLOCK_ROWS, n_rows))
         block = rng.standard_normal((rows.stop - start, n_features)) @ mixing + means[y[rows]]

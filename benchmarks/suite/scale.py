@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from cappedlda import CappedLDA
+from cappedlda.sources import ParquetFolder
 
 from .common import contaminated, ratio
 
@@ -42,6 +43,43 @@ class Files:
         """Return fit time of chunks / of an array, one thread."""
         return ratio(
             lambda: self.model.fit_chunks(self.chunks), lambda: self.model.fit(self.X, self.y)
+        )
+
+
+class Parquet:
+    """A folder of Parquet files, against a memory map of the same rows; needs pyarrow."""
+
+    timeout = 600
+    params = ([False, True],)
+    param_names = ("cache",)
+
+    def setup(self, cache):
+        try:
+            import pyarrow as pa
+            from pyarrow import parquet
+        except ImportError as error:
+            raise NotImplementedError("pyarrow is not installed") from error
+        X, self.y, _ = contaminated(400_000, 30, 5)
+        self._folder = tempfile.TemporaryDirectory()
+        folder = Path(self._folder.name)
+        np.save(folder / "X.npy", X)
+        self.mapped = np.load(folder / "X.npy", mmap_mode="r")
+        columns = {f"x{j}": X[:, j] for j in range(30)}
+        parquet.write_table(pa.table({**columns, "y": self.y}), folder / "rows.parquet")
+        self.source = ParquetFolder(folder, "y")
+        self.model = CappedLDA()
+
+    def teardown(self, cache):
+        if hasattr(self, "_folder"):  # asv calls it also where pyarrow is missing
+            self._folder.cleanup()
+
+    def track_parquet_to_memmap(self, cache):
+        """Return elapsed fit time of Parquet / of a memory map."""
+        return ratio(
+            lambda: self.model.fit_chunks(self.source, cache=cache),
+            lambda: self.model.fit(self.mapped, self.y),
+            least=3,
+            clock=time.perf_counter,
         )
 
 

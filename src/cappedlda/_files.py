@@ -11,6 +11,8 @@ import numpy as np
 # What the system says when a file cannot grow; it does not say which file.
 FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 
+PARQUET_BUFFER = 1 << 20  # bytes of a column that are read at a time
+
 NPY, ZIP = b"\x93NUMPY", b"PK\x03\x04"  # what .npy files and .npz files with an array begin with
 
 
@@ -117,11 +119,15 @@ def _named(path):
 
 
 def open_parquet(path):
-    """Return the `pyarrow.parquet.ParquetFile` of a file."""
+    """Return the `pyarrow.parquet.ParquetFile` of a file.
+
+    Columns are read through small buffers. By default those of a whole row group, often a
+    million rows, would be in memory at once.
+    """
     from pyarrow import lib, parquet
 
     try:
-        return parquet.ParquetFile(path)
+        return parquet.ParquetFile(path, pre_buffer=False, buffer_size=PARQUET_BUFFER)
     except lib.ArrowException as error:
         reason = str(error).splitlines()[0]
         raise ValueError(f"{path} cannot be read as Parquet: {reason}") from None

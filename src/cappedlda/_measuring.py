@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_dat
 
 from cappedlda._cutoffs.gate import Gate
 from cappedlda._data.array import Measure, Support
-from cappedlda._data.chunks import ChunkReader
+from cappedlda._data.chunk_reader import ChunkReader
 from cappedlda._data.samples import PerSample
 from cappedlda._data.sparse import rows_of
 from cappedlda._discriminant import LinearDiscriminant
@@ -64,7 +64,7 @@ class MeasuringDiscriminant(LinearDiscriminant):
         for number, chunk in enumerate(reader):
             if number == 0:  # the reader sees to it that the others have the same features
                 validate_data(self, reader.example, reset=False, skip_check_array=True)
-            X = check_array(chunk.X, dtype=FLOATS, input_name=f"X of {chunk.name}")
+            X = check_array(np.asarray(chunk.X), dtype=FLOATS, input_name=f"X of {chunk.name}")
             yield self._measure(X, known_codes(chunk.y, self.classes_, f"y of {chunk.name}"))
 
     @property

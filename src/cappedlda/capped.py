@@ -5,11 +5,13 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterable
 from dataclasses import replace
+from os import PathLike
 from typing import Any, Literal, Self
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from cappedlda._data.chunk_cache import cache_folder
 from cappedlda._data.chunks import ChunkRows
 from cappedlda._data.factory import training_rows
 from cappedlda._data.progress import PassReport, SlabProgress, print_decisions
@@ -159,12 +161,13 @@ default="robust"
     n_sampled_ : int
         Rows of the sample that the fit began with, 0 if it used all rows throughout.
     objective_path_ : ndarray of shape (n_evaluations,)
-        Objective of the iterations since centres and cap were frozen. Up to rounding it
-        never rises (``solver="mm"``).
+        Objective of the iterations since centres and cap were frozen, on the sample if there is
+        one. Up to rounding it never rises (``solver="mm"``).
     n_iter_ : int
         Iterations of the capped norm, on the sample if there is one.
     n_passes_ : int
-        Passes over all rows that the iterations, `polish` and the evaluation took.
+        Passes over all rows that the iterations (if there is no sample), `polish` and the
+        evaluation took; those of the start and of the gate come before them.
     status_ : {"converged", "max_iter", "saturated", "all_capped", "rank_deficient"}
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (n_features,)
@@ -275,6 +278,7 @@ default="robust"
         make_chunks: Callable[[], Iterable[tuple[Any, ...]]],
         *,
         classes: ArrayLike | None = None,
+        cache: bool | str | PathLike[str] = False,
     ) -> Self:
         """Fit data that come in chunks, which need not fit into memory together.
 
@@ -288,9 +292,15 @@ default="robust"
             Returns a fresh iterator of chunks for each pass over the data. A chunk is a
             tuple (X, y) or (X, y, sample_weight) of arrays or data frames. All have the same
             features and type; their number of rows may differ, and be 0. The rows must be
-            the same in each pass. `cappedlda.sources` has some for folders of files.
+            the same in each pass. `cappedlda.sources` has some for folders of files. If it has
+            a method `read_labels`, the classes are learnt from the chunks that this returns,
+            with None for X.
         classes : array-like of shape (n_classes,), default=None
             All labels there are; another one is an error. None takes those of the data.
+        cache : bool or path-like, default=False
+            Whether to keep the rows in a file while the fit runs, in the system's temporary
+            folder (True) or in the folder that is named. Then the source is read once. The
+            file is as large as X in memory, and gone when the fit ends, however it ends.
 
         Returns
         -------
@@ -312,7 +322,8 @@ default="robust"
         0
         """
         self._check_parameters()
-        rows = ChunkRows(make_chunks, classes, effective_n_jobs(self.n_jobs), self._regime)
+        settings = effective_n_jobs(self.n_jobs), self._regime, cache_folder(cache)
+        rows = ChunkRows(make_chunks, classes, *settings)
         priors = check_priors(self.priors, rows.n_classes)
         priors = rows.class_shares if priors is None else priors
         return self._fit_rows(rows, rows.classes, priors, rows.example)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from itertools import product
+from os import PathLike
 from typing import Any, Literal, NoReturn, Self
 
 import numpy as np
@@ -255,6 +256,7 @@ default="robust"
         make_chunks: Callable[[], Iterable[tuple[Any, ...]]],
         *,
         classes: ArrayLike | None = None,
+        cache: bool | str | PathLike[str] = False,
     ) -> NoReturn:
         """Raise an error: chunks cannot be cut into folds.
 
@@ -262,6 +264,7 @@ default="robust"
         ----------
         make_chunks : callable
         classes : array-like of shape (n_classes,), default=None
+        cache : bool or path-like, default=False
 
         Returns
         -------

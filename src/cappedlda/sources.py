@@ -1,16 +1,21 @@
 """Sources of chunks for `CappedLDA.fit_chunks`: folders of .npy, .npz and Parquet files.
 
 A source is a function without arguments that returns a fresh iterator of chunks; these are
-objects that can be called so. Files are read one after the other, in the order of their
-names, and nothing is ever unpickled.
+objects that can be called so. They have a method `read_labels`, which returns an iterator of
+chunks without X: so a fit learns the classes and their sizes before it reads any row. Files are
+read one after the other, in the order of their names, and nothing is ever unpickled.
 """
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
+from importlib.util import find_spec
 from os import PathLike
 from pathlib import Path
 
-from cappedlda._data.chunks import Chunk
+from cappedlda._data.chunk_reader import Chunk
+from cappedlda._data.columns import Columns
+from cappedlda._data.threads import read_ahead
 from cappedlda._files import arrow_to_numpy, map_npy, npz_names, open_parquet, read_npz
 from cappedlda._regime import REGIME
 
@@ -60,16 +65,26 @@ class NpyFolder:
 
     def __call__(self) -> Iterator[Chunk]:
         """Return an iterator of chunks."""
+        return self._read(self._paths())
+
+    def read_labels(self) -> Iterator[Chunk]:
+        """Return an iterator of chunks without X, of which only the labels are read."""
+        for _, path, *others in self._paths():
+            weight = _mapped(others[0]) if others else None
+            yield Chunk(None, _mapped(path), weight, path.name)
+
+    def _paths(self):
+        """Return the files that belong together."""
         patterns = [self.X, self.y] + [self.sample_weight] * (self.sample_weight is not None)
         files = [_files(self.folder, pattern) for pattern in patterns]
         if len({len(some) for some in files}) > 1:
             found = ", ".join(f"{len(f)} {p}" for f, p in zip(files, patterns, strict=True))
             raise ValueError(f"The folder {self.folder} has {found}; give as many of each.")
-        return self._read(files)
+        return list(zip(*files, strict=True))
 
     @staticmethod
     def _read(files):
-        for paths in zip(*files, strict=True):
+        for paths in files:
             arrays = [_mapped(path) for path in paths]
             n_rows, name = len(arrays[0]), paths[0].name
             if any(len(array) != n_rows for array in arrays):
@@ -122,20 +137,28 @@ class NpzFolder:
         """Return an iterator of chunks."""
         return map(self._read, _files(self.folder, self.pattern))
 
-    def _read(self, path):
-        keys = [self.X, self.y] + [self.sample_weight] * (self.sample_weight is not None)
+    def read_labels(self) -> Iterator[Chunk]:
+        """Return an iterator of chunks without X, of which only the labels are read."""
+        return map(partial(self._read, with_X=False), _files(self.folder, self.pattern))
+
+    def _read(self, path, with_X=True):
+        keys = [self.y] + [self.sample_weight] * (self.sample_weight is not None)
+        keys += [self.X] * with_X
         arrays = read_npz(path, keys)
         if missing := [key for key in keys if key not in arrays]:
             raise ValueError(f"{path} has the arrays {npz_names(path)}, but not {missing}.")
-        X, y, *weight = (arrays[key] for key in keys)
-        return Chunk(X, y, *(weight or [None]), path.name)
+        if with_X:
+            arrays[self.X].flags.writeable = False  # nobody else has it: need not be copied
+        weight = None if self.sample_weight is None else arrays[self.sample_weight]
+        return Chunk(arrays.get(self.X), arrays[self.y], weight, path.name)
 
 
 @dataclass(frozen=True)
 class ParquetFolder:
     """Chunks from Parquet files, read in batches of rows; needs pyarrow.
 
-    The names of the columns become those of the features.
+    A thread reads two batches ahead of whoever uses them. The names of the columns become
+    those of the features.
 
     Parameters
     ----------
@@ -173,22 +196,26 @@ class ParquetFolder:
 
     def __call__(self) -> Iterator[Chunk]:
         """Return an iterator of chunks."""
-        try:
-            import pyarrow as pa
-        except ImportError as error:
-            raise ImportError("ParquetFolder needs pyarrow; pip install pyarrow.") from error
-        path = Path(self.path)
-        paths = [path] if path.is_file() else _files(path, "*.parquet")
-        return self._read(pa, paths)
+        return read_ahead(self._read(self._paths()))
 
-    def _read(self, pa, paths):
+    def read_labels(self) -> Iterator[Chunk]:
+        """Return an iterator of chunks without X, of which only the labels are read."""
+        return self._read(self._paths(), with_features=False)
+
+    def _paths(self):
+        if find_spec("pyarrow") is None:
+            raise ImportError("ParquetFolder needs pyarrow; pip install pyarrow.")
+        path = Path(self.path)
+        return [path] if path.is_file() else _files(path, "*.parquet")
+
+    def _read(self, paths, with_features=True):
+        others = [self.target] + [self.sample_weight] * (self.sample_weight is not None)
         for path in paths:
             with open_parquet(path) as file:
-                features = self._features(path, file.schema_arrow.names)
-                others = [self.target] + [self.sample_weight] * (self.sample_weight is not None)
-                columns = [*features, *others]
-                for number, batch in enumerate(file.iter_batches(self.batch_rows, columns=columns)):
-                    X = pa.Table.from_batches([batch.select(features)])  # with its names
+                names = self._features(path, file.schema_arrow.names) if with_features else []
+                batches = file.iter_batches(self.batch_rows, columns=[*names, *others])
+                for number, batch in enumerate(batches):
+                    X = Columns.of_batch(batch.select(names)) if with_features else None
                     y, *weight = (arrow_to_numpy(batch.column(column)) for column in others)
                     yield Chunk(X, y, *(weight or [None]), f"{path.name}, batch {number}")
 

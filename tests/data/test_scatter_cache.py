@@ -24,8 +24,7 @@ def problem(rng, dtype):
     record = rows.run(query, distances)
     kept = (distances <= 2.5) & (weight > 0.0)
     assert 50 < kept.sum() < 150
-    means = record.recentre(query.centres, scale)
-    return rows, query, ScatterCache(kept, record.scatter, means, record.kept[:, 1])
+    return rows, query, ScatterCache.of(kept, record, query)
 
 
 @pytest.fixture
@@ -55,16 +54,61 @@ def test_the_same_kept_rows_have_the_same_record_without_a_scatter(problem, scat
     assert_close_record(record, expected, TOLERANCE[rows.dtype].pass_rtol)
 
 
-def test_other_kept_rows_end_the_memory(problem, scatters):
+@pytest.fixture
+def passed(monkeypatch):
+    """Notes how many rows each pass with a scatter has."""
+    seen, run = [], ArrayRows.run
+
+    def noting(self, query, distances=None):
+        if query.scatter:
+            seen.append(self.shape[0])
+        return run(self, query, distances)
+
+    monkeypatch.setattr(ArrayRows, "run", noting)
+    return seen
+
+
+@pytest.mark.parametrize("units", [1.0, 3.0])
+def test_a_few_other_rows_change_the_scatter(problem, passed, units):
     rows, query, cache = problem
-    wider = replace(query, caps=np.array([2.5, 2.5, 9.0]))
+    caps = np.array([2.3, 2.6, 2.8])
+    other = replace(query, caps=caps, centres=query.centres + 0.1, scale=units * query.scale)
+    expected, near = rows.run(other), rows.run(replace(query, caps=caps))
+    recalling = ScatterCacheRows(rows, cache)
+    passed.clear()
+    for _ in range(2):  # the second time the very rows are known
+        assert_close_record(recalling.run(other), expected, 10 * TOLERANCE[rows.dtype].pass_rtol)
+    assert 0 < sum(passed) < 0.25 * rows.shape[0]
+    assert_close_record(
+        recalling.run(replace(query, caps=caps)), near, 10 * TOLERANCE[rows.dtype].pass_rtol
+    )
+
+
+def test_of_many_other_rows_the_scatter_is_made_anew(problem, passed):
+    rows, query, cache = problem
+    wider = replace(query, caps=np.full(3, np.inf))
     expected = rows.run(wider)
     recalling = ScatterCacheRows(rows, cache)
-    scatters.clear()
-    record = recalling.run(wider)
-    assert_close_record(record, expected, TOLERANCE[rows.dtype].pass_rtol)
-    recalling.run(query)
-    assert scatters == [False, True, True]
+    passed.clear()
+    for _ in range(2):
+        assert_close_record(recalling.run(wider), expected, TOLERANCE[rows.dtype].pass_rtol)
+    assert passed == [rows.shape[0]]
+
+
+def test_what_a_large_part_of_the_scatter_leaves_is_made_anew(problem, passed):
+    rows, query, cache = problem
+    far = replace(cache, scatter=cache.scatter.copy())
+    (some,) = np.nonzero(cache.support)
+    X = rows.X.copy()
+    X[some[0]] += 1e4  # beyond the cap now, and most of the scatter before
+    rows = rows.with_features(X)
+    whole = rows.run(Query.of_all_rows(query.centres, query.scale)).scatter
+    far.scatter[...] = whole
+    recalling = ScatterCacheRows(rows, far)
+    passed.clear()
+    expected = rows.run(query)
+    assert_close_record(recalling.run(query), expected, TOLERANCE[rows.dtype].pass_rtol)
+    assert rows.shape[0] in passed[1:]
 
 
 def test_other_weights_and_passes_without_a_scatter_recall_nothing(problem, scatters):

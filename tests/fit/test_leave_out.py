@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from common import make_classes
 
+from cappedlda._data.array import ArrayRows
 from cappedlda._fit.leave_out import LEVELS, harmless_level
 from cappedlda._solvers.frame import Frame
 
@@ -20,12 +21,16 @@ def level_with(trusted, X, y, outlyingness, weights=None):
     X, y = np.vstack([trusted[0], X]), np.append(trusted[1], y)
     outlyingness = np.append(trusted[2], outlyingness)
     weights = np.ones(len(y)) if weights is None else weights
-    return harmless_level(X, y, weights, outlyingness, FRAME)
+    return level_of(X, y, weights, outlyingness)
+
+
+def level_of(X, y, weights, outlyingness):
+    return harmless_level(ArrayRows(X, y, 2, weights), outlyingness, FRAME)
 
 
 def test_nothing_is_left_out_where_all_rows_are_trusted(trusted):
     X, y, outlyingness = trusted
-    assert harmless_level(X, y, np.ones(160), outlyingness, FRAME) == np.inf
+    assert level_of(X, y, None, outlyingness) == np.inf
 
 
 def test_harmless_rows_are_taken_back(trusted, rng):
@@ -57,8 +62,8 @@ def test_a_row_of_weight_k_is_k_rows(trusted, rng):
     outlyingness = outlyingness * rng.choice([0.9, 9.0], 160, p=[0.9, 0.1])
     weights = rng.integers(1, 4, 160)
     rows = np.repeat(np.arange(160), weights)
-    repeated = harmless_level(X[rows], y[rows], np.ones(len(rows)), outlyingness[rows], FRAME)
-    assert harmless_level(X, y, weights * 1.0, outlyingness, FRAME) == repeated
+    repeated = level_of(X[rows], y[rows], None, outlyingness[rows])
+    assert level_of(X, y, weights * 1.0, outlyingness) == repeated
 
 
 def test_rows_too_far_off_to_be_summed_are_left_out(trusted):

@@ -168,8 +168,8 @@ def test_moments_that_change_are_those_made_anew(rng, monkeypatch, size):
     X[:10] *= size  # their squares leave nothing but rounding when they go
     pieces = csteps.Pieces(rows_of(X, y, rng.uniform(size=500), changed_products=0))
     made = []
-    add_up = pieces._sums
-    monkeypatch.setattr(pieces, "_sums", lambda kept: made.append(kept.sum()) or add_up(kept))
+    add_up = pieces.sums
+    monkeypatch.setattr(pieces, "sums", lambda kept: made.append(kept.sum()) or add_up(kept))
     first = rng.uniform(size=500) < 0.5
     first[:10] = True
     for step in range(3):

@@ -133,12 +133,15 @@ def test_a_row_on_the_cap_is_kept():
     assert record.objective == 18.0
 
 
-@pytest.mark.parametrize("wanted", [{"scatter": False}, {"sums": False}, {}])
+@pytest.mark.parametrize(
+    "wanted", [{"scatter": False}, {"sums": False}, {"images": False}, {}], ids=str
+)
 def test_only_the_wanted_sums_are_made(rng, dtype, wanted):
     X, codes = make_classes(rng, [80, 60], 4, dtype=dtype)
     record = check_against_reference(X, codes, make_query(rng, X, codes, **wanted))
     assert record.scatter.shape == ((4, 4) if wanted.get("scatter", True) else (0, 0))
     assert record.sums.shape == ((2, 4) if wanted.get("sums", True) else (0, 0))
+    assert record.image_scatter.shape == ((2, 2) if wanted.get("images", True) else (0, 0))
 
 
 def test_sample_weights_of_any_size(rng, dtype):

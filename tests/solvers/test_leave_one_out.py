@@ -5,11 +5,17 @@ import pytest
 import reference
 from common import make_classes
 
+from cappedlda._data.array import ArrayRows
+from cappedlda._initial.csteps import Pieces
 from cappedlda._solvers.leave_one_out import ClassMoments, PlainLDA, plane_axes
 
 
+def deviations(X, y, centres, weights=None):
+    return Pieces(ArrayRows(X - centres[y], y.astype(np.int32), len(centres), weights))
+
+
 def moments_of(X, y, weights, centres):
-    return ClassMoments.of(X - centres[y], y, weights, len(centres))
+    return ClassMoments(*deviations(X, y, centres, weights).sums(np.ones(len(y), bool)))
 
 
 @pytest.mark.parametrize("sizes", [[20, 15], [12, 9, 2]], ids=["two classes", "a class of two"])
@@ -19,9 +25,9 @@ def test_distances_are_those_of_fits_without_the_row(rng, sizes, weighted):
     weights = rng.integers(2, 4, len(y)) * 1.0 if weighted else np.ones(len(y))
     centres = rng.normal(size=(len(sizes), 4))  # any: the moments are moved to the means
     discriminant = PlainLDA(moments_of(X, y, weights, centres), centres)
-    found = discriminant.distances(X, y, np.minimum(weights, 1.0))
+    found = discriminant.distances(deviations(X, y, centres), np.minimum(weights, 1.0))
     np.testing.assert_allclose(found, reference.left_out_distances(X, y, weights), rtol=1e-9)
-    found = discriminant.distances_off_plane(X, y, np.minimum(weights, 1.0))
+    found = discriminant.distances_off_plane(X - centres[y], y, np.minimum(weights, 1.0))
     expected = reference.left_out_distances_off_plane(X, y, weights)
     np.testing.assert_allclose(found, expected, rtol=1e-9)
 
@@ -31,7 +37,8 @@ def test_rows_that_were_not_in_the_fit_are_not_left_out(rng):
     centres = np.zeros((2, 4))
     inside = np.arange(35) % 3 > 0
     moments = moments_of(X[inside], y[inside], np.ones(inside.sum()), centres)
-    found = PlainLDA(moments, centres).distances(X[~inside], y[~inside], np.zeros((~inside).sum()))
+    outside = deviations(X[~inside], y[~inside], centres)
+    found = PlainLDA(moments, centres).distances(outside, np.zeros((~inside).sum()))
     means = np.stack([X[inside & (y == k)].mean(axis=0) for k in (0, 1)])
     H = X[inside] - means[y[inside]]
     inverse = np.linalg.inv(H.T @ H / (inside.sum() - 2))
@@ -50,7 +57,8 @@ def test_the_plane_and_what_is_off_it_make_the_whole_distance(rng):
     assert axes.shape == (5, 2)
     steps = (X[:, None] - means) @ discriminant.whitener @ axes
     found = np.sum(steps**2, axis=2) + off[:, None]
-    np.testing.assert_allclose(found, discriminant.distances(X, y, nobody), rtol=1e-9)
+    expected = discriminant.distances(deviations(X, y, centres), nobody)
+    np.testing.assert_allclose(found, expected, rtol=1e-9)
 
 
 def test_moments_add_up(rng):
@@ -59,9 +67,9 @@ def test_moments_add_up(rng):
     whole = moments_of(X, y, weights, centres)
     first, second = slice(0, 11), slice(11, None)
     total = moments_of(X[first], y[first], weights[first], centres)
-    total = total + moments_of(X[second], y[second], weights[second], centres)
-    for name in ("weights", "sums", "scatter"):
-        np.testing.assert_allclose(getattr(total, name), getattr(whole, name), rtol=1e-12)
+    total = total.plus(moments_of(X[second], y[second], weights[second], centres))
+    for found, expected in zip(total, whole, strict=True):
+        np.testing.assert_allclose(found, expected, rtol=1e-12)
 
 
 def test_flat_directions_have_no_influence(rng):
@@ -69,10 +77,10 @@ def test_flat_directions_have_no_influence(rng):
     flat = np.column_stack([X, y == 1])
     centres = np.zeros((2, 4))
     found = PlainLDA(moments_of(flat, y, np.ones(35), centres), centres).distances(
-        flat, y, np.ones(35)
+        deviations(flat, y, centres), np.ones(35)
     )
     centres = centres[:, :3]
     expected = PlainLDA(moments_of(X, y, np.ones(35), centres), centres).distances(
-        X, y, np.ones(35)
+        deviations(X, y, centres), np.ones(35)
     )
     np.testing.assert_allclose(found, expected, rtol=1e-6)

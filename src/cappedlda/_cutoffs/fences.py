@@ -15,6 +15,9 @@ from cappedlda._regime import REGIME
 # Tukey's outer fence, written with the lower half of the data, has 7.
 REACH = 9.0
 GATE_REACH = 8.0
+# Of the fences of a fit that is repeated because the usual ones enclose a cloud: nearer ones
+# would cut into Gaussian classes.
+STRICT_REACH = 5.0
 # Equal distances, as in tiny or discrete data, must not fence each other out.
 MIN_GAP = 0.05
 MAX_GROWTH = 50

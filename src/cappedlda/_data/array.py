@@ -44,7 +44,8 @@ class Support:
         if self.gate is not None:
             rows = rows.measured(self.gate)
         no_caps = np.full(c, np.inf)
-        query = Query(self.metric, self.centres, np.ones(n), no_caps, 2.0, 0.0, False, False)
+        wanted = {"scatter": False, "sums": False, "images": False}
+        query = Query(self.metric, self.centres, np.ones(n), no_caps, 2.0, 0.0, **wanted)
         distances = np.empty(len(codes))
         rows.run(query, distances)
         return rows, distances
@@ -121,6 +122,7 @@ class ArrayRows(Rows):
     """
 
     gate_ratio = None
+    _class_weights = None  # once they are known
 
     def __init__(self, X, codes, n_classes, sample_weight=None, n_jobs=1, regime=REGIME):
         self.X = X
@@ -143,13 +145,17 @@ class ArrayRows(Rows):
     @property
     def class_weights(self):
         """Weight of each class, shape (c,)."""
-        return np.bincount(self.codes, self.sample_weight, self.n_classes).astype(np.float64)
+        if self._class_weights is None:
+            weights = np.bincount(self.codes, self.sample_weight, self.n_classes)
+            self._class_weights = weights.astype(np.float64)
+        return self._class_weights
 
     @property
     def class_counts(self):
         """Rows of each class that have a weight above 0, shape (c,)."""
-        codes = self.codes if self.sample_weight is None else self.codes[self.sample_weight > 0.0]
-        return np.bincount(codes, minlength=self.n_classes)
+        if self.sample_weight is None:
+            return self.class_weights.astype(int)
+        return np.bincount(self.codes[self.sample_weight > 0.0], minlength=self.n_classes)
 
     def slabs(self):
         """Return the slices of rows that are worked on one at a time."""
@@ -255,7 +261,7 @@ class ArrayRows(Rows):
     def labelled(self, codes, n_classes=None):
         """Return the same rows with other classes."""
         rows = self._copy()
-        rows.codes = codes
+        rows.codes, rows._class_weights = codes, None
         rows.n_classes = self.n_classes if n_classes is None else n_classes
         return rows
 
@@ -268,7 +274,7 @@ class ArrayRows(Rows):
     def reweighted(self, keep):
         """Return the rows with those outside the mask `keep` out of every sum."""
         rows = self._copy()
-        rows.sample_weight = weights_inside(keep, self.sample_weight)
+        rows.sample_weight, rows._class_weights = weights_inside(keep, self.sample_weight), None
         return rows
 
     def norms(self, centres, scale):
@@ -291,7 +297,7 @@ class ArrayRows(Rows):
     def _measured(self, norms, gate):
         rows = self._copy()
         rows.gate_ratio = norms
-        rows.gate_ratio /= gate.caps[self.codes]
+        marks.divide_by_caps(norms, self.codes, gate.caps)
         return rows
 
     def within_gate(self, level):

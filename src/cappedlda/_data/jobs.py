@@ -36,7 +36,8 @@ def block_record(X, codes, sample_weight, query, distances=None):
     wide_W = W.astype(np.float64, copy=False)
     images = centres.astype(np.float64, copy=False).dot(wide_W)
     padded_scatter = np.zeros((build.padded(n, dtype.itemsize),) * 2 if query.scatter else (0, 0))
-    padded_images = np.zeros((build.padded(d, dtype.itemsize),) * 2)
+    size = build.padded_image(d, dtype.itemsize) if query.images else 0
+    padded_images = np.zeros((size, size))
     record.objective, record.not_finite = build.fused_pass(
         X,
         codes,
@@ -58,9 +59,10 @@ def block_record(X, codes, sample_weight, query, distances=None):
     )
     if query.scatter:
         record.scatter = padded_scatter[:n, :n]
-    if query.sums:
-        record.image_sums = record.sums.dot(wide_W)
-    record.image_scatter = padded_images[:d, :d]
+    if query.images:
+        record.image_scatter = padded_images[:d, :d]
+        if query.sums:
+            record.image_sums = record.sums.dot(wide_W)
     return record
 
 

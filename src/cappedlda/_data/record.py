@@ -25,6 +25,8 @@ class Query:
         Exponent and floor of the capped norm.
     scatter, sums : bool
         Whether the scatter and the class sums are wanted; a pass without only projects.
+    images : bool
+        Whether the sums and the scatter of the projected rows are wanted.
     """
 
     W: np.ndarray
@@ -35,6 +37,7 @@ class Query:
     floor: float
     scatter: bool = True
     sums: bool = True
+    images: bool = True
 
     @classmethod
     def of_all_rows(cls, centres, scale, scatter=True):
@@ -58,9 +61,9 @@ class Record:
     sums : ndarray of shape (c, n)
         Sums of kept rows about the centre of their class; (0, 0) if not asked for.
     image_sums : ndarray of shape (c, d)
-        The same of the projected rows.
+        The same of the projected rows; zeros if not asked for.
     image_scatter : ndarray of shape (d, d)
-        Sum of z_j z_j' over kept rows.
+        Sum of z_j z_j' over kept rows; (0, 0) if not asked for.
     kept : ndarray of shape (c, 2)
         Number and weight of the kept rows.
     histograms : ndarray of shape (c, HISTOGRAM_BINS)
@@ -91,7 +94,7 @@ class Record:
             scatter=np.zeros((n, n) if scatter and query.scatter else (0, 0)),
             sums=np.zeros((c, n) if query.sums else (0, 0)),
             image_sums=np.zeros((c, d)),
-            image_scatter=np.zeros((d, d)),
+            image_scatter=np.zeros((d, d) if query.images else (0, 0)),
             kept=np.zeros((c, 2)),
             histograms=np.zeros((c, kernels.HISTOGRAM_BINS)),
         )

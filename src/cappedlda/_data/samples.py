@@ -201,10 +201,10 @@ class SampleDistances:
         q, floor : float
             Of the weights.
         """
-        outliers = ~within(self._distances, caps, self._rows.codes)  # NaN is outside
+        usual = within(self._distances, caps, self._rows.codes)  # NaN is outside
         if margins is not None:
-            outliers |= ~(self._rows.gate_ratio <= margins[self._rows.codes])
-        return per_sample(self._distances, outliers, support, q, floor)
+            usual &= within(self._rows.gate_ratio, margins, self._rows.codes)
+        return per_sample(self._distances, ~usual, support, q, floor)
 
 
 def per_sample(distances, outliers, support, q, floor):

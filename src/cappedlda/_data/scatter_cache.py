@@ -1,8 +1,8 @@
-"""Rows that remember the scatter of the support of the initial estimate.
+"""Rows that remember the scatter of the last support with equal weights.
 
-The directions of these rows mostly keep the very same rows. With equal weights (q = 2)
-their scatter is then known: a pass that only projects, which is cheap where there are many
-features, tells whether they are the same.
+The directions of the rows of the initial support mostly keep these very rows, or all but a few.
+With equal weights (q = 2) their scatter is then known, or changed by the few rows that come and
+go: a pass that only projects, which is cheap where there are many features, tells which.
 """
 
 from dataclasses import dataclass, replace
@@ -10,7 +10,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from cappedlda._data.array import ArrayRows
+from cappedlda._data.record import Query
 from cappedlda._data.samples import within
+
+# A scatter is made anew if more than this share of the rows come or go, or if those that go had
+# more than this share of it: little but rounding would be left.
+MOST_CHANGED = 0.25
+MOST_GONE = 0.5
 
 
 @dataclass(frozen=True)
@@ -25,23 +31,40 @@ class ScatterCache:
         About their means, of weights 2.
     means : ndarray of shape (c, n)
     weights : ndarray of shape (c,)
+    scale : ndarray of shape (n,)
+        Unit of each feature in the scatter.
     """
 
     support: np.ndarray
     scatter: np.ndarray
     means: np.ndarray
     weights: np.ndarray
+    scale: np.ndarray
+
+    @classmethod
+    def of(cls, support, record, query):
+        """Return the cache of the rows that a record has kept, for a query of equal weights."""
+        means, weights = record.means(query.centres), record.kept[:, 1]
+        moves = _moves(means - query.centres, weights, query.scale)
+        return cls(support, record.scatter - moves.T @ moves, means, weights, query.scale)
 
     def about(self, centres, scale):
-        """Return a scatter about some centres; `scale` is the unit of the features in it."""
-        if np.array_equal(centres, self.means):
-            return self.scatter.copy()
-        moves = (self.means - centres) * (np.sqrt(2.0 * self.weights)[:, None] / scale)
-        return self.scatter + moves.T @ moves
+        """Return the scatter about some centres, in units of the features."""
+        scatter = self.scatter
+        if not np.array_equal(scale, self.scale):
+            change = self.scale / scale
+            scatter = scatter * change * change[:, None]
+        moves = _moves(self.means - centres, self.weights, scale)
+        return scatter + moves.T @ moves
+
+
+def _moves(moves, weights, scale):
+    """Return the factor of what a scatter of weights 2 changes if its centres move."""
+    return moves * (np.sqrt(2.0 * weights)[:, None] / scale)
 
 
 class ScatterCacheRows(ArrayRows):
-    """Rows of an array with a cached scatter, which is given up once other rows are kept.
+    """Rows of an array with the scatter of the last support.
 
     Parameters
     ----------
@@ -57,15 +80,33 @@ class ScatterCacheRows(ArrayRows):
 
     def run(self, query, distances=None):
         """Return the record of one pass over all rows; `distances` are filled if given."""
-        if self._cache is None or not query.scatter or query.q != 2.0:
+        if not (query.scatter and query.sums and query.q == 2.0):
             return super().run(query, distances)
         distances = np.empty(self.shape[0]) if distances is None else distances
         record = super().run(replace(query, scatter=False), distances)
         support = within(distances, query.caps, self.codes)
         if self.sample_weight is not None:
             support &= self.sample_weight > 0.0
-        if np.array_equal(support, self._cache.support):
-            record.scatter = self._cache.about(query.centres, query.scale)
-            return record
-        self._cache = None
-        return super().run(query, distances)
+        scatter = self._scatter(support, query)
+        if scatter is None:
+            record = super().run(query, distances)
+        else:
+            record.scatter = scatter
+        self._cache = ScatterCache.of(support, record, query)
+        return record
+
+    def _scatter(self, support, query):
+        """Return the scatter of a support by that of the last one, or None if they differ much."""
+        scatter, last = self._cache.about(query.centres, query.scale), self._cache.support
+        most = MOST_CHANGED * len(support)
+        if np.count_nonzero(support != last) > most:
+            return None
+        for changed, sign in ((last & ~support, -1.0), (support & ~last, 1.0)):
+            (rows,) = np.nonzero(changed)
+            if len(rows) == 0:
+                continue
+            some = self.take(rows).run(Query.of_all_rows(query.centres, query.scale)).scatter
+            if sign < 0.0 and some.trace() > MOST_GONE * scatter.trace():
+                return None
+            scatter += sign * some
+        return scatter

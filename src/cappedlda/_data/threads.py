@@ -131,6 +131,16 @@ def ordered_map(function, items, n_jobs):
             yield result(waiting.popleft())
 
 
+def read_ahead(items, depth=2):
+    """Yield what an iterator gives; a thread of its own asks for as many items ahead."""
+    items, end = iter(items), object()
+    with worker_threads(1) as (submit, result):
+        ahead = deque(submit(next, items, end) for _ in range(depth))
+        while (item := result(ahead.popleft())) is not end:
+            ahead.append(submit(next, items, end))
+            yield item
+
+
 @contextmanager
 def worker_threads(n_jobs):
     """Give a function that submits a task to threads, and one that waits for its result.

@@ -27,9 +27,9 @@ published algorithm, for comparison.
 
 import numpy as np
 
-from cappedlda._cutoffs.fences import Fences, fixed_point_caps, least_fence
 from cappedlda._cutoffs.gate import gate_caps
 from cappedlda._data.scatter_cache import ScatterCacheRows
+from cappedlda._fit.hidden_cloud import core_without_cloud
 from cappedlda._fit.leave_out import harmless_level
 from cappedlda._fit.result import Solution
 from cappedlda._fit.result import evaluate as evaluate_solver
@@ -48,10 +48,10 @@ from cappedlda._fit.state import Options, Point, Prepared
 from cappedlda._fit.steps import (
     decide,
     lda_on_support,
-    projection_query,
     run_mm,
     start_projection,
     system_of,
+    with_caps_by_distances,
     with_caps_of,
 )
 from cappedlda._initial import initial_estimate
@@ -135,16 +135,14 @@ def prepare(rows, objective, options):
 
     # 5. LDA on the support, and caps from its distances.
     frame, W, cache = lda_on_support(sample, initial, options.priors, n_features)
-    if sample is rows and rows.shape[1] >= rows.regime.cache_features and cache is not None:
-        rows = sample = ScatterCacheRows(rows, cache)
+    if cache is not None:
+        few, sample = sample is rows, ScatterCacheRows(sample, cache)
+        rows = sample if few else rows
     if means is not None:
         frame = frame.recentred(means)
         frame = frame._replace(K=W.T @ frame.B)
     if robust:
-        histograms = sample.run(projection_query(frame, W)).histograms
-        fences = fixed_point_caps(histograms, regime=rows.regime)
-        caps = fences.above(least_fence(W.shape[1])).caps
-        frame = frame.with_fences(Fences.at(float(frame.priors @ caps), caps))
+        frame = with_caps_by_distances(sample, frame, W)
     elif not named or start == "identity":
         W = start_projection(start, sample, frame, W.shape[1], space)
         frame = frame._replace(K=None)
@@ -194,8 +192,14 @@ def reweighted_fit(prepared, begin, objective, schedule, options):
     trace = iterate(sample, solver, options.max_iter, options.report)
     trace.objective_path = solver.objective_path
     end = Point(solver.frame, solver.W)
-    reweighted, core = until_stable(sample, Metric(*end[:2]), objective, gate, options)
-    trace.n_passes = trace.n_iter + 2
+    measure = Metric(*end[:2])
+    reweighted, core, n_passes = until_stable(sample, measure, objective, gate, options)
+    trace.n_passes = trace.n_iter + n_passes
+    if gate is not None and objective.epsilon == "auto" and prepared.space is None:
+        found = core_without_cloud(sample, core, objective, gate, options)
+        if found is not None:
+            objective, reweighted, core, n_passes = found
+            trace.n_passes += n_passes
 
     # 8. What to leave out: the least that harms none of the rows we trust.
     level = decide_level(prepared, core, objective, options)
@@ -204,7 +208,7 @@ def reweighted_fit(prepared, begin, objective, schedule, options):
     evaluated = core
     if sample is not rows:
         reweighted, evaluated = on_all_rows(prepared, core, level, objective, options, trace)
-    elif level > 1.0 and not np.array_equal(reweighted.mask, support_mask(core, level)):
+    elif level > 1.0 and not np.array_equal(reweighted.mask, core.ratios <= level):
         at_level = prepared.all_rows.within_gate(level)
         reweighted = reweight(at_level, core.measure, level, objective, gate, options)
         trace.n_passes += 1
@@ -222,14 +226,7 @@ def decide_level(prepared, core, objective, options):
     asked = options.leave_out == "harmful" and objective.epsilon == "auto"
     if not asked or prepared.gate is None or sample.implicit_scatter:
         return 1.0  # an implicit scatter knows no distances in all features
-    weights = np.ones(sample.shape[0]) if sample.sample_weight is None else sample.sample_weight
-    X, ratios = np.asarray(sample.X, np.float64), core.seen.ratios(core.measure.frame.caps)
-    return harmless_level(X, sample.codes, weights, ratios, core.measure.frame, sample.regime)
-
-
-def support_mask(core, level):
-    """Return which rows are within a multiple of caps and gate."""
-    return core.seen.ratios(core.measure.frame.caps) <= level
+    return harmless_level(sample, core.ratios, core.measure.frame)
 
 
 def on_all_rows(prepared, core, level, objective, options, trace):
@@ -244,8 +241,9 @@ def on_all_rows(prepared, core, level, objective, options, trace):
     reweighted = reweight(at_level, measure, level, objective, gate, options)
     evaluated = evaluate(rows, reweighted.measure, objective)
     if level == 1.0 and is_unstable(reweighted, evaluated):
-        trace.n_passes += 2
-        reweighted, evaluated = until_stable(rows, evaluated.measure, objective, gate, options)
+        again = rows, evaluated.measure, objective, gate, options
+        reweighted, evaluated, n_passes = until_stable(*again)
+        trace.n_passes += n_passes
     return reweighted, evaluated
 
 

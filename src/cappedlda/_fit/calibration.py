@@ -10,6 +10,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from cappedlda._data.array import ArrayRows
+from cappedlda._initial.csteps import Pieces
 from cappedlda._regime import Regime
 from cappedlda._solvers.leave_one_out import ClassMoments, PlainLDA
 from cappedlda._solvers.shrinkage import MOST_SHRUNK
@@ -65,21 +67,27 @@ class Calibrator:
 
     def __call__(self):
         """Return the `Calibration`."""
-        within, origin, codes = self.within, self.centres.mean(axis=0), self.codes
-        centres = (self.centres - origin) / within.scale
+        within, codes = self.within, self.codes
+        centres = (self.centres - self.centres.mean(axis=0)) / within.scale
         scatter = within.matrix * within.weight.sum()
         moments = ClassMoments(within.weight, np.zeros_like(centres), scatter)
-        shrinkage = min(self.shrinkage, MOST_SHRUNK)
-        discriminant = PlainLDA(moments, centres, regime=self.regime, shrinkage=shrinkage)
-        rows, left_out = (self.X - origin) / within.scale, np.minimum(self.weights, 1.0)
-        squares = discriminant.distances(rows, codes, left_out)
-        off_plane = discriminant.distances_off_plane(rows, codes, left_out)
+        settings = {"regime": self.regime, "shrinkage": min(self.shrinkage, MOST_SHRUNK)}
+        discriminant = PlainLDA(moments, centres, **settings)
+        deviations, left_out = self._deviations(), np.minimum(self.weights, 1.0)
+        rows = Pieces(ArrayRows(deviations, codes, len(centres), regime=self.regime))
+        squares = discriminant.distances(rows, left_out)
+        off_plane = discriminant.distances_off_plane(deviations, codes, left_out)
         # The covariance without the row has that much less freedom.
         unit = 1.0 - left_out / discriminant.freedom
         own = squares[np.arange(len(codes)), codes]
         found = [root_of(unit * (part - off_plane)) for part in (own, squares.min(axis=1))]
         whitener = discriminant.whitener / within.scale[:, None]
         return Calibration(whitener, self.weights, *found, root_of(unit * off_plane))
+
+    def _deviations(self):
+        """Return the scaled deviations of the rows from their centres, C-ordered."""
+        steps = np.asarray(self.X, np.float64) - self.centres[self.codes]
+        return np.ascontiguousarray(steps / self.within.scale)
 
 
 def calibrator_of(reweighted, prepared):

@@ -9,18 +9,23 @@ buy its way in, since the core decides what is admissible.
 """
 
 import math
-from typing import NamedTuple
+from functools import cached_property, partial
 
 import numpy as np
 
-from cappedlda._regime import REGIME
+from cappedlda._data.array import ArrayRows
+from cappedlda._data.threads import shared_threads
+from cappedlda._initial.csteps import Pieces
+from cappedlda._initial.standardize import in_units
+from cappedlda._kernels import judgement, start_kernels
 from cappedlda._solvers.leave_one_out import ClassMoments, PlainLDA
 from cappedlda._solvers.plain import units_of
 
 # Nested supports, in units of gate and cap: each about half as wide again as the one before.
 LEVELS = np.array([1.0, 1.5, 2.2, 3.3, 5.0, 7.5, 11.0, 17.0, 25.0, 40.0, 100.0, np.inf])
-# The log-loss of the core may rise by this share.
-LOSS_TOLERANCE = 0.02
+# The probability that rows of the core give to their own class, its geometric mean, may fall by
+# this share: the rise of their mean log-loss.
+LOSS_TOLERANCE = 0.01
 # No class of the core may lose more hits than one and this many standard errors of its errors.
 HIT_TOLERANCE = 2.0
 # The loss is the least over these factors of the squared distances: only their shape counts, not
@@ -28,90 +33,182 @@ HIT_TOLERANCE = 2.0
 SHARPNESS = np.geomspace(0.02, 2.0, 12)
 
 
-class Judgement(NamedTuple):
+class Judgement:
     """How the rows are classified by a support, each left out of its own fit.
 
-    Attributes
+    Parameters
     ----------
+    core : ndarray of shape (c,)
+        Weight of the core rows of each class.
     hits : ndarray of shape (c,)
-        Weight of the core rows of each class that are classified correctly.
-    loss : float
-        Log-loss of all core rows.
+        Weight of those that are classified correctly.
     others : float
         Weight of the other rows that are classified correctly.
+    measure_loss : callable
+        Returns the log-loss of all core rows; only asked if all else is well.
     """
 
-    hits: np.ndarray
-    loss: float
-    others: float
+    def __init__(self, core, hits, others, measure_loss):
+        self.core = core
+        self.hits = hits
+        self.others = others
+        self._measure_loss = measure_loss
+
+    @cached_property
+    def loss(self):
+        """Log-loss of all core rows."""
+        return self._measure_loss()
 
 
 @np.errstate(over="ignore", invalid="ignore")  # by rows that are far off
-def harmless_level(X, codes, weights, outlyingness, frame, regime=REGIME):
+def harmless_level(rows, outlyingness, frame):
     """Return the level beyond which rows are left out: inf if none has to be.
 
     Parameters
     ----------
-    X : ndarray of shape (N, n)
-    codes : ndarray of shape (N,)
-    weights : ndarray of shape (N,)
+    rows : ArrayRows
     outlyingness : ndarray of shape (N,)
         At most 1 in the core.
     frame : Frame
         With the priors, and the units of features where the rows are few.
-    regime : Regime
     """
-    priors, core = frame.priors, outlyingness <= 1.0
-    present = np.bincount(codes[core], minlength=len(priors))
-    if core.all() or not present.all():
+    core = outlyingness <= 1.0
+    if core.all() or not np.bincount(rows.codes[core], minlength=rows.n_classes).all():
         return np.inf if core.all() else 1.0
-    few_rows = weights[core].sum() < regime.unshrunk_rows_per_feature * frame.n_features
-    unit = frame.scale if few_rows else None
-    rows, centres = in_core_units(X, codes, weights, core, len(priors), unit)
-    judge = Judge(rows, codes, weights, core, np.log(priors), regime.most_judged)
-    first, moments = None, None
-    best, gain = 0, 0.0
+    first, best, gain = None, 0, 0.0
     step = np.searchsorted(LEVELS, outlyingness)  # the first level that has the row
-    for k in range(len(LEVELS)):
-        new = step == k
-        if first is not None and not new.any():
-            best += best == k - 1  # the same support
-            continue
-        more = ClassMoments.of(
-            rows[new] - centres[codes[new]], codes[new], weights[new], len(priors)
-        )
-        moments = more if moments is None else moments + more
-        if not math.isfinite(moments.scatter.trace()):
-            break  # rows this far off cannot even be summed
-        verdict = judge(PlainLDA(moments, centres, frame.n_features, regime), step <= k)
+    for k, verdict in enumerate(judgements(rows, step, len(LEVELS), frame)):
         if first is None:
             first = verdict
-        elif admissible(verdict, first, judge.core_weights):
+        elif verdict is None:
+            best += best == k - 1
+        else:
             lost = max(first.hits.sum() - verdict.hits.sum(), 0.0)
-            if verdict.others - first.others - lost >= gain:
-                best, gain = k, verdict.others - first.others - lost
+            won = verdict.others - first.others - lost
+            if won >= gain and admissible(verdict, first):
+                best, gain = k, won
     return float(LEVELS[best])
 
 
-def in_core_units(X, codes, weights, core, n_classes, unit=None):
-    """Return rows about the centre of the core, in its units, and the centres of its classes.
+@np.errstate(over="ignore", invalid="ignore")
+def harm(rows, core, wider, frame):
+    """Return by how much rows of a core are classified worse by a wider support: see `rise`.
 
-    The unit of a feature is its deviation within the classes of the core, or between them if it is
-    constant within, or 1 if it is constant altogether. Few rows have a `unit` given.
+    Parameters
+    ----------
+    rows : ArrayRows
+    core, wider : ndarray of shape (N,), bool
+    frame : Frame
+        As in `harmless_level`.
     """
-    inside, own = X[core], codes[core]
-    shares = weights[core] / weights[core].sum()
-    class_shares = np.bincount(own, shares, n_classes)
-    means = np.zeros((n_classes, X.shape[1]))
-    np.add.at(means, own, inside * shares[:, None])
-    means /= class_shares[:, None]
-    centre = class_shares @ means
-    if unit is not None:
-        return (X - centre) / unit, (means - centre) / unit
-    within, between = shares @ (inside - means[own]) ** 2, class_shares @ (means - centre) ** 2
-    unit, flat = units_of(within, between, means)
-    unit = np.where(flat & (between > 0.0), np.sqrt(between), unit)
-    return (X - centre) / unit, (means - centre) / unit
+    verdicts = judgements(rows, np.where(core, 0, np.where(wider, 1, 2)), 2, frame)
+    first, second = next(verdicts), next(verdicts, None)
+    return 0.0 if second is None else rise(second, first)
+
+
+def judgements(rows, step, count, frame):
+    """Yield how nested supports classify the rows, None for one that is the same as the last.
+
+    They end with rows that are so far off that they cannot even be summed.
+
+    Parameters
+    ----------
+    rows : ArrayRows
+    step : ndarray of shape (N,), int
+        The first support that has the row; the rows of support 0 are the core.
+    count : int
+        Of the supports.
+    frame : Frame
+    """
+    regime, core = rows.regime, step == 0
+    weights = np.ones(rows.shape[0]) if rows.sample_weight is None else rows.sample_weight
+    X = np.ascontiguousarray(rows.X, np.float64)
+    codes = rows.codes.astype(np.int32, copy=False)
+    n_jobs = rows.n_jobs if X.size >= regime.threaded_elements else 1
+    rows = ArrayRows(X, codes, rows.n_classes, weights, n_jobs, regime)
+    few_rows = weights[core].sum() < regime.unshrunk_rows_per_feature * frame.n_features
+    with shared_threads(n_jobs) as map_:
+        rows, centres = about_core(rows, core, frame.scale, map_)
+        levels = Levels(rows, step, count, map_)
+        judge = Judge(rows, core, np.log(frame.priors), map_)
+        unit = None if few_rows else core_units(levels.core, centres)
+        for k, moments in levels:
+            if moments is None:
+                yield None
+                continue
+            if not math.isfinite(moments.scatter.trace()):
+                return
+            discriminant = PlainLDA(moments, centres, frame.n_features, regime, unit)
+            yield judge(discriminant, levels.support(k))
+
+
+class Levels:
+    """The moments of the nested supports, made from those of the rows that each level adds.
+
+    Parameters
+    ----------
+    rows : ArrayRows
+    step : ndarray of shape (N,), int
+        The first level that has the row.
+    count : int
+        Of the levels.
+    map_ : callable
+        As `serial_map`, perhaps on threads.
+
+    Attributes
+    ----------
+    core : ClassMoments
+        Of the first level.
+    """
+
+    def __init__(self, rows, step, count, map_):
+        self._pieces = Pieces(rows, map_)
+        self._step, self._count = step, count
+        self.core = ClassMoments(*self._pieces.sums(self.support(0)))
+
+    def support(self, k):
+        """Return which rows are in level k."""
+        return self._step <= k
+
+    def __iter__(self):
+        """Yield the levels and their moments, None if the support is that of the last level."""
+        moments = self.core
+        yield 0, moments
+        for k in range(1, self._count):
+            new = self._step == k
+            if not new.any():
+                yield k, None
+                continue
+            moments = moments.plus(self._pieces.sums(new))
+            yield k, moments
+
+
+def about_core(rows, core, scale, map_):
+    """Return rows about the centres of their classes in the core, and these, in units of a scale.
+
+    The centres are about their mean.
+    """
+    c, n = rows.n_classes, rows.shape[1]
+    weights, sums = np.zeros(c), np.zeros((c, n))
+    sample = start_kernels.Sample(rows.X, rows.codes, rows.sample_weight)
+    sample.add_moments(0, len(core), core, weights, sums, np.empty((0, 0)))
+    means = sums / weights[:, None]
+    deviations, _ = in_units(rows, means, scale, map_=map_, farthest=np.inf)
+    centre = weights @ means / weights.sum()
+    return rows.with_features(deviations), (means - centre) / scale
+
+
+def core_units(moments, centres):
+    """Return the units of features in the core, relative to those of its moments.
+
+    It is their deviation within the classes, or between them if they are constant within, or 1 if
+    they are constant altogether.
+    """
+    shares = moments.weights / moments.weights.sum()
+    means, scatter = moments.centred()
+    within, between = scatter.diagonal() / moments.weights.sum(), shares @ centres**2
+    unit, flat = units_of(within, between, centres)
+    return np.where(flat & (between > 0.0), np.sqrt(between), unit)
 
 
 class Judge:
@@ -119,61 +216,69 @@ class Judge:
 
     Parameters
     ----------
-    rows : ndarray of shape (N, n)
-    codes : ndarray of shape (N,)
-    weights : ndarray of shape (N,)
+    rows : ArrayRows
     core : ndarray of shape (N,), bool
     log_priors : ndarray of shape (c,)
-    most_judged : int
-        Numbers, rows times features or classes, that are looked at.
+    map_ : callable
+        As `serial_map`, perhaps on threads.
     """
 
-    def __init__(self, rows, codes, weights, core, log_priors, most_judged):
-        step = 1 + len(rows) * max(rows.shape[1], len(log_priors)) // most_judged
-        # As many of each class, in the core and outside, whatever the order of the rows.
-        judged = self._judged = np.lexsort((core, codes))[::step] if step > 1 else slice(None)
-        self._rows, self._codes, self._weights = rows[judged], codes[judged], weights[judged]
-        self._core = core[judged]
+    def __init__(self, rows, core, log_priors, map_):
+        n_rows, n = rows.shape
+        step = 1 + n_rows * max(n, len(log_priors)) // rows.regime.most_judged
+        self._judged = slice(None)
+        if step > 1:
+            # As many of each class, in the core and outside, whatever the order of the rows.
+            self._judged = np.lexsort((core, rows.codes))[::step]
+            rows, core = rows.take(self._judged), core[self._judged]
+        self._pieces = Pieces(rows, map_)
+        self._codes, self._weights = rows.codes, rows.sample_weight
+        # A row of weight k is k rows, of which one is left out.
+        self._at_most_one = np.minimum(self._weights, 1.0)
+        self._core_rows, self._others = self._weights * core, self._weights * ~core
         self._log_priors = log_priors
         self._sharpness = len(SHARPNESS) // 2
-        self.core_weights = self._per_class(self._core)
+        self._core_weights = self._per_class(self._core_rows)
 
-    def _per_class(self, chosen):
-        return np.bincount(self._codes, self._weights * chosen, len(self._log_priors))
+    def _per_class(self, weights):
+        return np.bincount(self._codes, weights, len(self._log_priors))
 
     def __call__(self, discriminant, support):
         """Return the `Judgement` on a discriminant with a support of shape (N,)."""
-        # A row of weight k is k rows, of which one is left out.
-        left_out = np.minimum(self._weights, 1.0) * support[self._judged]
-        distances = discriminant.distances(self._rows, self._codes, left_out)
-        hits = (self._log_priors - 0.5 * distances).argmax(axis=1) == self._codes
+        left_out = self._at_most_one * support[self._judged]
+        distances = discriminant.distances(self._pieces, left_out)
+        hits = np.empty(len(distances), bool)
+        judgement.mark_hits(distances, self._codes, self._log_priors, hits.view(np.uint8))
         return Judgement(
-            self._per_class(hits & self._core),
-            self._loss(distances[self._core]),
-            float(self._weights @ (hits & ~self._core)),
+            self._core_weights,
+            self._per_class(self._core_rows * hits),
+            float(self._others @ hits),
+            partial(self._loss, distances),
         )
 
     def _loss(self, distances):
         """Return the least log-loss of the core over all sharpnesses, in which it is convex."""
-        codes, weights = self._codes[self._core], self._weights[self._core]
-        own = distances[np.arange(len(codes)), codes]
-        excess = 0.5 * (own[:, None] - distances)
-        odds = self._log_priors - self._log_priors[codes][:, None]
 
         def loss(k):
-            return weights @ np.log(np.exp(odds + SHARPNESS[k] * excess).sum(axis=1))
+            rows = distances, self._codes, self._core_rows, self._log_priors
+            return judgement.log_loss(*rows, SHARPNESS[k])
 
         k, least = self._sharpness, loss(self._sharpness)
         for step in (1, -1):
             while 0 <= k + step < len(SHARPNESS) and (further := loss(k + step)) < least:
                 k, least = k + step, further
         self._sharpness = k
-        return float(least)
+        return least
 
 
-def admissible(verdict, first, core_weights):
+def admissible(verdict, first):
     """Return whether a support classifies the core as well as the core alone, `first`."""
-    errors = np.maximum(core_weights - first.hits, 1.0)
+    errors = np.maximum(first.core - first.hits, 1.0)
     allowed = 1.0 + HIT_TOLERANCE * np.sqrt(errors)
     kept = bool(np.all(first.hits - verdict.hits <= allowed))
-    return kept and verdict.loss <= (1.0 + LOSS_TOLERANCE) * first.loss
+    return kept and rise(verdict, first) <= LOSS_TOLERANCE
+
+
+def rise(verdict, first):
+    """Return the rise of the mean log-loss of the core over that by the core alone, `first`."""
+    return (verdict.loss - first.loss) / first.core.sum()

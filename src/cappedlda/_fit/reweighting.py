@@ -16,7 +16,7 @@ from cappedlda._solvers import linalg
 from cappedlda._solvers.base import check_overflow
 from cappedlda._solvers.frame import Frame, degrees_of_freedom, vanishing
 from cappedlda._solvers.mm import SYSTEM_TOLERANCE
-from cappedlda._solvers.plain import Discriminant, Ridges, plain_lda
+from cappedlda._solvers.plain import Discriminant, Ridges, plain_lda, support_scatter
 from cappedlda._solvers.within import WithinCovariance
 
 # Reweighting is repeated, at most this often, while more than this share of the rows changes
@@ -43,7 +43,8 @@ class Metric(NamedTuple):
         """Return a query for the rows within a multiple of the caps, with equal weights."""
         frame = self.frame
         metric, caps = self.W / frame.scale[:, None], level * frame.caps
-        return Query(metric, frame.centres, frame.scale, caps, 2.0, 0.0, scatter, scatter)
+        wanted = {"scatter": scatter, "sums": scatter, "images": False}
+        return Query(metric, frame.centres, frame.scale, caps, 2.0, 0.0, **wanted)
 
 
 class Reweighted(NamedTuple):
@@ -91,6 +92,11 @@ class Evaluated(NamedTuple):
     seen: Any
     kept_weight: float
 
+    @property
+    def ratios(self):
+        """How far the rows are out: the larger of the ratios to cap and gate, shape (N,)."""
+        return self.seen.ratios(self.measure.frame.caps)
+
 
 def reweight(rows, measure, level, objective, gate, options):
     """Return plain LDA on the rows within a multiple of caps and gate.
@@ -115,9 +121,10 @@ def reweight(rows, measure, level, objective, gate, options):
     sizes = None if rows.implicit_scatter else np.diagonal(record.scatter).copy()
     if options.renew_centres:
         frame = frame.recentred(record.recentre(frame.centres, frame.scale))
-    ridged = plain_lda(record, frame, sizes, Ridges(objective.ridge), *settings)
+    scatter = support_scatter(record, frame, sizes, *settings)
+    ridged = plain_lda(scatter, Ridges(objective.ridge))
     exact = Ridges(options.ridge, objective.ridge)
-    answer = ridged if rows.implicit_scatter else plain_lda(record, frame, sizes, exact, *settings)
+    answer = ridged if rows.implicit_scatter else plain_lda(scatter, exact)
 
     within = None if rows.implicit_scatter else WithinCovariance.of(record, frame.scale)
 
@@ -158,7 +165,7 @@ def with_new_caps(measure, record, objective, regime):
     frame, rank = measure.frame, max(measure.W.shape[1], 1)
     if objective.epsilon != "auto":
         return measure
-    fences = fixed_point_caps(record.histograms, regime=regime)
+    fences = fixed_point_caps(record.histograms, objective.reach, regime=regime)
     if record.kept_weight >= regime.unshrunk_rows_per_feature * frame.n_features:
         fences = fences.above(least_fence(rank))  # few rows, fitted too well, spread less
     capped = frame.with_fences(fences, objective.multiplier).without_caps_on(frame.uncapped)
@@ -166,14 +173,21 @@ def with_new_caps(measure, record, objective, regime):
 
 
 def until_stable(rows, measure, objective, gate, options):
-    """Return LDA on the rows inside gate and caps, until it keeps the rows it is made from."""
-    for _ in range(MAX_REWEIGHTINGS):
+    """Return LDA on the rows inside gate and caps, until it keeps the rows it is made from.
+
+    Returns
+    -------
+    reweighted : Reweighted
+    evaluated : Evaluated
+    n_passes : int
+    """
+    for repetition in range(1, MAX_REWEIGHTINGS + 1):  # noqa: B007
         reweighted = reweight(rows, measure, 1.0, objective, gate, options)
         evaluated = evaluate(rows, reweighted.measure, objective)
         measure = evaluated.measure
         if not is_unstable(reweighted, evaluated):
             break
-    return reweighted, evaluated
+    return reweighted, evaluated, 2 * repetition
 
 
 def is_unstable(reweighted, evaluated):

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from cappedlda._cutoffs.fences import REACH, Fences, fixed_point_caps, least_fence
 from cappedlda._data.record import Query
 from cappedlda._data.scatter_cache import ScatterCache
 from cappedlda._solvers import linalg
@@ -48,6 +49,14 @@ def projection_query(frame, W):
     return Query(W, frame.centres, frame.scale, no_caps, 2.0, 0.0, scatter=False, sums=False)
 
 
+def with_caps_by_distances(rows, frame, W, reach=REACH):
+    """Return a frame with the caps that follow from the distances of rows under W."""
+    histograms = rows.run(projection_query(frame, W)).histograms
+    fences = fixed_point_caps(histograms, reach, regime=rows.regime)
+    caps = fences.above(least_fence(W.shape[1])).caps
+    return frame.with_fences(Fences.at(float(frame.priors @ caps), caps))
+
+
 def run_mm(rows, point, objective, schedule, tol, max_iter):
     """Run the MM iteration from a point on; return the point where it ends."""
     settings = system_of(rows), rows.regime
@@ -64,25 +73,25 @@ def lda_on_support(rows, initial, priors, n_features):
     frame : Frame
     W : ndarray of shape (n, r)
     cache : ScatterCache or None
-        The scatter of the support, if it is a matrix.
+        The scatter of the support, if there are many features and it is a matrix.
     """
     present = np.bincount(rows.codes[initial.support], minlength=rows.n_classes) > 0
     support = initial.support if present.all() else initial.support | ~present[rows.codes]
     support = rows.reweighted(support)
-    record = support.run(Query.of_all_rows(initial.centres, initial.scale))
+    query = Query.of_all_rows(initial.centres, initial.scale)
+    record = support.run(query)
     check_overflow(record)
     weight = 2.0 * record.weight
     ridge = max(START_RIDGE, ROUNDING[rows.dtype] * record.scatter.trace() / weight)
+    cache = None
+    if not rows.implicit_scatter and rows.shape[1] >= rows.regime.cache_features:
+        cache = ScatterCache.of(support.sample_weight > 0.0, record, query)
     centres = record.recentre(initial.centres, initial.scale)
     frame = Frame.of(centres, initial.scale, priors, n_features)
     A = system_of(rows)(record.scatter, weight, ridge, SYSTEM_TOLERANCE * START_TOLERANCE)
     W = linalg.leading_directions(A.solve(frame.B), frame.B)
     if W.shape[1] == 0:
         raise ValueError("The centres of all classes coincide in X: no direction separates them.")
-    cache = None
-    if not rows.implicit_scatter:
-        inside = support.sample_weight > 0.0
-        cache = ScatterCache(inside, record.scatter, centres, record.kept[:, 1])
     return frame._replace(K=W.T.dot(frame.B)), W, cache
 
 

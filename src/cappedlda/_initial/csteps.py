@@ -44,15 +44,15 @@ def c_steps(pieces, distances, variance_floor):
     return support, distances, caps
 
 
-def grow_support(pieces, support, distances, caps, variance_floor):
-    """Return the support grown until the next row is too far off.
+def grow_support(pieces, support, distances, caps, variance_floor, reach=GATE_REACH):
+    """Return the support grown until the next row is too far off, beyond the reach of a fence.
 
     Rows within a fence of the support join it, and all are measured anew, as in BACON (Billor,
     Hadi and Velleman, Computational Statistics & Data Analysis 2000).
     """
     for _ in range(GROWTH_STEPS):
         histograms = pieces.histograms(distances)
-        fences = update_caps(histograms, caps, GATE_REACH, regime=pieces.regime)
+        fences = update_caps(histograms, caps, reach, regime=pieces.regime)
         caps = fences.above(least_fence(pieces.shape[1])).caps
         grown = distances <= caps[pieces.codes]
         if (grown == support).all():
@@ -107,19 +107,20 @@ class Pieces:
         made before, but changed by the rows that come and go.
         """
         if self.shape[0] * self.shape[1] ** 2 < self.regime.changed_products:
-            return self._sums(support)
+            return self.sums(support)
         sums = None if self._last is None else self._changed(*self._last, support)
-        self._last = support, self._sums(support) if sums is None else sums
+        self._last = support, self.sums(support) if sums is None else sums
         return tuple(array.copy() for array in self._last[1])
 
     def _changed(self, last, sums, support):
         """Return the sums for other rows, or None if little but rounding would be left."""
-        gone, new = self._sums(last & ~support), self._sums(support & ~last)
+        gone, new = self.sums(last & ~support), self.sums(support & ~last)
         if 2.0 * gone[2].trace() > sums[2].trace():
             return None
         return tuple(a - b + c for a, b, c in zip(sums, gone, new, strict=True))
 
-    def _sums(self, support):
+    def sums(self, support):
+        """Return the same as `moments`, made anew."""
         c, n = self._rows.n_classes, self.shape[1]
 
         def sums_of(first, stop):
@@ -132,6 +133,10 @@ class Pieces:
             for array, more in zip(total, other, strict=True):
                 array += more
         return total
+
+    def products(self, V):
+        """Return the products of all rows with the columns of V of shape (n, k), shape (N, k)."""
+        return self._rows.X @ V
 
     def fourth_moment(self, support, centres):
         """Return the sum of the fourth powers of the distances of the support from the centres."""

@@ -64,6 +64,26 @@ class DenseEstimator(Estimator):
         return InitialEstimate(medians + moves * scale, scale, unordered)
 
 
+def concentrated_support(rows, reach):
+    """Return the support of rows of few features: C-steps from the medians, then its growth.
+
+    Parameters
+    ----------
+    rows : ArrayRows
+    reach : float
+        Of the fence that ends the growth.
+    """
+    rows, order = rows.by_class()
+    medians, scale, _ = medians_and_scale(rows)
+    scaled, squares = in_units(rows, medians, scale)
+    floor = np.full(rows.shape[1], VARIANCE_FLOOR)
+    pieces = Pieces(rows.with_features(scaled))
+    start = c_steps(pieces, np.sqrt(squares), floor)
+    support = np.empty(rows.shape[0], dtype=bool)
+    support[order] = grow_support(pieces, *start, floor, reach)
+    return support
+
+
 def weight_in(rows, chosen):
     """Return the weight of the rows of a mask."""
     return np.count_nonzero(chosen) if rows.sample_weight is None else rows.sample_weight @ chosen

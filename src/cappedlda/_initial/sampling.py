@@ -35,5 +35,6 @@ def drawn(count, share, random_state):
     chosen = np.empty(0, dtype=np.int64)
     while len(chosen) < share:
         more = random_state.randint(count, size=share - len(chosen), dtype=np.int64)
-        chosen = np.unique(np.concatenate([chosen, more]))
+        chosen = np.sort(np.concatenate([chosen, more]))
+        chosen = chosen[np.diff(chosen, prepend=-1) > 0]
     return chosen

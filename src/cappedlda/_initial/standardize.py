@@ -19,7 +19,7 @@ FARTHEST_USUAL = 3.0
 FARTHEST = 1e6
 
 
-def in_units(rows, centres, scale, moves=None, map_=serial_map):
+def in_units(rows, centres, scale, moves=None, map_=serial_map, farthest=FARTHEST):
     """Return the deviations of rows from the centres of their classes over the scale.
 
     Parameters
@@ -31,6 +31,8 @@ def in_units(rows, centres, scale, moves=None, map_=serial_map):
         Of the centres, in units of the scale, after far deviations were cut off.
     map_ : callable
         As `serial_map`, perhaps on threads.
+    farthest : float
+        Deviations are cut off here.
 
     Returns
     -------
@@ -41,7 +43,7 @@ def in_units(rows, centres, scale, moves=None, map_=serial_map):
     scaled, squares = np.empty(rows.shape), np.empty(rows.shape[0])
 
     def fill(first, stop):
-        units = centres, scale, FARTHEST, moves
+        units = centres, scale, farthest, moves
         start_kernels.scaled_rows(first, stop, rows.X, rows.codes, *units, scaled, squares)
 
     map_(fill, *row_pieces(*rows.shape, rows.regime))

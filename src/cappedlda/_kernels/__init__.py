@@ -8,7 +8,7 @@ of them.
 
 import os
 
-from cappedlda._kernels import algebra, selection
+from cappedlda._kernels import algebra, judgement, selection
 from cappedlda._kernels import histograms as fences
 from cappedlda._kernels import selection as checksums
 from cappedlda._kernels import selection as marks
@@ -49,6 +49,7 @@ __all__ = [
     "algebra",
     "checksums",
     "fences",
+    "judgement",
     "kernels",
     "kernels_for",
     "marks",

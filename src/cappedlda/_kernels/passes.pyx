@@ -34,6 +34,7 @@ from cappedlda._kernels.tiles cimport (
     Panel,
     Target,
     cappedlda_target,
+    image_size,
     loops_of,
     padded_size,
 )
@@ -286,6 +287,10 @@ cdef class Kernels:
         """Return the side of the accumulator of a `size` x `size` scatter of such items."""
         return padded_size(loops_of(self.target, itemsize), size)
 
+    def padded_image(self, Py_ssize_t size, Py_ssize_t itemsize):
+        """Return the side of the accumulator of the scatter of images in `size` directions."""
+        return image_size(loops_of(self.target, itemsize), size)
+
     def add_to_histograms(
         self,
         const double[::1] distances,      # IN (N,)
@@ -347,7 +352,7 @@ cdef class Kernels:
         cdef:
             Py_ssize_t N = X.shape[0], n = X.shape[1], d = W.shape[1], first = 0, rows, j
             const Loops *loops = loops_of(self.target, sizeof(floating))
-            Py_ssize_t ldz = padded_size(loops, d), block = block_rows(loops, n, sizeof(floating))
+            Py_ssize_t ldz = image_size(loops, d), block = block_rows(loops, n, sizeof(floating))
             double total = 0.0
             Projection work
         if not open_projection(&work, block, n, ldz, sizeof(floating)):
@@ -382,7 +387,8 @@ cdef class Kernels:
         double[:, ::1] scatter,            # OUT (padded(n), padded(n)) upper triangle, or (0, 0)
         double[:, ::1] sums,               # OUT (c, n) of kept rows about their centre, or (0, 0)
         double[:, ::1] image_sums,         # OUT (c, d) of their images, if sums are not wanted
-        double[:, ::1] image_scatter,      # OUT (padded(d), padded(d)) of their images, upper
+        double[:, ::1] image_scatter,      # OUT (padded_image(d), the same) of their images, upper,
+                                           # or (0, 0): neither is wanted
         double[:, ::1] kept,               # OUT (c, 2) kept rows, kept weight
         double[:, ::1] histograms,         # OUT (c, HISTOGRAM_BINS) of distances, all rows
         double q, double floor,
@@ -392,10 +398,11 @@ cdef class Kernels:
             Py_ssize_t N = X.shape[0], n = X.shape[1], d = W.shape[1], c = centres.shape[0]
             const Target *target = self.target
             const Loops *loops = loops_of(target, sizeof(floating))
-            Py_ssize_t ldz = padded_size(loops, d), block = block_rows(loops, n, sizeof(floating))
+            Py_ssize_t ldz = image_size(loops, d), block = block_rows(loops, n, sizeof(floating))
             Py_ssize_t first = 0, rows, not_finite = 0
             bint want_scatter = scatter.shape[0] > 0, want_sums = sums.shape[0] > 0
-            bint want_distances = distances.shape[0] > 0, ready
+            bint want_distances = distances.shape[0] > 0, want_images = image_scatter.shape[0] > 0
+            bint ready
             bint short_rows = n * sizeof(floating) <= SHORT_ROW_BYTES
             const floating *x
             const int32_t *y
@@ -438,16 +445,17 @@ cdef class Kernels:
                     a, work.loss, y, w, rows, &histograms[0, 0])
                 if want_sums:
                     loops.add_sums(x, n, &chosen, work.centres, work.ldc, &sums[0, 0])
-                else:
+                elif want_images:
                     loops.add_image_sums(work.Z, ldz, &chosen, work.image_sums)
                 if want_scatter:
                     roots(target, work.weights, w, rows)
                     add_to_panel(loops, x, chosen, <floating *> work.centres, work.ldc,
                                  <floating *> work.inv_scale, work.weights,
                                  block if short_rows and first + 2 * block <= N else 0, &panel)
-                loops.gather_images(work.Z, ldz, &chosen)
-                add_gram_of_images(loops, <floating *> work.Z, chosen.count, ldz,
-                                   &image_scatter[0, 0], <floating *> work.part)
+                if want_images:
+                    loops.gather_images(work.Z, ldz, &chosen)
+                    add_gram_of_images(loops, <floating *> work.Z, chosen.count, ldz,
+                                       &image_scatter[0, 0], <floating *> work.part)
                 first += rows
             add_unpadded(work.image_sums, c, d, ldz, &image_sums[0, 0])
             if want_scatter:

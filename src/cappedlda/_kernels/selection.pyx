@@ -321,6 +321,18 @@ def mark_within(
             marks[j] = distances[j] <= caps[codes[j]]
 
 
+def divide_by_caps(
+    double[::1] distances,         # IN OUT (N,)
+    const int32_t[::1] codes,      # IN (N,)
+    const double[::1] caps,        # IN (c,)
+):
+    """Divide the distances by the cap of their class."""
+    cdef Py_ssize_t j
+    with nogil:
+        for j in range(distances.shape[0]):
+            distances[j] /= caps[codes[j]]
+
+
 def find_ranks(
     const int32_t[::1] codes,   # IN (N,)
     const int64_t[::1] ranks,   # IN (k,) of each class in turn, ascending
@@ -345,37 +357,30 @@ def find_ranks(
 # By them rows are known again in another pass. That of a row depends on where its numbers
 # stand. Those of a class are added, so that the order of its rows does not matter.
 
+cdef extern from "checksum.h":
+    uint64_t checksum_of_words(
+        const uint32_t *words, const uint32_t *keys, Py_ssize_t count,
+    ) noexcept nogil
+
 cdef uint64_t MIXER = 0x9E3779B97F4A7C15  # odd, with bits everywhere
 
 
 def add_checksums(
     const uint32_t[:, ::1] words,    # IN (N, k) bits of the numbers
-    const uint32_t[::1] factors,     # IN (k,) odd, one for each place
+    const uint32_t[::1] keys,        # IN (k or k + 1,) odd, one for each place
     const uint64_t[::1] weights,     # IN (N,) bits of the weights, or (0,)
     const int32_t[::1] codes,        # IN (N,)
-    uint64_t[:, ::1] checksums,      # IN OUT (g, c)
-    Py_ssize_t number,
-    Py_ssize_t group,
+    uint64_t[::1] checksums,         # IN OUT (c,)
 ):
-    """Add the checksum of each row to that of its group and class.
-
-    Row j is in the group (number + j) % g. Only one group is looked at, or all if it is -1.
-    """
-    cdef Py_ssize_t v, k = words.shape[1], g = checksums.shape[0]
-    cdef Py_ssize_t j = 0 if group < 0 else (g + group - number % g) % g
-    cdef Py_ssize_t step = 1 if group < 0 else g
+    """Add the checksum of each row to that of its class."""
+    cdef Py_ssize_t j, k = words.shape[1]
     cdef bint weighted = weights.shape[0] > 0
     cdef uint64_t total
-    cdef const uint32_t *row
     with nogil:
-        while j < words.shape[0]:
-            row = &words[j, 0]
-            total = 0
-            for v in range(k):
-                total += <uint64_t> row[v] * factors[v]
+        for j in range(words.shape[0]):
+            total = checksum_of_words(&words[j, 0], &keys[0], k)
             if weighted:
                 total += weights[j] * MIXER
             # Plain sums would not tell when rows exchange numbers.
             total = (total ^ (total >> 32)) * MIXER
-            checksums[(number + j) % g, codes[j]] += total ^ (total >> 29)
-            j += step
+            checksums[codes[j]] += total ^ (total >> 29)

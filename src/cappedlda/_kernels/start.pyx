@@ -12,8 +12,11 @@ from cappedlda._kernels.blas cimport add_gram, multiply_by_triangle
 from cappedlda._kernels.memory cimport room_for
 from cappedlda._kernels.selection cimport begin_of, quantile
 
+# Rows that go to BLAS at a time: they stay in L2 if that is possible, but BLAS packs a whole
+# triangle for each panel, which too few rows of many features do not pay for.
 cdef enum:
-    PANEL_BYTES = 1 << 18  # of rows that go to BLAS at a time, and stay in L2
+    PANEL_BYTES = 1 << 18
+    LEAST_PANEL_ROWS = 256
 
 
 cdef inline double weight_of(const double *weights, Py_ssize_t j) noexcept nogil:
@@ -224,7 +227,7 @@ def nearest_halves(
 # ------------------------------------------------------------------ moments and distances
 
 cdef Py_ssize_t panel_rows(Py_ssize_t n) noexcept nogil:
-    return max(<Py_ssize_t> 16, PANEL_BYTES // (<Py_ssize_t> sizeof(double) * n))
+    return max(<Py_ssize_t> LEAST_PANEL_ROWS, PANEL_BYTES // (<Py_ssize_t> sizeof(double) * n))
 
 
 cdef class Sample:
@@ -252,9 +255,10 @@ cdef class Sample:
         double[:, ::1] sums,         # IN OUT (c, n) their sums
         double[:, ::1] scatter,      # IN OUT (n, n) and that of their squares, upper triangle
     ):
-        """Add the moments of the kept rows."""
+        """Add the moments of the kept rows; a scatter of size 0 is not wanted."""
         cdef const int32_t *codes = &self.codes[0]
         cdef const double *w = begin_of(self.weights)
+        cdef bint want_scatter = scatter.shape[0] > 0
         cdef Py_ssize_t j, k, n = self.X.shape[1], room = panel_rows(n), filled = 0
         cdef double *panel = room_for(min(room, stop - first) * n)
         cdef const double *row
@@ -269,10 +273,13 @@ cdef class Sample:
                 totals[codes[j]] += weight
                 total = &sums[codes[j], 0]
                 row = &self.X[j, 0]
+                for k in range(n):
+                    total[k] += weight * row[k]
+                if not want_scatter:
+                    continue
                 packed = panel + filled * n
                 root = sqrt(weight)
                 for k in range(n):
-                    total[k] += weight * row[k]
                     packed[k] = root * row[k]
                 filled += 1
                 if filled == room:

@@ -44,6 +44,10 @@ enum { PANEL_DOUBLES = 0, PANEL_FLOATS = 0, TILED_DOUBLES = 0, TILED_FLOATS = 0 
 #endif
 
 #define LONE_ROW(DO, T) DO(T, 0)
+/* A tile of one vector needs more rows, not to wait for its own results. */
+#define EACH_TALL_ROW(DO, T) \
+    DO(T, 0) DO(T, 1) DO(T, 2) DO(T, 3) DO(T, 4) DO(T, 5) DO(T, 6) DO(T, 7)
+enum { TALL = 8 };
 enum { STRETCH = 192 }; /* rows of W that stay in L1 */
 
 /* Every name ends in that of the target: so one sees in the library what is built for what. */

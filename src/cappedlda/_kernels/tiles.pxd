@@ -92,4 +92,9 @@ cdef inline const Loops *loops_of(const Target *target, Py_ssize_t itemsize) noe
 
 cdef inline Py_ssize_t padded_size(const Loops *loops, Py_ssize_t size) noexcept nogil:
     """Whole vectors, enough for a tile, and whole tiles."""
-    return max((size + loops.step - 1) // loops.step * loops.step, loops.least)
+    return max(image_size(loops, size), loops.least)
+
+
+cdef inline Py_ssize_t image_size(const Loops *loops, Py_ssize_t size) noexcept nogil:
+    """Whole vectors: the images of a few directions have a tile of their own."""
+    return (size + loops.step - 1) // loops.step * loops.step

@@ -146,6 +146,11 @@ static inline ptrdiff_t OF(next_width)(ptrdiff_t vectors) {
     return most_of(NARROWEST, least_of(vectors, WIDEST));
 }
 
+/* The same for images, of which a lone vector may be all there is. */
+static inline ptrdiff_t OF(image_width)(ptrdiff_t vectors) {
+    return vectors == WIDEST + 1 ? 2 : least_of(vectors, WIDEST);
+}
+
 /* ------------------------------------------------------------------------------------- packing */
 
 /* packed = (x - centre) * inv_scale * root, one vector of it */
@@ -225,6 +230,7 @@ static inline void OF(add_same)(NUMBER *c, const VECTOR *sum) { *(VECTOR *) c +=
 /* The lone row gives the same bits as a row of a tile. */
 DEFINE_TILES(image_tile, EACH_ROW, TILE_ROWS, 1, NUMBER, OF(add_same))
 DEFINE_TILES(lone_image, LONE_ROW, 1, 1, NUMBER, OF(add_same))
+DEFINE_TILE(tall_image, EACH_TALL_ROW, TALL, 1, 1, NUMBER, OF(add_same))
 DEFINE_TILES(gram_tile, EACH_ROW, TILE_ROWS, FETCHES, double, JOIN(add_widened, NUMBERS))
 
 /* The image of a row does not depend on the rows beside it. */
@@ -234,11 +240,17 @@ static void OF(project)(
 ) {
     for (ptrdiff_t k = 0; k < n; k += STRETCH) {
         const ptrdiff_t length = least_of(STRETCH, n - k);
+        const ptrdiff_t together = ldz == LANES ? TALL : TILE_ROWS;
         for (ptrdiff_t j = 0, some; j < rows; j += some) {
-            some = j + TILE_ROWS <= rows ? TILE_ROWS : 1;
+            some = j + together <= rows ? together : 1;
             const NUMBER *x = (const NUMBER *) block + j * n + k;
+            if (some == TALL && ldz == LANES) {
+                OF(tall_image1)(x, n, 1, (const NUMBER *) projection + k * ldz, ldz, length,
+                                (NUMBER *) images + j * ldz, ldz);
+                continue;
+            }
             for (ptrdiff_t v = 0, width; v * LANES < ldz; v += width) {
-                width = OF(next_width)(ldz / LANES - v);
+                width = OF(image_width)(ldz / LANES - v);
                 const NUMBER *w = (const NUMBER *) projection + k * ldz + v * LANES;
                 NUMBER *z = (NUMBER *) images + j * ldz + v * LANES;
                 if (some == TILE_ROWS) OF(image_tile)(x, n, 1, w, ldz, length, z, ldz, width);
@@ -281,7 +293,7 @@ static void OF(add_gram_of_images)(
 ) {
     const NUMBER *Z = images;
     for (ptrdiff_t v = 0, width; v * LANES < ldz; v += width) {
-        width = OF(next_width)(ldz / LANES - v);
+        width = OF(image_width)(ldz / LANES - v);
         for (ptrdiff_t i = 0; i < (v + width) * LANES / TILE_ROWS * TILE_ROWS; i += TILE_ROWS)
             OF(gram_tile)(Z + i, 1, ldz, Z + v * LANES, ldz, rows, out + i * ldz + v * LANES,
                           ldz, width);

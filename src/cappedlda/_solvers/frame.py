@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from cappedlda._cutoffs.fences import Fences
+from cappedlda._cutoffs.fences import REACH, Fences
 from cappedlda._kernels import algebra
 from cappedlda._solvers import linalg
 
@@ -24,12 +24,15 @@ class Objective(NamedTuple):
         Relative to the mean weighted within-class variance of the features.
     multiplier : float
         Of an automatic epsilon.
+    reach : float
+        Of the fences that an automatic epsilon follows.
     """
 
     q: float = 1.0
     epsilon: float | str = "auto"
     ridge: float = 1e-4
     multiplier: float = 1.0
+    reach: float = REACH
 
     def multiplied(self, multiplier):
         """Return the objective with a multiple of the automatic epsilon; inf is no cap at all."""

@@ -6,10 +6,11 @@ one. So the distances of all rows from all classes, each row left out of its own
 hardly more than the distances themselves (Sherman and Morrison).
 """
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
+from cappedlda._kernels import algebra, judgement
 from cappedlda._regime import REGIME
 from cappedlda._solvers import linalg
 from cappedlda._solvers.frame import freedom_of
@@ -20,8 +21,7 @@ from cappedlda._solvers.shrinkage import oas_shrinkage, shrinkage_ridge
 LEAST_REST = 1e-6
 
 
-@dataclass
-class ClassMoments:
+class ClassMoments(NamedTuple):
     """Weight, sums and scatter of rows about given centres; moments of disjoint rows add up.
 
     Attributes
@@ -29,29 +29,23 @@ class ClassMoments:
     weights : ndarray of shape (c,)
     sums : ndarray of shape (c, n)
     scatter : ndarray of shape (n, n)
+        Its upper triangle.
     """
 
     weights: np.ndarray
     sums: np.ndarray
     scatter: np.ndarray
 
-    @classmethod
-    def of(cls, deviations, codes, weights, n_classes):
-        """Return the moments of deviations of shape (N, n) from the centres of their classes."""
-        weighted = deviations * weights[:, None]
-        sums = np.zeros((n_classes, deviations.shape[1]))
-        np.add.at(sums, codes, weighted)
-        return cls(np.bincount(codes, weights, n_classes), sums, weighted.T @ deviations)
-
-    def __add__(self, other):
-        return ClassMoments(
-            self.weights + other.weights, self.sums + other.sums, self.scatter + other.scatter
-        )
+    def plus(self, other):
+        """Return the moments of these rows and of others."""
+        return ClassMoments(*map(np.add, self, other))
 
     def centred(self):
         """Return the means of the classes and the scatter about them."""
         means = self.sums / np.maximum(self.weights, np.finfo(float).tiny)[:, None]
-        return means, self.scatter - self.sums.T @ means
+        scatter = self.scatter - self.sums.T @ means
+        algebra.mirror(scatter, scatter)
+        return means, scatter
 
 
 class PlainLDA:
@@ -65,19 +59,21 @@ class PlainLDA:
     n_features : int, optional
         Of which the coordinates are a rotation, if these are fewer.
     regime : Regime
+    unit : ndarray of shape (n,), optional
+        Of the features, where those of the moments are not good.
     shrinkage : float, optional
         Of the scatter; None is the one that few rows have.
 
     Attributes
     ----------
-    whitener : ndarray of shape (n, m)
-        Rows times it have unit covariance within the classes.
     freedom : float
-        Degrees of freedom of that covariance.
+        Degrees of freedom of the covariance.
     """
 
-    def __init__(self, moments, centres, n_features=None, regime=REGIME, shrinkage=None):
-        moves, scatter = moments.centred()
+    def __init__(self, moments, centres, n_features=None, regime=REGIME, unit=None, shrinkage=None):
+        self._moves, scatter = moments.centred()
+        if unit is not None:
+            scatter /= unit * unit[:, None]
         n, total = n_features or len(scatter), moments.weights.sum()
         self._weights = moments.weights
         self.freedom = freedom_of(total, len(centres))
@@ -86,74 +82,78 @@ class PlainLDA:
             shrinkage = oas_shrinkage(scatter, n, self.freedom, regime)
         ridge = shrinkage_ridge(shrinkage, trace, n)
         np.einsum("ii->i", scatter)[...] += ridge if trace > 0.0 else 1.0
+        scatter /= self.freedom
         # What is flat within the classes has no influence; see `plain`.
-        self.whitener = linalg.range_whitener(scatter / self.freedom, FLAT[scatter.dtype])
-        self._means = (centres + moves) @ self.whitener
+        T = linalg.triangular_whitener(scatter, FLAT[scatter.dtype])
+        self._T = T if unit is None else T / unit[:, None]
+        means = centres + self._moves
+        images = self._images = (means - means.mean(axis=0)) @ self._T
+        self._directions = self._T @ images.T
+        products = images @ images.T
+        squares = products.diagonal()
+        self._between = squares + squares[:, None] - 2.0 * products
 
-    def distances(self, rows, codes, left_out):
+    def distances(self, rows, left_out):
         """Return the squared distances of rows from all classes, shape (N, c).
 
         Parameters
         ----------
-        rows : ndarray of shape (N, n)
-        codes : ndarray of shape (N,)
+        rows : Pieces
+            Deviations from the centres.
         left_out : ndarray of shape (N,)
             Weight by which each row is left out of the fit: 0 for rows that were not in it.
         """
-        Z, M = rows @ self.whitener, self._means
-        squares = np.einsum("ij,ij->i", Z, Z)[:, None] - 2.0 * Z @ M.T
-        squares += np.einsum("ij,ij->i", M, M)
-        (inside,) = np.nonzero(left_out)
-        own, u = codes[inside], left_out[inside]
-        nu, share = self._changes(own, u)
-        H = Z[inside] - M[own]
-        leverage = np.einsum("ij,ij->i", H, H)
-        products = np.einsum("ij,ij->i", Z[inside], H)[:, None] - H @ M.T
-        at = np.arange(len(inside)), own
-        products[at] = nu * leverage
-        found = squares[inside]
-        found[at] = nu**2 * leverage
-        rest = np.maximum(1.0 - share * leverage, LEAST_REST)
-        squares[inside] = found + (share / rest)[:, None] * products**2
-        return squares
+        nobody = np.zeros(len(left_out), bool)
+        own = rows.left_out_distances(nobody, self._moves, self._T, 0.0, self._weights)
+        distances = np.empty((len(left_out), len(self._weights)))
+        judgement.left_out_distances(
+            np.square(own, out=own),
+            rows.products(self._directions),
+            self._moves @ self._directions,
+            self._between,
+            rows.codes,
+            left_out,
+            self._weights,
+            self.freedom,
+            LEAST_REST,
+            distances,
+        )
+        return distances
 
-    def distances_off_plane(self, rows, codes, left_out):
+    @property
+    def whitener(self):
+        """Rows times it have unit covariance within the classes, shape (n, m)."""
+        return self._T[:, self._T.any(axis=0)]
+
+    def distances_off_plane(self, deviations, codes, left_out):
         """Return the squared distances of rows from the plane through the means, shape (N,).
 
         The plane is that of the discriminant space: a squared distance from a class is this one
-        and the one in the discriminant space together. Parameters are those of `distances`.
+        and the one in the discriminant space together.
+
+        Parameters
+        ----------
+        deviations : ndarray of shape (N, n)
+            Of the rows, from the centres.
+        codes : ndarray of shape (N,)
+        left_out : ndarray of shape (N,)
+            As in `distances`.
         """
-        axes, coordinates = self._plane()
-        nu, share = self._changes(codes, left_out)
-        H = rows @ self.whitener - self._means[codes]
+        axes = plane_axes(self._images)
+        weights = self._weights[codes]
+        nu = weights / np.maximum(weights - left_out, LEAST_REST * weights)
+        H = (deviations - self._moves[codes]) @ self._T
         inside = H @ axes
         H -= inside @ axes.T
         # Without the row the plane turns with the mean of its class, about the other means; `tilt`
         # is how much a point of the plane, given along its axes, turns with it.
-        tilt = (coordinates / np.einsum("ij,ij->j", coordinates, coordinates))[codes]
+        places = self._images @ axes
+        tilt = (places / np.einsum("ij,ij->j", places, places))[codes]
         turn = 1.0 - (nu - 1.0) * np.einsum("ij,ij->i", tilt, inside)
         squares = np.einsum("ij,ij->i", H, H) / np.maximum(turn**2, LEAST_REST)
         longer = (nu - 1.0) ** 2 * np.einsum("ij,ij->i", tilt, tilt)
+        share = left_out * nu / self.freedom
         return nu**2 * squares / np.maximum(1.0 + (longer - share) * squares, LEAST_REST)
-
-    def _plane(self):
-        """Return the axes of the plane through the whitened means, and the means along them.
-
-        Returns
-        -------
-        axes : ndarray of shape (m, r)
-            Orthonormal: the principal axes of the means.
-        coordinates : ndarray of shape (c, r)
-            About the mean of the means; its columns are orthogonal.
-        """
-        axes = plane_axes(self._means)
-        return axes, (self._means - self._means.mean(axis=0)) @ axes
-
-    def _changes(self, codes, left_out):
-        """Return nu and u nu / freedom for weights u of rows that are left out of their class."""
-        weights = self._weights[codes]
-        nu = weights / np.maximum(weights - left_out, LEAST_REST * weights)
-        return nu, left_out * nu / self.freedom
 
 
 def plane_axes(means):

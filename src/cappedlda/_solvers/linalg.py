@@ -124,11 +124,31 @@ def range_whitener(A, cutoff):
     An A that is far from singular goes by its Cholesky factor, which is faster than by its
     eigenvectors. Eigenvalues below the share `cutoff` of the largest are taken for zero.
     """
+    T = _definite_whitener(A)
+    return _eigen_whitener(A, cutoff) if T is None else T
+
+
+def triangular_whitener(A, cutoff):
+    """Return the same as `range_whitener`, but for a rotation, as an upper triangle (n, n)."""
+    T = _definite_whitener(A)
+    if T is not None:
+        return T
+    T = linalg.rq(_eigen_whitener(A, cutoff), mode="r", check_finite=False)
+    return np.pad(T, ((0, 0), (len(A) - T.shape[1], 0)))
+
+
+def _definite_whitener(A):
+    """Return the inverse of the Cholesky factor, or None if A is not far from singular."""
     factor, info = lapack.dpotrf(A.T, lower=1, clean=1)
-    if info == 0:
-        size = np.abs(A).sum(axis=0).max()
-        if lapack.dpocon(factor, size, uplo="L")[0] > FAR_FROM_SINGULAR:
-            return lapack.dtrtri(factor, lower=1)[0].T
+    if info != 0:
+        return None
+    size = np.abs(A).sum(axis=0).max()
+    if not lapack.dpocon(factor, size, uplo="L")[0] > FAR_FROM_SINGULAR:
+        return None
+    return lapack.dtrtri(factor, lower=1)[0].T
+
+
+def _eigen_whitener(A, cutoff):
     values, vectors = eigh(A)
     some = values > cutoff * values[-1]
     return vectors[:, some] / np.sqrt(values[some])

@@ -174,7 +174,7 @@ class MMSolver(Solver):
         if self._objective.epsilon == "auto":
             frame = self._capped(
                 frame,
-                fixed_point_caps(record.histograms, start=frame.fences.caps, regime=self._regime),
+                self._fixed_point(record, frame.fences.caps),
             )
         frame = self._regauged(record, frame)
         self.frame = frame._replace(K=self.W.T.dot(frame.B))
@@ -192,9 +192,7 @@ class MMSolver(Solver):
         """
         self.objective_path.append(self.value(record))
         if self._objective.epsilon == "auto":
-            self.frame = self._capped(
-                self.frame, fixed_point_caps(record.histograms, regime=self._regime)
-            )
+            self.frame = self._capped(self.frame, self._fixed_point(record))
 
     def order(self, covariance, images):
         """Return a change of coordinates of the image that puts the best direction first."""
@@ -218,11 +216,16 @@ class MMSolver(Solver):
 
     def _shape(self, record):
         """Return the frame with the caps and the floor that follow from a record."""
-        fences = update_caps(record.histograms, self.frame.fences.caps, regime=self._regime)
+        settings = {"reach": self._objective.reach, "regime": self._regime}
+        fences = update_caps(record.histograms, self.frame.fences.caps, **settings)
         floor = FLOOR * (fences.median or 1.0)
         if self._objective.epsilon == "auto":
             return self._capped(self.frame, fences, floor=floor)
         return self.frame.with_cap(self._objective.epsilon, floor)
+
+    def _fixed_point(self, record, start=None):
+        """Return the fences that follow from a record, grown until they stand still."""
+        return fixed_point_caps(record.histograms, self._objective.reach, start, self._regime)
 
     def _capped(self, frame, fences, **others):
         """Return the frame with caps above what the ridge blurs, for classes of no spread."""
@@ -258,9 +261,7 @@ class MMSolver(Solver):
     def _caps_to_be(self, record, frame, unit):
         """Return where the caps of a frame would come to rest, for its `unit` of distances."""
         if self._objective.epsilon == "auto":
-            fences = fixed_point_caps(
-                record.histograms, start=frame.fences.caps, regime=self._regime
-            )
+            fences = self._fixed_point(record, frame.fences.caps)
             return self._unblurred(fences).times(self._objective.multiplier)[1]
         if self._objective.epsilon == np.inf:
             return frame.caps

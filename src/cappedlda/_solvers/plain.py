@@ -5,14 +5,14 @@ as long as there are several rows per feature: clean data give the answer of pla
 any unit and any conditioning that this can bear.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from cappedlda._regime import REGIME
 from cappedlda._solvers import linalg
-from cappedlda._solvers.frame import degrees_of_freedom
-from cappedlda._solvers.shrinkage import few_rows_rule
+from cappedlda._solvers.frame import Frame, degrees_of_freedom
+from cappedlda._solvers.shrinkage import NOT_SHRUNK, Shrunk, few_rows_rule
 from cappedlda._solvers.systems import MatrixSystem
 
 # What rounding may leave of a scatter, relative to its trace or to a scatter it was taken from.
@@ -93,10 +93,47 @@ class Ridges(NamedTuple):
     few_rows: float = 0.0
 
 
-def plain_lda(
-    record, frame, sizes, ridges, system, tol, dtype, regime=REGIME, shrink=few_rows_rule
-):
-    """Return the `Discriminant` on the rows that a record with equal weights (q = 2) kept.
+class SupportScatter(NamedTuple):
+    """The scatter of a support in its own units, which several ridges may be added to.
+
+    Attributes
+    ----------
+    scatter : ndarray of shape (n, n), or ImplicitScatter
+        Times the factor of the shrinkage.
+    frame : Frame
+        With the units of the support, where there are enough rows.
+    flat : ndarray of shape (n,), bool
+        See `Discriminant`.
+    B : ndarray of shape (n, c)
+        That of the frame, with zeros for flat features.
+    freedom, trace : float
+        Of the scatter before it was shrunk.
+    shrunk : Shrunk
+    few_rows : bool
+        Whether there are few rows per feature: then the units are robust ones.
+    system : type
+        `MatrixSystem` or `ImplicitSystem`.
+    tol : float
+        Of the system, if it is not solved exactly.
+    dtype : dtype
+        Of the rows.
+    """
+
+    scatter: Any
+    frame: Frame
+    flat: np.ndarray
+    B: np.ndarray
+    freedom: float
+    trace: float
+    shrunk: Shrunk
+    few_rows: bool
+    system: type
+    tol: float
+    dtype: np.dtype
+
+
+def support_scatter(record, frame, sizes, system, tol, dtype, regime=REGIME, shrink=few_rows_rule):
+    """Return the `SupportScatter` of the rows that a record with equal weights (q = 2) kept.
 
     Parameters
     ----------
@@ -105,13 +142,8 @@ def plain_lda(
         With the centres that the scatter is about.
     sizes : ndarray of shape (n,)
         The diagonal of the scatter before it was moved to these centres.
-    ridges : Ridges
-    system : type
-        `MatrixSystem` or `ImplicitSystem`.
-    tol : float
-        Of the system, if it is not solved exactly.
-    dtype : dtype
-        Of the rows.
+    system, tol, dtype
+        See `SupportScatter`.
     regime : Regime
     shrink : callable
         A rule of `shrinkage`; not for an implicit scatter.
@@ -120,21 +152,32 @@ def plain_lda(
     flat = np.zeros(len(frame.scale), dtype=bool)
     few_rows = freedom < regime.unshrunk_rows_per_feature * n
     if system is MatrixSystem and not few_rows:  # few rows are shrunk, in robust units
-        within = np.diagonal(scatter) / (2.0 * record.kept_weight)
+        weight = 2.0 * record.kept_weight
         between = np.einsum("ij,ij->i", frame.B, frame.B)
-        rounding = ROUNDING[dtype] * sizes / (2.0 * record.kept_weight)
-        unit, flat = units_of(within, between, frame.centres / frame.scale, rounding)
+        rounding = ROUNDING[dtype] * sizes / weight
+        centres = frame.centres / frame.scale
+        unit, flat = units_of(scatter.diagonal() / weight, between, centres, rounding)
         used = np.where(flat, 0.0, 1.0 / unit)
         scatter = scatter * used * used[:, None]
         frame = frame._replace(scale=frame.scale * unit, B=frame.B / unit[:, None])
-    trace, weight = scatter.trace(), 2.0 * freedom or 1.0
-    added = (ridges.always + ridges.few_rows * few_rows) * trace / n
-    shrinkage = 0.0
+    shrunk, trace = NOT_SHRUNK, scatter.trace()
     if system is MatrixSystem:
-        shrinkage, factor, more = shrink(scatter, frame, record.kept_weight, freedom, regime)
-        scatter, added = scatter if factor == 1.0 else factor * scatter, more + added
-    A = system(scatter, weight, added / weight if trace > 0.0 else 1.0, tol)
+        shrunk = shrink(scatter, frame, record.kept_weight, freedom, regime)
+        scatter = scatter if shrunk.factor == 1.0 else shrunk.factor * scatter
     B = np.where(flat[:, None], 0.0, frame.B)
-    W = linalg.leading_directions(A.solve_on_range(B, FLAT[dtype]), B)
-    strengths = np.einsum("ij,ij->j", W, B @ (B.T @ W))
-    return Discriminant(W, strengths, frame.centres, frame.scale, frame.B, A, shrinkage, flat)
+    found = scatter, frame, flat, B, freedom, trace, shrunk, few_rows
+    return SupportScatter(*found, system, tol, dtype)
+
+
+def plain_lda(support, ridges):
+    """Return the `Discriminant` on a support with some `Ridges`."""
+    frame, trace, n, B = support.frame, support.trace, support.frame.n_features, support.B
+    ridge = ridges.always + ridges.few_rows * support.few_rows
+    added = support.shrunk.added + ridge * trace / n
+    weight = 2.0 * support.freedom or 1.0
+    ridge = added / weight if trace > 0.0 else 1.0
+    A = support.system(support.scatter, weight, ridge, support.tol)
+    W = linalg.leading_directions(A.solve_on_range(B, FLAT[support.dtype]), B)
+    strengths = np.square(B.T.dot(W)).sum(axis=0)
+    found = W, strengths, frame.centres, frame.scale, frame.B, A
+    return Discriminant(*found, support.shrunk.shrinkage, support.flat)

@@ -36,6 +36,9 @@ class Shrunk(NamedTuple):
         return cls(shrinkage, 1.0 - shrinkage, shrinkage * trace / n)
 
 
+NOT_SHRUNK = Shrunk(0.0, 1.0, 0.0)
+
+
 def few_rows_rule(scatter, frame, weight, freedom, regime):
     """Shrink by `oas_shrinkage`, and keep the scatter as it is."""
     n = frame.n_features

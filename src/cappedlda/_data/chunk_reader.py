@@ -1,0 +1,178 @@
+"""Chunks of rows as a source gives them, each checked against the first."""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+from sklearn.utils.validation import _get_feature_names, column_or_1d
+
+from cappedlda._data.columns import Columns
+from cappedlda._data.factory import check_missing_labels, float_type
+from cappedlda._validation import encode
+
+
+class Chunk(NamedTuple):
+    """A chunk of rows, as a source may give it; a tuple of the first two or three will do.
+
+    Attributes
+    ----------
+    X : array-like of shape (rows, n_features)
+    y : array-like of shape (rows,)
+    sample_weight : array-like of shape (rows,) or None
+    name : str or None
+        What errors call it, for example the name of its file.
+    """
+
+    X: Any
+    y: Any
+    sample_weight: Any = None
+    name: str | None = None
+
+
+class ChunkReader:
+    """Reads chunks, and checks each against the first.
+
+    Parameters
+    ----------
+    make_chunks : callable
+        Returns a fresh iterable of chunks. It may have a method `read_labels`, which returns
+        an iterable of the same chunks with None for X.
+
+    Attributes
+    ----------
+    example : array-like of shape (0 or 1, n)
+        Begin of the first chunk, for its features.
+    dtype : dtype
+        In which the rows are worked with.
+    """
+
+    def __init__(self, make_chunks):
+        if not isinstance(make_chunks, Callable):
+            raise TypeError(
+                f"make_chunks is a {type(make_chunks).__name__}; give a function that returns an "
+                "iterator of (X, y) or (X, y, sample_weight); a list of chunks is passed as "
+                "`lambda: chunks`."
+            )
+        self._make_chunks = make_chunks
+        self._first = {}  # what is known of the first chunk
+        self.example = None
+
+    def __iter__(self):
+        """Yield chunks with checked shapes and types, those without rows left out."""
+        for number, chunk in enumerate(self._make_chunks()):
+            chunk = self._checked(number, chunk)
+            if len(chunk.X):
+                yield chunk
+
+    def labels(self):
+        """Yield chunks whose labels and weights are checked, without X if the source can."""
+        read = getattr(self._make_chunks, "read_labels", None)
+        if read is None:
+            yield from self
+            return
+        for number, chunk in enumerate(read()):
+            chunk = self._checked_labels(_name(number, chunk), chunk)
+            if len(chunk.y):
+                yield chunk
+        if self.example is None:
+            self._read_example()
+
+    def _read_example(self):
+        chunks = iter(self)
+        next(chunks, None)
+        chunks.close()  # a source may have begun to read more
+
+    def _checked(self, number, chunk):
+        if not isinstance(chunk, tuple) or not 2 <= len(chunk) <= len(Chunk._fields):
+            raise TypeError(
+                f"chunk {number} is a {type(chunk).__name__}; give a tuple (X, y) or "
+                "(X, y, sample_weight)."
+            )
+        chunk = Chunk(*chunk)
+        name, X, source = _name(number, chunk), chunk.X, chunk.X
+        if isinstance(X, Columns):
+            source = X.frame
+        else:
+            X = np.asarray(X)
+        if X.ndim != 2:
+            raise ValueError(f"X of {name} has {X.ndim} dimensions; give rows and columns.")
+        chunk = self._checked_labels(name, chunk._replace(X=X), len(X))
+        if self.example is None:
+            if X.shape[1] == 0:
+                raise ValueError(f"X of {name} has no features; a fit needs at least 1.")
+            self.dtype = float_type(X.dtype, f"X of {name}")
+            self.example = source[:1] if hasattr(source, "shape") else X[:1]
+        kinds = {"n_features": X.shape[1], "dtype": str(X.dtype), "feature names": _names(source)}
+        self._compare(name, kinds)
+        return chunk
+
+    def _checked_labels(self, name, chunk, n_rows=None):
+        """Return a chunk with its labels and weights as arrays."""
+        y, weight = _column(chunk.y), _column(chunk.sample_weight)
+        n_rows = len(y) if n_rows is None else n_rows
+        for what, length in (("y", y), ("sample_weight", weight)):
+            if length is not None and len(length) != n_rows:
+                raise ValueError(f"{what} of {name} has {len(length)} entries for {n_rows} rows.")
+        kind = {"i": "integers", "u": "integers", "f": "numbers"}.get(y.dtype.kind, "O")
+        given = "none" if weight is None else "given"
+        self._compare(name, {"type of y": kind, "sample_weight": given})
+        check_missing_labels(y, f"y of {name}")
+        return chunk._replace(y=y, sample_weight=_checked_weight(name, weight), name=name)
+
+    def _compare(self, name, kinds):
+        """Check that a chunk is like the first one, of which the kinds are kept."""
+        for what, kind in kinds.items():
+            if kind != self._first.setdefault(what, kind):
+                raise ValueError(
+                    f"{name} has {what} {kind}, but the first one has {self._first[what]}; "
+                    "make all chunks alike."
+                )
+
+
+def _name(number, chunk):
+    """Return what errors call a chunk."""
+    return f"chunk {number}" if chunk.name is None else f"chunk {number} ({chunk.name})"
+
+
+def _column(values):
+    """Return labels or weights, if there are any, as an array of shape (rows,)."""
+    if values is None or (isinstance(values, np.ndarray) and values.ndim == 1):
+        return values  # what follows takes longer than a pass over a small chunk
+    return column_or_1d(values)
+
+
+def _checked_weight(name, weight):
+    """Return the weights of a chunk in float64, if there are any."""
+    if weight is None:
+        return None
+    if weight.dtype.kind not in "fiub":
+        raise TypeError(f"sample_weight of {name} has the type {weight.dtype}; give real numbers.")
+    weight = np.ascontiguousarray(weight, np.float64)
+    if not np.all((weight >= 0.0) & (weight < np.inf)):
+        raise ValueError(f"sample_weight of {name} has negative or infinite entries.")
+    return weight
+
+
+def _names(X):
+    names = None if isinstance(X, np.ndarray) else _get_feature_names(X)
+    return None if names is None else [*names]
+
+
+def labels_and_codes(chunk):
+    """Return the labels of a chunk, and the code of each row among them."""
+    if chunk.y.dtype.kind == "f" and not np.array_equal(chunk.y, np.round(chunk.y)):
+        raise ValueError(f"y of {chunk.name} has numbers that are no labels; give classes.")
+    try:
+        return encode(chunk.y)
+    except TypeError as error:  # by the sort
+        raise ValueError(
+            f"y of {chunk.name} has labels of several types, as {chunk.y[0]!r}, which have no "
+            "order; make them all words or all integers."
+        ) from error
+
+
+def not_finite(name, row):
+    """Return the error for a number of a chunk that is not finite."""
+    return ValueError(
+        f"X of {name} contains NaN or infinity, first in its row {row}; remove or impute such rows."
+    )

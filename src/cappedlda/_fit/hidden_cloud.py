@@ -1,0 +1,102 @@
+"""A cloud inside the fences: part of a class that these do not tell from the rest.
+
+The fences are wide, because real features have long tails. A cloud of part of a class, five
+deviations off where the classes differ, fits inside, and turns the directions so that they no
+longer separate what is left of the classes. So the larger part of every class is looked for in the
+discriminant space, with stricter fences, and LDA on it gives the next such space, until the two
+agree. If it is classified notably worse by LDA on all rows inside the usual fences than by its own,
+rows inside these do harm, and the fit goes on with the stricter ones.
+"""
+
+import numpy as np
+
+from cappedlda._cutoffs.fences import STRICT_REACH
+from cappedlda._fit.leave_out import LOSS_TOLERANCE, harm
+from cappedlda._fit.reweighting import Metric, until_stable
+from cappedlda._fit.steps import lda_on_support, with_caps_by_distances
+from cappedlda._initial.dense import STUCK_SHARE, concentrated_support
+from cappedlda._initial.estimate import InitialEstimate
+
+SEARCH_STEPS = 8
+# A smaller share of the core is a tail, not a cloud.
+LEAST_CLOUD = 0.05
+
+
+def core_without_cloud(sample, core, objective, gate, options):
+    """Return the core by stricter fences if the usual ones enclose a cloud, or None.
+
+    Parameters
+    ----------
+    sample : ArrayRows
+    core : Evaluated
+    objective : Objective
+    gate : Gate
+    options : Options
+
+    Returns
+    -------
+    objective : Objective
+        With the reach of the stricter fences.
+    reweighted : Reweighted
+    core : Evaluated
+    n_passes : int
+    """
+    if sample.implicit_scatter or core.measure.W.shape[1] == 0:
+        return None
+    inside = core.ratios <= 1.0
+    larger, measure, n_passes = larger_part(sample, core.measure, inside, options.priors)
+    if measure is None or not is_larger(sample, larger):
+        return None
+    if harm(sample, larger, larger | inside, core.measure.frame) <= LOSS_TOLERANCE:
+        return None
+    objective = objective._replace(reach=STRICT_REACH)
+    reweighted, core, more = until_stable(sample, measure, objective, gate, options)
+    return objective, reweighted, core, n_passes + more
+
+
+def larger_part(sample, measure, inside, priors):
+    """Look for the concentrated part of every class in its own discriminant space.
+
+    Parameters
+    ----------
+    sample : ArrayRows
+    measure : Metric
+        Whose discriminant space is the first.
+    inside : ndarray of shape (N,), bool
+        The core.
+    priors : ndarray of shape (c,)
+
+    Returns
+    -------
+    part : ndarray of shape (N,), bool
+    measure : Metric or None
+        LDA on it, with stricter fences; None if the core has no other part of some size.
+    n_passes : int
+    """
+    frame, W = measure
+    part, found, n_passes = inside, False, 0
+    for _ in range(SEARCH_STEPS):
+        images = np.asarray(sample.X / frame.scale, np.float64) @ W
+        nearer = concentrated_support(sample.with_features(images), STRICT_REACH)
+        if sample.sample_weight is not None:
+            nearer &= sample.sample_weight > 0.0
+        if (nearer == part).all() or not found and few_others(nearer, inside):
+            break
+        part, found, n_passes = nearer, True, n_passes + 1
+        support = InitialEstimate(frame.centres, frame.scale, part)
+        frame, W, _ = lda_on_support(sample, support, priors, frame.n_features)
+    if not found:
+        return part, None, n_passes
+    frame = with_caps_by_distances(sample, frame, W, STRICT_REACH)
+    return part, Metric(frame, W), n_passes + 1
+
+
+def few_others(part, inside):
+    """Return whether a part has nearly all rows of the core."""
+    return np.count_nonzero(inside & ~part) < LEAST_CLOUD * np.count_nonzero(inside)
+
+
+def is_larger(rows, part):
+    """Return whether a part has more than half of every class, clearly."""
+    held = np.bincount(rows.codes, rows.reweighted(part).sample_weight, rows.n_classes)
+    return bool((held > STUCK_SHARE * rows.class_weights).all())

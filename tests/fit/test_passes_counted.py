@@ -1,0 +1,36 @@
+"""What a fit says of its passes over all rows."""
+
+import numpy as np
+import pytest
+from common import make_classes, spoil
+
+from cappedlda import CappedLDA
+from cappedlda._data.array import ArrayRows
+
+
+@pytest.fixture
+def passes(monkeypatch):
+    """Notes the number of rows of each pass."""
+    seen, run = [], ArrayRows.run
+
+    def noting(self, query, distances=None):
+        seen.append(self.shape[0])
+        return run(self, query, distances)
+
+    monkeypatch.setattr(ArrayRows, "run", noting)
+    return seen
+
+
+@pytest.mark.parametrize("tails", ["outliers", "heavy", "skewed"])
+def test_passes_over_all_rows_are_counted(rng, passes, tails):
+    X, y = make_classes(rng, [9000, 6000, 5000], 4, spread=2.0)
+    if tails == "outliers":
+        X = spoil(rng, X, rng.uniform(size=len(y)) < 0.1)
+    elif tails == "heavy":
+        X += rng.standard_t(2, size=X.shape)
+    else:
+        X = np.exp(0.7 * X)
+    model = CappedLDA().fit(X, y)
+    assert model.n_sampled_ == 2000
+    assert model.n_passes_ == passes.count(len(y))
+    assert model.n_passes_ <= 12
