@@ -38,7 +38,7 @@ class Regime:
         A sparse X of more features gets an implicit scatter, no matrix of n x n.
     cache_features : int
         With as many features a pass that only projects costs a small part of one with a
-        scatter, and the scatter of the initial support is remembered.
+        scatter, and the scatter of the last support is remembered.
     slab_elements, least_slab_rows : int
         A slab is the unit of threads and of summation. Its size depends on the shape only, and
         so does every bit of the result. Slabs of fewer rows would spend too much on their

@@ -34,14 +34,19 @@ def test_log_loss(classified, rng, sharpness):
     weights = rng.integers(3, size=200) * 0.5
     scores = LOG_PRIORS - 0.5 * sharpness * distances
     own = scores[np.arange(200), codes]
-    expected = weights @ np.log(np.exp(scores - own[:, None]).sum(axis=1))
-    found = judgement.log_loss(distances, codes, weights, LOG_PRIORS, sharpness)
-    np.testing.assert_allclose(found, expected, rtol=1e-12)
+    expected = np.log(np.exp(scores - own[:, None]).sum(axis=1))
+    losses = np.empty(200)
+    found = judgement.log_loss(distances, codes, weights, LOG_PRIORS, sharpness, losses)
+    np.testing.assert_allclose(found, weights @ expected, rtol=1e-12)
+    np.testing.assert_allclose(losses, expected * (weights > 0.0), rtol=1e-12)
 
 
 def test_rows_of_no_weight_have_no_loss(classified):
     distances, codes = classified
     distances[0] = np.nan
     weights = np.arange(200) > 0
-    found = judgement.log_loss(distances, codes, weights * 1.0, LOG_PRIORS, 1.0)
-    assert found == judgement.log_loss(distances[1:], codes[1:], np.ones(199), LOG_PRIORS, 1.0)
+    losses, others = np.empty(200), np.empty(199)
+    found = judgement.log_loss(distances, codes, weights * 1.0, LOG_PRIORS, 1.0, losses)
+    rest = distances[1:], codes[1:], np.ones(199)
+    assert found == judgement.log_loss(*rest, LOG_PRIORS, 1.0, others)
+    np.testing.assert_array_equal(losses, np.append(0.0, others))

@@ -23,14 +23,15 @@ from cappedlda._solvers.plain import units_of
 
 # Nested supports, in units of gate and cap: each about half as wide again as the one before.
 LEVELS = np.array([1.0, 1.5, 2.2, 3.3, 5.0, 7.5, 11.0, 17.0, 25.0, 40.0, 100.0, np.inf])
-# The probability that rows of the core give to their own class, its geometric mean, may fall by
-# this share: the rise of their mean log-loss.
-LOSS_TOLERANCE = 0.01
+# The mean log-loss of the core may rise by this share, or by a standard error if that is more: a
+# core that is classified nearly without error would otherwise forbid everything.
+LOSS_TOLERANCE = 0.02
 # No class of the core may lose more hits than one and this many standard errors of its errors.
 HIT_TOLERANCE = 2.0
 # The loss is the least over these factors of the squared distances: only their shape counts, not
 # how confident they are.
 SHARPNESS = np.geomspace(0.02, 2.0, 12)
+LIKELY = int(np.searchsorted(SHARPNESS, 1.0)) - 1  # where to look first
 
 
 class Judgement:
@@ -44,20 +45,42 @@ class Judgement:
         Weight of those that are classified correctly.
     others : float
         Weight of the other rows that are classified correctly.
-    measure_loss : callable
-        Returns the log-loss of all core rows; only asked if all else is well.
+    core_rows : ndarray of shape (N,)
+        Weight of each row, 0 outside the core.
+    measure_losses : callable
+        Returns `losses`; only asked if all else is well.
     """
 
-    def __init__(self, core, hits, others, measure_loss):
+    def __init__(self, core, hits, others, core_rows, measure_losses):
         self.core = core
         self.hits = hits
         self.others = others
-        self._measure_loss = measure_loss
+        self._core_rows = core_rows
+        self._measure_losses = measure_losses
 
     @cached_property
+    def losses(self):
+        """Log-loss of each row, 0 outside the core, shape (N,)."""
+        return self._measure_losses()
+
+    @property
     def loss(self):
-        """Log-loss of all core rows."""
-        return self._measure_loss()
+        """Mean log-loss of the core."""
+        return self._mean(self.losses)
+
+    def rise_over(self, first):
+        """Return the rise of the mean log-loss of the core over another, and its standard error.
+
+        1 - exp(-rise) is the share by which the probability that the rows give to their own
+        class, its geometric mean, falls.
+        """
+        differences = self.losses - first.losses
+        rise = self._mean(differences)
+        variance = self._mean(np.square(differences - rise))
+        return rise, math.sqrt(variance / self._core_rows.sum())
+
+    def _mean(self, values):
+        return self._core_rows @ values / self._core_rows.sum()
 
 
 @np.errstate(over="ignore", invalid="ignore")  # by rows that are far off
@@ -92,7 +115,7 @@ def harmless_level(rows, outlyingness, frame):
 
 @np.errstate(over="ignore", invalid="ignore")
 def harm(rows, core, wider, frame):
-    """Return by how much rows of a core are classified worse by a wider support: see `rise`.
+    """Return the rise of the mean log-loss of a core if a wider support classifies it.
 
     Parameters
     ----------
@@ -103,7 +126,7 @@ def harm(rows, core, wider, frame):
     """
     verdicts = judgements(rows, np.where(core, 0, np.where(wider, 1, 2)), 2, frame)
     first, second = next(verdicts), next(verdicts, None)
-    return 0.0 if second is None else rise(second, first)
+    return 0.0 if second is None else second.rise_over(first)[0]
 
 
 def judgements(rows, step, count, frame):
@@ -237,7 +260,7 @@ class Judge:
         self._at_most_one = np.minimum(self._weights, 1.0)
         self._core_rows, self._others = self._weights * core, self._weights * ~core
         self._log_priors = log_priors
-        self._sharpness = len(SHARPNESS) // 2
+        self._sharpness = LIKELY
         self._core_weights = self._per_class(self._core_rows)
 
     def _per_class(self, weights):
@@ -253,32 +276,34 @@ class Judge:
             self._core_weights,
             self._per_class(self._core_rows * hits),
             float(self._others @ hits),
-            partial(self._loss, distances),
+            self._core_rows,
+            partial(self._losses, distances),
         )
 
-    def _loss(self, distances):
-        """Return the least log-loss of the core over all sharpnesses, in which it is convex."""
+    def _losses(self, distances):
+        """Return the log-losses by the sharpness whose sum, convex in it, is the least."""
 
-        def loss(k):
+        def losses_by(k):
+            losses = np.empty(len(distances))
             rows = distances, self._codes, self._core_rows, self._log_priors
-            return judgement.log_loss(*rows, SHARPNESS[k])
+            return judgement.log_loss(*rows, SHARPNESS[k], losses), losses
 
-        k, least = self._sharpness, loss(self._sharpness)
+        k, (least, losses) = self._sharpness, losses_by(self._sharpness)
         for step in (1, -1):
-            while 0 <= k + step < len(SHARPNESS) and (further := loss(k + step)) < least:
-                k, least = k + step, further
+            while 0 <= k + step < len(SHARPNESS):
+                further, others = losses_by(k + step)
+                if not further < least:
+                    break
+                k, least, losses = k + step, further, others
         self._sharpness = k
-        return least
+        return losses
 
 
 def admissible(verdict, first):
     """Return whether a support classifies the core as well as the core alone, `first`."""
     errors = np.maximum(first.core - first.hits, 1.0)
     allowed = 1.0 + HIT_TOLERANCE * np.sqrt(errors)
-    kept = bool(np.all(first.hits - verdict.hits <= allowed))
-    return kept and rise(verdict, first) <= LOSS_TOLERANCE
-
-
-def rise(verdict, first):
-    """Return the rise of the mean log-loss of the core over that by the core alone, `first`."""
-    return (verdict.loss - first.loss) / first.core.sum()
+    if np.any(first.hits - verdict.hits > allowed):
+        return False
+    rise, error = verdict.rise_over(first)
+    return rise <= max(LOSS_TOLERANCE * first.loss, error)

@@ -73,12 +73,14 @@ def log_loss(
     const double[::1] weights,        # IN (N,), 0: the row does not count
     const double[::1] log_priors,     # IN (c,)
     double sharpness,                 # factor of the distances
+    double[::1] losses,               # OUT (N,) of each row, 0 if it does not count
 ):
-    """Log-loss of the rows."""
+    """Sum of the log-losses of the rows."""
     cdef Py_ssize_t j, k, i, N = distances.shape[0], c = distances.shape[1]
     cdef double total = 0.0, odds, own
     with nogil:
         for j in range(N):
+            losses[j] = 0.0
             if not weights[j] > 0.0:
                 continue
             i = codes[j]
@@ -87,5 +89,6 @@ def log_loss(
             for k in range(c):
                 if k != i and not own - 0.5 * sharpness * distances[j, k] + log_priors[k] < NOTHING:
                     odds += exp(own - 0.5 * sharpness * distances[j, k] + log_priors[k])
-            total += weights[j] * log(odds)
+            losses[j] = log(odds)
+            total += weights[j] * losses[j]
     return total
