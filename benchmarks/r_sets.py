@@ -69,7 +69,7 @@ def features(frame):
     if text.shape[1]:
         dummies = pd.get_dummies(text, drop_first=True, dtype=float)
         numbers = pd.concat([numbers, dummies], axis=1)
-    return numbers.loc[:, numbers.nunique() > 1].to_numpy()
+    return numbers.loc[:, numbers.nunique() > 1].to_numpy(float)
 
 
 def usable(X, y):

@@ -298,13 +298,29 @@ def shrunk_distances(X, codes, sample_weight, kept, variance_floor, least):
 
 def left_out_distances(X, y, weights):
     """Squared distances of each row from all classes, by LDA fitted anew without (one of) it."""
-    n_classes, distances = y.max() + 1, []
+    distances = []
+    for row, means, covariance in left_out_fits(X, y, weights):
+        distances.append([d @ np.linalg.solve(covariance, d) for d in row - means])
+    return np.array(distances)
+
+
+def left_out_distances_off_plane(X, y, weights):
+    """The same from the plane through the means of the classes."""
+    distances = []
+    for row, means, covariance in left_out_fits(X, y, weights):
+        root = np.linalg.inv(np.linalg.cholesky(covariance))
+        plane, step = root @ (means[1:] - means[0]).T, root @ (row - means[0])
+        distances.append(np.sum((step - plane @ np.linalg.lstsq(plane, step, rcond=None)[0]) ** 2))
+    return np.array(distances)
+
+
+def left_out_fits(X, y, weights):
+    """Yield each row, and the means and the covariance without (one of) it."""
+    n_classes = y.max() + 1
     for j, row in enumerate(X):
         w = weights.copy()
         w[j] -= min(w[j], 1.0)
         means = np.stack([w[y == k] @ X[y == k] / w[y == k].sum() for k in range(n_classes)])
         H = X - means[y]
         # The degrees of freedom stay those of all rows: only the shape of distances matters.
-        covariance = (H.T * w) @ H / (weights.sum() - n_classes)
-        distances.append([d @ np.linalg.solve(covariance, d) for d in row - means])
-    return np.array(distances)
+        yield row, means, (H.T * w) @ H / (weights.sum() - n_classes)

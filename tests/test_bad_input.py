@@ -39,7 +39,12 @@ PARAMETERS = [
     ("q", 2.001, ValueError, "q=2.001 .*0 < q <= 2"),
     ("q", np.nan, ValueError, "q=nan .*0 < q <= 2"),
     ("q", "1", TypeError, "q='1' .*0 < q <= 2"),
-    ("solver", "svd", ValueError, "solver='svd' is unknown; use one of 'mm', 'paper'"),
+    (
+        "solver",
+        "svd",
+        ValueError,
+        "solver='svd' belongs to LinearDiscriminantAnalysis; leave solver out",
+    ),
     ("solver", None, ValueError, "solver=None is unknown; use one of 'mm', 'paper'"),
     ("centers", "median", ValueError, "centers='median' is unknown; use one of 'kept', 'mean'"),
     ("start", "random", ValueError, "start='random' is unknown; use one of 'robust'"),

@@ -47,6 +47,7 @@ def answers(model, X, y):
         "predict_proba": model.predict_proba(X),
         "outlyingness": model.outlyingness(X, y),
         "unlabelled": model.outlyingness(X),
+        "explain": model.explain(X, y, rows="all").to_numpy(),
     }
 
 
@@ -100,7 +101,7 @@ def test_what_is_saved_comes_back(model, labels, dirty, tmp_path):
     assert set(vars(loaded)) == set(vars(model)) - lost
     for name, value in vars(model).items():
         if name not in lost | {"_gate", "cv_results_"}:
-            np.testing.assert_array_equal(getattr(loaded, name), value, err_msg=name)
+            np.testing.assert_equal(getattr(loaded, name), value, err_msg=name)
     if hasattr(model, "cv_results_"):
         assert loaded.cv_results_.keys() == model.cv_results_.keys()
         for name, value in model.cv_results_.items():
@@ -197,6 +198,8 @@ EMPTY = {
     "_support_centres": np.zeros((3, 0)),
     "gate_centres": np.zeros((3, 0)),
     "gate_scale": np.zeros(0),
+    "_covariance": np.zeros((0, 0)),
+    "calibration_whitener": np.zeros((0, 6)),
 }
 
 
@@ -261,6 +264,13 @@ def rewrite(path, header=None, drop=(), **arrays):
         ({"gate_caps": np.full(3, -1.0)}, "gate_caps has to be above 0"),
         ({"explained_variance_ratio_": np.array([2.0, 0.0])}, "ratio_ has to be from 0 to 1"),
         ({"feature_names_in_": np.array(["a"] * 6)}, "feature_names_in_ has to be different"),
+        ({"_covariance": -np.eye(6)}, "_covariance has to be a covariance"),
+        ({"_covariance": np.tri(6)}, "_covariance has to be a covariance"),
+        ({"_covariance": np.full((6, 6), np.nan)}, "_covariance has to be a covariance"),
+        ({"calibration_own": np.full(3, -1.0)}, "calibration_own has the shape"),
+        ({"calibration_weights": np.zeros(135)}, "calibration_weights has "),
+        ({"_class_counts": -np.ones((3, 3))}, "_class_counts has to be three numbers"),
+        ({"_class_counts": np.ones((3, 2))}, "_class_counts has to be three numbers"),
         (dict(EMPTY), "it has no features"),
     ],
 )

@@ -30,6 +30,9 @@ def assert_same_answers(outputs, model, X, tolerance):
     expected = model.transform(X)
     assert outputs["variable"].dtype == X.dtype
     assert_allclose(outputs["variable"], expected, atol=tolerance * np.abs(expected).max())
+    if hasattr(model, "outlyingness"):
+        assert outputs["outlyingness"].dtype == X.dtype
+        assert_allclose(outputs["outlyingness"], model.outlyingness(X), rtol=tolerance)
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])
@@ -40,7 +43,7 @@ def test_labels_probabilities_and_projection(clean, n_classes, labels, dtype):
     X, y = X[y < n_classes].astype(dtype), np.array(labels)[y[y < n_classes]]
     model = CappedLDA().fit(X, y)
     outputs = run(to_onnx(model, X), X)
-    assert list(outputs) == ["label", "probabilities", "variable"]
+    assert list(outputs) == ["label", "probabilities", "variable", "outlyingness"]
     assert_same_answers(outputs, model, X, TOLERANCE[dtype])
 
 
@@ -48,6 +51,15 @@ def test_labels_probabilities_and_projection(clean, n_classes, labels, dtype):
 def test_the_other_estimators(clean, model):
     X, y = clean
     assert_same_answers(run(to_onnx(model.fit(X, y), X), X), model, X, 1e-10)
+
+
+@pytest.mark.parametrize("settings", [{}, {"start": "lda", "epsilon": 3.0}, {"epsilon": np.inf}])
+def test_outlyingness_of_rows_that_are_far_off(dirty, settings):
+    X, y, _ = dirty
+    model = CappedLDA(**settings).fit(X, y)
+    found = run(to_onnx(model, X), X)["outlyingness"]
+    assert_allclose(found, model.outlyingness(X), rtol=1e-9)
+    assert (found > 1.0).any() == (model.epsilon != np.inf)
 
 
 def test_booleans_become_integers(clean):
@@ -75,7 +87,7 @@ def test_before_another_classifier_it_transforms(clean):
     [
         (None, ["label", "probabilities"]),
         ("transform", ["variable"]),
-        ("all", ["label", "probabilities", "variable"]),
+        ("all", ["label", "probabilities", "variable", "outlyingness"]),
     ],
 )
 def test_skl2onnx_knows_the_estimators(clean, output, names):

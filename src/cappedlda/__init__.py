@@ -10,8 +10,17 @@ from cappedlda._norms import capped_norm
 from cappedlda._version import __version__
 from cappedlda.capped import CappedLDA
 from cappedlda.cv import CappedLDACV
+from cappedlda.remover import OutlierRemover
 
-__all__ = ["CappedLDA", "CappedLDACV", "__version__", "capped_norm", "load_model", "save_model"]
+__all__ = [
+    "CappedLDA",
+    "CappedLDACV",
+    "OutlierRemover",
+    "__version__",
+    "capped_norm",
+    "load_model",
+    "save_model",
+]
 
 # Imported when first used: `import cappedlda; cappedlda.plotting` works and costs nothing before.
 _SUBMODULES = {"compared", "datasets", "experiments", "noise", "onnx", "plotting", "sources"}

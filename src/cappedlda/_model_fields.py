@@ -28,7 +28,8 @@ class Field(NamedTuple):
     name : str
     shape : str or None
         A letter for each axis of an array: classes c, features n, directions d, scores r (1 for two
-        classes), directions in which distances are measured m. None is a value of the header.
+        classes), directions in which distances are measured m, whitened directions w, rows of
+        the calibration v, counts h. None is a value of the header.
     kind : str or tuple of type
         Kinds of NumPy types for an array, else the types of the value.
     rule : Rule
@@ -73,10 +74,24 @@ def is_norm(value):
     )
 
 
+def is_covariance(value):
+    """Return whether a matrix is finite and symmetric, with a diagonal that is not negative."""
+    with np.errstate(all="ignore"):
+        units = np.sqrt(np.maximum(np.diagonal(value), 0.0))
+        return (
+            FINITE.holds(value)
+            and bool(np.all(np.diagonal(value) >= 0.0))
+            and close(value, value.T, np.outer(units, units))
+        )
+
+
 ANY = Rule("anything", lambda value: True)
 FINITE = Rule("finite", lambda value: bool(np.isfinite(value).all()))
 POSITIVE = Rule("above 0", lambda value: bool(np.all(np.greater(value, 0.0))))
 SCALE = Rule("above 0 and finite", lambda value: POSITIVE.holds(value) and FINITE.holds(value))
+DISTANCES = Rule(
+    "0 or more and finite", lambda value: FINITE.holds(value) and bool(np.all(value >= 0.0))
+)
 COUNT = Rule("0 or more", lambda value: value >= 0)
 RATIO = Rule("from 0 to 1", lambda value: bool(np.all((value >= 0.0) & (value <= 1.0 + TOLERANCE))))
 SHARES = Rule(
@@ -85,6 +100,11 @@ SHARES = Rule(
 )
 INCREASING = Rule("different and in order", lambda value: bool(np.all(value[:-1] < value[1:])))
 DIFFERENT = Rule("different", lambda value: len(set(value.tolist())) == len(value))
+COVARIANCE = Rule("a covariance", is_covariance)
+CLASS_COUNTS = Rule(
+    "three numbers of 0 or more for each class, or not known",
+    lambda value: value.shape[1] == 3 and not np.any((value < 0.0) | np.isinf(value)),
+)
 NORM = Rule("an exponent of up to 2 and a floor", is_norm)
 
 INTEGER, REAL, WORD = (int,), (int, float), (str,)
@@ -105,6 +125,8 @@ FIELDS = (
     Field("_support_centres", "cn", NUMBERS, FINITE, optional=True),
     Field("_support_caps", "c", NUMBERS, POSITIVE, optional=True),
     Field("_support_gate", "c", NUMBERS, POSITIVE, optional=True),
+    Field("_covariance", "nn", NUMBERS, COVARIANCE, optional=True),
+    Field("_class_counts", "ch", NUMBERS, CLASS_COUNTS, optional=True),
     Field("feature_names_in_", "n", TEXT, DIFFERENT, optional=True),
     Field("epsilon_", None, REAL, POSITIVE),
     Field("q_", None, REAL, POSITIVE, optional=True),
@@ -121,6 +143,13 @@ GATE = (
     Field("gate_centres", "cn", NUMBERS, FINITE),
     Field("gate_scale", "n", NUMBERS, SCALE),
     Field("gate_caps", "c", NUMBERS, POSITIVE),
+)
+CALIBRATION = (
+    Field("calibration_whitener", "nw", NUMBERS, FINITE),
+    Field("calibration_weights", "v", NUMBERS, SCALE),
+    Field("calibration_own", "v", NUMBERS, DISTANCES),
+    Field("calibration_nearest", "v", NUMBERS, DISTANCES),
+    Field("calibration_off_plane", "v", NUMBERS, DISTANCES),
 )
 CV_FIELDS = (
     Field("n_splits_", None, INTEGER, COUNT),
@@ -148,6 +177,8 @@ def contradiction(values, sizes):
         return "it has fewer than two classes"
     if sizes["n"] < 1 or sizes["d"] < 1:
         return "it has no features or no directions"
+    if sizes.get("v") == 0 or sizes.get("w") == 0:
+        return "its calibration is empty"
     if values["n_features_in_"] != sizes["n"]:
         return "n_features_in_ is not the number of features"
     if sizes["r"] != (1 if n_classes == 2 else n_classes):

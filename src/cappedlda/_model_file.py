@@ -15,7 +15,16 @@ from sklearn.utils.validation import check_is_fitted
 
 from cappedlda._cutoffs.gate import Gate
 from cappedlda._files import ArrayFileError, read_npz, replacing
-from cappedlda._model_fields import CV_FIELDS, FIELDS, GATE, LABELS, NUMBERS, contradiction
+from cappedlda._fit.calibration import Calibration
+from cappedlda._model_fields import (
+    CALIBRATION,
+    CV_FIELDS,
+    FIELDS,
+    GATE,
+    LABELS,
+    NUMBERS,
+    contradiction,
+)
 from cappedlda._version import __version__
 from cappedlda.capped import CappedLDA
 from cappedlda.cv import CappedLDACV
@@ -24,16 +33,21 @@ KIND = "cappedlda model"
 FORMAT_VERSION = 1
 ESTIMATORS = {"CappedLDA": CappedLDA, "CappedLDACV": CappedLDACV}
 MOST_BYTES = 2**30  # of an unpacked file, unless its reader allows more
+# Attributes that are made of several entries, and what makes them.
+GROUPS = (
+    ("_gate", GATE, Gate),
+    ("_calibration", CALIBRATION, lambda *parts: Calibration(*parts)._asdict()),
+)
 CV_RESULTS, PARAMETER = "cv_results_.", "parameter."  # what such entries begin with
 
 
 def save_model(model: CappedLDA, path: str | os.PathLike[str]) -> None:
     """Write a fitted model to a file that holds no code.
 
-    Everything is kept that `transform`, `predict`, `predict_proba` and `outlyingness` need, and
-    the parameters; the results for single training rows (`weights_`, `distances_`,
-    `outliers_`) are not. The file is an .npz archive of plain arrays: reading it never
-    runs anything, unlike a pickle.
+    Everything is kept that `transform`, `predict`, `predict_proba`, `outlyingness`, `is_outlier`
+    and `explain` need, and the parameters; the results for single training rows (`weights_`,
+    `distances_`, `outliers_`) are not. The file is an .npz archive of plain arrays: reading it
+    never runs anything, unlike a pickle.
 
     Parameters
     ----------
@@ -138,8 +152,9 @@ def fitted_values(model):
     fields = [f for f in own_fields(cv) if getattr(model, f.name, None) is not None]
     arrays = {f.name: plain(f.name, getattr(model, f.name)) for f in fields if f.shape is not None}
     scalars = {f.name: getattr(model, f.name) for f in fields if f.shape is None}
-    if model._gate is not None:
-        arrays |= {f.name: getattr(model._gate, f.name.removeprefix("gate_")) for f in GATE}
+    for group, value in ((GATE, model._gate), (CALIBRATION, model._calibrated())):
+        if value is not None:
+            arrays |= {f.name: getattr(value, f.name.partition("_")[2]) for f in group}
     if cv:
         arrays |= {CV_RESULTS + name: value for name, value in model.cv_results_.items()}
     return arrays, scalars
@@ -174,8 +189,9 @@ def read_model(path, max_bytes=MOST_BYTES):
     if unknown := parameters.keys() - model.get_params(deep=False).keys():
         raise damaged(path, f"its parameter {min(unknown)!r} is unknown")
     model.set_params(**parameters)
-    gate = [values.pop(field.name, None) for field in GATE]
-    model._gate = None if gate[0] is None else Gate(*gate)
+    for attribute, group, make in GROUPS:
+        found = [values.pop(field.name, None) for field in group]
+        setattr(model, attribute, None if found[0] is None else make(*found))
     if cv:
         model.cv_results_ = checked_results(path, parts(arrays, CV_RESULTS), values["best_index_"])
     vars(model).update(values)
@@ -186,9 +202,10 @@ def read_model(path, max_bytes=MOST_BYTES):
 
 def checked_values(path, found, cv):
     """Return the values of the fields, or refuse what is missing, wrong or contradicts itself."""
-    gated = any(field.name in found for field in GATE)
-    values, sizes = {}, {}
-    for field in own_fields(cv) + (GATE if gated else ()):
+    values, sizes, fields = {}, {}, own_fields(cv)
+    for _, group, _ in GROUPS:  # all of it or nothing
+        fields += group if any(field.name in found for field in group) else ()
+    for field in fields:
         if field.name in found:
             values[field.name] = found[field.name]
         elif not field.optional:
@@ -259,7 +276,7 @@ def check_checksum(path, entries):
             raise damaged(path, "its checksum is wrong")
         return
     # Without a checksum, in files of early versions, a wrong name would be overlooked.
-    known = {"header", *(field.name for field in FIELDS + GATE)}
+    known = {"header", *(field.name for field in FIELDS + GATE + CALIBRATION)}
     for name in entries.keys() - known:
         if not name.startswith((CV_RESULTS, PARAMETER)):
             raise damaged(path, f"its entry {name!r} is unknown")

@@ -99,12 +99,37 @@ def check_start(start, shape):
     return start
 
 
+def check_solver(solver):
+    """Check the parameter solver; those of scikit-learn have other names for nothing to choose."""
+    if isinstance(solver, str) and solver in ("svd", "lsqr", "eigen"):
+        raise ValueError(
+            f"solver={solver!r} belongs to LinearDiscriminantAnalysis; leave solver out: one "
+            "solver handles all shapes, with any shrinkage, and transform always works."
+        )
+    check_choice("solver", solver, ("mm", "paper"))
+
+
+def check_shrinkage(shrinkage):
+    """Check the parameter shrinkage."""
+    advice = 'use "few_rows", "auto", None or a number from 0 to 1'
+    if isinstance(shrinkage, str):
+        if shrinkage not in ("few_rows", "auto"):
+            raise ValueError(f"shrinkage={shrinkage!r} is unknown; {advice}.")
+    elif shrinkage is not None and shrinkage != 0.0:
+        check_real("shrinkage", shrinkage, 0.0, 1.0, advice)
+
+
 def check_priors(priors, n_classes):
     """Return the priors as an array that sums to one, or None."""
     if priors is None:
         return None
+    if isinstance(priors, str):
+        check_choice("priors", priors, ("uniform",))
+        return np.full(n_classes, 1.0 / n_classes)
     if np.asarray(priors).dtype.kind not in "fiu":
-        raise TypeError(f"priors={priors!r} must be None or an array of positive numbers.")
+        raise TypeError(
+            f'priors={priors!r} must be None, "uniform" or an array of positive numbers.'
+        )
     priors = np.asarray(priors, dtype=np.float64)
     if priors.shape != (n_classes,):
         raise ValueError(

@@ -26,6 +26,7 @@ from cappedlda._validation import (
     check_sequence,
     check_start,
 )
+from cappedlda._warnings import warn_of
 from cappedlda.capped import CappedLDA
 
 # Mean scores that agree to this number of digits are ties.
@@ -81,7 +82,8 @@ default="robust"
     ridge : "auto" or float, default="auto"
     polish : bool, default=True
     leave_out : {"harmful", "flagged"}, default="harmful"
-    priors : array-like of shape (n_classes,), default=None
+    shrinkage : "few_rows", "auto", float or None, default="few_rows"
+    priors : "uniform" or array-like of shape (n_classes,), default=None
     max_iter : int, default=100
     tol : float, default=1e-4
     n_jobs : int, default=None
@@ -146,7 +148,8 @@ default="robust"
         ridge: float | Literal["auto"] = "auto",
         polish: bool = True,
         leave_out: Literal["harmful", "flagged"] = "harmful",
-        priors: ArrayLike | None = None,
+        shrinkage: float | Literal["few_rows", "auto"] | None = "few_rows",
+        priors: ArrayLike | Literal["uniform"] | None = None,
         max_iter: int = 100,
         tol: float = 1e-4,
         n_jobs: int | None = None,
@@ -163,6 +166,7 @@ default="robust"
         self.ridge = ridge
         self.polish = polish
         self.leave_out = leave_out
+        self.shrinkage = shrinkage
         self.priors = priors
         self.max_iter = max_iter
         self.tol = tol
@@ -232,8 +236,9 @@ default="robust"
         self.best_q_ = objective.q
         self.best_n_components_ = n_components
         self.best_score_ = float(scores[:, best].mean())
-        self._store(rows, solution, n_components)
-        self._warn(solution, min(n_components, n_directions))
+        n_supervised = min(n_components, n_directions)
+        self._store(rows, solution, n_components, n_supervised)
+        warn_of(solution, self, n_supervised, stacklevel=3)
         return self
 
     def _check_data(self, X, y, sample_weight):

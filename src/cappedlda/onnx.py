@@ -18,7 +18,14 @@ from skl2onnx.algebra.onnx_ops import (
     OnnxGather,
     OnnxIdentity,
     OnnxMatMul,
+    OnnxMax,
+    OnnxMul,
+    OnnxNeg,
+    OnnxReduceL2Api18,
+    OnnxReduceMaxApi18,
     OnnxSoftmax,
+    OnnxSub,
+    OnnxUnsqueezeApi11,
 )
 from skl2onnx.common.data_types import (
     Int64TensorType,
@@ -47,8 +54,9 @@ OUTPUTS = ("predict", "transform", "all")
 def to_onnx(model: CappedLDA | Pipeline, X: MatrixLike) -> ModelProto:
     """Convert a fitted discriminant, or a pipeline with some, to ONNX.
 
-    The graph has the outputs ``label`` and ``probabilities``, and ``variable``, what `transform`
-    returns. Inside a pipeline a discriminant that is not the last step transforms.
+    The graph has the outputs ``label`` and ``probabilities``, ``variable``, what `transform`
+    returns, and for `CappedLDA` and `CappedLDACV` ``outlyingness``, how far a row is from the class
+    where it fits best. Inside a pipeline a discriminant that is not the last step transforms.
 
     Parameters
     ----------
@@ -76,11 +84,13 @@ def to_onnx(model: CappedLDA | Pipeline, X: MatrixLike) -> ModelProto:
     >>> X, y = load_iris(return_X_y=True)
     >>> graph = to_onnx(CappedLDA().fit(X, y), X)
     >>> session = InferenceSession(graph.SerializeToString(), providers=["CPUExecutionProvider"])
-    >>> label, probabilities, variable = session.run(None, {"X": X[::50]})
+    >>> label, probabilities, variable, outlyingness = session.run(None, {"X": X[::50]})
     >>> label.tolist()
     [0, 1, 2]
     >>> variable.shape
     (3, 2)
+    >>> bool(np.all(outlyingness < 1.0))
+    True
     """
     check_is_fitted(model)
     rows = np.asarray(X)
@@ -113,6 +123,9 @@ def _parse(scope, model, inputs, custom_parsers=None):
         ]
     if output != "predict":
         operator.outputs.append(scope.declare_local_variable("variable", guess_tensor_type(number)))
+    if output == "all" and isinstance(model, CappedLDA):
+        kind = guess_tensor_type(number)
+        operator.outputs.append(scope.declare_local_variable("outlyingness", kind))
     return operator.outputs
 
 
@@ -158,8 +171,37 @@ def _convert(scope, operator, container):
         nodes.append(
             OnnxIdentity(projected, op_version=version, output_names=[outputs["variable"]])
         )
+    if "outlyingness" in outputs:
+        ratio = _outlyingness(model, numbers, dtype, version)
+        nodes.append(
+            OnnxIdentity(ratio, op_version=version, output_names=[outputs["outlyingness"]])
+        )
     for node in nodes:
         node.add_to(scope, container)
+
+
+def _outlyingness(model, numbers, dtype, version):
+    """Return the node of the outlyingness of rows from the class where it is least."""
+    usual, gate = model._usual, model._usual.gate
+
+    def ratios(rows, centres, units, limits):
+        """Return distances of rows from all centres, in units of each axis, over limits."""
+        each = OnnxUnsqueezeApi11(rows, axes=[1], op_version=version)
+        steps = OnnxSub(each, centres[None].astype(dtype), op_version=version)
+        steps = OnnxMul(steps, (1.0 / units).astype(dtype), op_version=version)
+        sizes = OnnxReduceL2Api18(steps, axes=[2], keepdims=0, op_version=version)
+        return OnnxMul(sizes, (1.0 / limits)[None].astype(dtype), op_version=version)
+
+    images = OnnxMatMul(numbers, usual.metric.astype(dtype), op_version=version)
+    no_units = np.ones(usual.metric.shape[1])
+    found = ratios(images, usual.centres @ usual.metric, no_units, usual.caps)
+    if gate is not None:
+        limits = gate.caps * np.sqrt(len(gate.scale))  # of a norm, not of a root mean square
+        by_gate = ratios(numbers, gate.centres, gate.scale, limits)
+        found = OnnxMax(found, by_gate, op_version=version)
+    nearest = OnnxNeg(found, op_version=version)
+    nearest = OnnxReduceMaxApi18(nearest, axes=[1], keepdims=0, op_version=version)
+    return OnnxNeg(nearest, op_version=version)
 
 
 def _output(options):

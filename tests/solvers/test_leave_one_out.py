@@ -7,7 +7,7 @@ from common import make_classes
 
 from cappedlda._data.array import ArrayRows
 from cappedlda._initial.csteps import Pieces
-from cappedlda._solvers.leave_one_out import ClassMoments, PlainLDA
+from cappedlda._solvers.leave_one_out import ClassMoments, PlainLDA, plane_axes
 
 
 def deviations(X, y, centres, weights=None):
@@ -27,6 +27,9 @@ def test_distances_are_those_of_fits_without_the_row(rng, sizes, weighted):
     discriminant = PlainLDA(moments_of(X, y, weights, centres), centres)
     found = discriminant.distances(deviations(X, y, centres), np.minimum(weights, 1.0))
     np.testing.assert_allclose(found, reference.left_out_distances(X, y, weights), rtol=1e-9)
+    found = discriminant.distances_off_plane(X - centres[y], y, np.minimum(weights, 1.0))
+    expected = reference.left_out_distances_off_plane(X, y, weights)
+    np.testing.assert_allclose(found, expected, rtol=1e-9)
 
 
 def test_rows_that_were_not_in_the_fit_are_not_left_out(rng):
@@ -41,6 +44,21 @@ def test_rows_that_were_not_in_the_fit_are_not_left_out(rng):
     inverse = np.linalg.inv(H.T @ H / (inside.sum() - 2))
     D = X[~inside][:, None] - means
     np.testing.assert_allclose(found, np.einsum("ijk,kl,ijl->ij", D, inverse, D), rtol=1e-9)
+
+
+def test_the_plane_and_what_is_off_it_make_the_whole_distance(rng):
+    X, y = make_classes(rng, [20, 15, 10], 5)
+    centres = np.zeros((3, 5))
+    discriminant = PlainLDA(moments_of(X, y, np.ones(45), centres), centres)
+    nobody = np.zeros(45)
+    off = discriminant.distances_off_plane(X, y, nobody)
+    means = np.stack([X[y == k].mean(axis=0) for k in range(3)])
+    axes = plane_axes(means @ discriminant.whitener)
+    assert axes.shape == (5, 2)
+    steps = (X[:, None] - means) @ discriminant.whitener @ axes
+    found = np.sum(steps**2, axis=2) + off[:, None]
+    expected = discriminant.distances(deviations(X, y, centres), nobody)
+    np.testing.assert_allclose(found, expected, rtol=1e-9)
 
 
 def test_moments_add_up(rng):

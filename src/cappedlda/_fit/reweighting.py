@@ -1,5 +1,6 @@
 """Reweighting: plain LDA on a support, the rows that it keeps, and the answer of a fit."""
 
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -7,13 +8,16 @@ import numpy as np
 from cappedlda._cutoffs.fences import Fences, consistency_factor, fixed_point_caps, least_fence
 from cappedlda._data.array import Support
 from cappedlda._data.record import Query
+from cappedlda._fit.calibration import calibrator_of
 from cappedlda._fit.result import Solution, unsupervised_directions
+from cappedlda._fit.shrinking import shrinkage_rule
 from cappedlda._fit.steps import system_of
 from cappedlda._solvers import linalg
 from cappedlda._solvers.base import check_overflow
 from cappedlda._solvers.frame import Frame, degrees_of_freedom, vanishing
 from cappedlda._solvers.mm import SYSTEM_TOLERANCE
 from cappedlda._solvers.plain import Discriminant, Ridges, plain_lda, support_scatter
+from cappedlda._solvers.within import WithinCovariance
 
 # Reweighting is repeated, at most this often, while more than this share of the rows changes
 # sides.
@@ -60,6 +64,8 @@ class Reweighted(NamedTuple):
         Weight of each class in the support.
     weight : float
         Weight of all rows that were looked at.
+    within : WithinCovariance or None
+        Of the support; None if its scatter is not a matrix.
     """
 
     answer: Discriminant
@@ -68,6 +74,7 @@ class Reweighted(NamedTuple):
     mask: np.ndarray | None
     kept: np.ndarray
     weight: float
+    within: WithinCovariance | None
 
 
 class Evaluated(NamedTuple):
@@ -109,7 +116,8 @@ def reweight(rows, measure, level, objective, gate, options):
     record, seen = rows.evaluate(query)
     check_overflow(record)
     tol = 0.1 * SYSTEM_TOLERANCE * options.tol
-    settings = system_of(rows), tol, rows.dtype, rows.regime
+    shrink = shrinkage_rule(options.shrinkage, rows, measure.query(level))
+    settings = system_of(rows), tol, rows.dtype, rows.regime, shrink
     sizes = None if rows.implicit_scatter else np.diagonal(record.scatter).copy()
     if options.renew_centres:
         frame = frame.recentred(record.recentre(frame.centres, frame.scale))
@@ -117,6 +125,8 @@ def reweight(rows, measure, level, objective, gate, options):
     ridged = plain_lda(scatter, Ridges(objective.ridge))
     exact = Ridges(options.ridge, objective.ridge)
     answer = ridged if rows.implicit_scatter else plain_lda(scatter, exact)
+
+    within = None if rows.implicit_scatter else WithinCovariance.of(record, frame.scale)
 
     consistency, all_kept = 1.0, record.kept_weight >= (1.0 - 1e-9) * record.weight
     if not (all_kept or frame.any_uncapped or ridged.W.shape[1] == 0):
@@ -132,6 +142,7 @@ def reweight(rows, measure, level, objective, gate, options):
         seen.inside(query.caps, level),
         record.kept[:, 1],
         record.weight,
+        within,
     )
 
 
@@ -218,6 +229,8 @@ def solution_of(reweighted, evaluated, trace, objective, prepared, n_components)
         class_weights=prepared.all_rows.class_weights,
         kept_shares=reweighted.kept / prepared.all_rows.class_weights,
         emptied=emptied(answer, prepared),
+        within=reweighted.within,
+        calibrator=partial(calibrator_of, reweighted, prepared),
     )
 
 

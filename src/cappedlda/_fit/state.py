@@ -30,6 +30,8 @@ class Options:
         What is left out then: "harmful" or "flagged" rows.
     ridge : float
         Of the answer in any case, relative to the mean variance of the features.
+    shrinkage : str, float or None
+        How the scatter of the support is shrunk; see `shrinking`.
     renew_centres : bool
         Whether centres are the means of the kept rows.
     tol : float
@@ -47,6 +49,7 @@ class Options:
     polish: bool = True
     leave_out: str = "harmful"
     ridge: float = 0.0
+    shrinkage: str | float | None = "few_rows"
     renew_centres: bool = True
     tol: float = 1e-4
     max_iter: int = 100

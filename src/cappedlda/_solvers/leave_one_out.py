@@ -61,25 +61,34 @@ class PlainLDA:
     regime : Regime
     unit : ndarray of shape (n,), optional
         Of the features, where those of the moments are not good.
+    shrinkage : float, optional
+        Of the scatter; None is the one that few rows have.
+
+    Attributes
+    ----------
+    freedom : float
+        Degrees of freedom of the covariance.
     """
 
-    def __init__(self, moments, centres, n_features=None, regime=REGIME, unit=None):
+    def __init__(self, moments, centres, n_features=None, regime=REGIME, unit=None, shrinkage=None):
         self._moves, scatter = moments.centred()
         if unit is not None:
             scatter /= unit * unit[:, None]
         n, total = n_features or len(scatter), moments.weights.sum()
         self._weights = moments.weights
-        self._freedom = freedom_of(total, len(centres))
+        self.freedom = freedom_of(total, len(centres))
         trace = scatter.trace()
-        ridge = shrinkage_ridge(oas_shrinkage(scatter, n, self._freedom, regime), trace, n)
+        if shrinkage is None:
+            shrinkage = oas_shrinkage(scatter, n, self.freedom, regime)
+        ridge = shrinkage_ridge(shrinkage, trace, n)
         np.einsum("ii->i", scatter)[...] += ridge if trace > 0.0 else 1.0
-        scatter /= self._freedom
+        scatter /= self.freedom
         # What is flat within the classes has no influence; see `plain`.
         T = linalg.triangular_whitener(scatter, FLAT[scatter.dtype])
         self._T = T if unit is None else T / unit[:, None]
         means = centres + self._moves
         self._means = means - means.mean(axis=0)
-        images = self._means @ self._T
+        images = self._images = self._means @ self._T
         self._directions = self._T @ images.T
         self._sizes = np.square(images).sum(axis=1)
 
@@ -105,8 +114,49 @@ class PlainLDA:
             rows.codes,
             left_out,
             self._weights,
-            self._freedom,
+            self.freedom,
             LEAST_REST,
             distances,
         )
         return distances
+
+    @property
+    def whitener(self):
+        """Rows times it have unit covariance within the classes, shape (n, m)."""
+        return self._T[:, self._T.any(axis=0)]
+
+    def distances_off_plane(self, deviations, codes, left_out):
+        """Return the squared distances of rows from the plane through the means, shape (N,).
+
+        The plane is that of the discriminant space: a squared distance from a class is this one
+        and the one in the discriminant space together.
+
+        Parameters
+        ----------
+        deviations : ndarray of shape (N, n)
+            Of the rows, from the centres.
+        codes : ndarray of shape (N,)
+        left_out : ndarray of shape (N,)
+            As in `distances`.
+        """
+        axes = plane_axes(self._images)
+        weights = self._weights[codes]
+        nu = weights / np.maximum(weights - left_out, LEAST_REST * weights)
+        H = (deviations - self._moves[codes]) @ self._T
+        inside = H @ axes
+        H -= inside @ axes.T
+        # Without the row the plane turns with the mean of its class, about the other means; `tilt`
+        # is how much a point of the plane, given along its axes, turns with it.
+        places = self._images @ axes
+        tilt = (places / np.einsum("ij,ij->j", places, places))[codes]
+        turn = 1.0 - (nu - 1.0) * np.einsum("ij,ij->i", tilt, inside)
+        squares = np.einsum("ij,ij->i", H, H) / np.maximum(turn**2, LEAST_REST)
+        longer = (nu - 1.0) ** 2 * np.einsum("ij,ij->i", tilt, tilt)
+        share = left_out * nu / self.freedom
+        return nu**2 * squares / np.maximum(1.0 + (longer - share) * squares, LEAST_REST)
+
+
+def plane_axes(means):
+    """Return the orthonormal principal axes of points of shape (c, m), shape (m, r)."""
+    axes, sizes, _ = np.linalg.svd((means - means.mean(axis=0)).T, full_matrices=False)
+    return axes[:, sizes > linalg.RANK_CUTOFF * sizes[0]]

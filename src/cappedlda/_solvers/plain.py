@@ -12,7 +12,7 @@ import numpy as np
 from cappedlda._regime import REGIME
 from cappedlda._solvers import linalg
 from cappedlda._solvers.frame import Frame, degrees_of_freedom
-from cappedlda._solvers.shrinkage import oas_shrinkage, shrinkage_ridge
+from cappedlda._solvers.shrinkage import NOT_SHRUNK, Shrunk, few_rows_rule
 from cappedlda._solvers.systems import MatrixSystem
 
 # What rounding may leave of a scatter, relative to its trace or to a scatter it was taken from.
@@ -99,15 +99,18 @@ class SupportScatter(NamedTuple):
     Attributes
     ----------
     scatter : ndarray of shape (n, n), or ImplicitScatter
+        Times the factor of the shrinkage.
     frame : Frame
         With the units of the support, where there are enough rows.
     flat : ndarray of shape (n,), bool
         See `Discriminant`.
     B : ndarray of shape (n, c)
         That of the frame, with zeros for flat features.
-    freedom, trace, shrinkage : float
+    freedom, trace : float
+        Of the scatter before it was shrunk.
+    shrunk : Shrunk
     few_rows : bool
-        Whether the scatter is shrunk, in robust units.
+        Whether there are few rows per feature: then the units are robust ones.
     system : type
         `MatrixSystem` or `ImplicitSystem`.
     tol : float
@@ -122,14 +125,14 @@ class SupportScatter(NamedTuple):
     B: np.ndarray
     freedom: float
     trace: float
-    shrinkage: float
+    shrunk: Shrunk
     few_rows: bool
     system: type
     tol: float
     dtype: np.dtype
 
 
-def support_scatter(record, frame, sizes, system, tol, dtype, regime=REGIME):
+def support_scatter(record, frame, sizes, system, tol, dtype, regime=REGIME, shrink=few_rows_rule):
     """Return the `SupportScatter` of the rows that a record with equal weights (q = 2) kept.
 
     Parameters
@@ -142,6 +145,8 @@ def support_scatter(record, frame, sizes, system, tol, dtype, regime=REGIME):
     system, tol, dtype
         See `SupportScatter`.
     regime : Regime
+    shrink : callable
+        A rule of `shrinkage`; not for an implicit scatter.
     """
     scatter, n, freedom = record.scatter, frame.n_features, degrees_of_freedom(record)
     flat = np.zeros(len(frame.scale), dtype=bool)
@@ -155,11 +160,12 @@ def support_scatter(record, frame, sizes, system, tol, dtype, regime=REGIME):
         used = np.where(flat, 0.0, 1.0 / unit)
         scatter = scatter * used * used[:, None]
         frame = frame._replace(scale=frame.scale * unit, B=frame.B / unit[:, None])
-    shrinkage = 0.0
+    shrunk, trace = NOT_SHRUNK, scatter.trace()
     if system is MatrixSystem:
-        shrinkage = oas_shrinkage(scatter, n, freedom, regime)
+        shrunk = shrink(scatter, frame, record.kept_weight, freedom, regime)
+        scatter = scatter if shrunk.factor == 1.0 else shrunk.factor * scatter
     B = np.where(flat[:, None], 0.0, frame.B)
-    found = scatter, frame, flat, B, freedom, scatter.trace(), shrinkage, few_rows
+    found = scatter, frame, flat, B, freedom, trace, shrunk, few_rows
     return SupportScatter(*found, system, tol, dtype)
 
 
@@ -167,11 +173,11 @@ def plain_lda(support, ridges):
     """Return the `Discriminant` on a support with some `Ridges`."""
     frame, trace, n, B = support.frame, support.trace, support.frame.n_features, support.B
     ridge = ridges.always + ridges.few_rows * support.few_rows
-    added = shrinkage_ridge(support.shrinkage, trace, n) + ridge * trace / n
+    added = support.shrunk.added + ridge * trace / n
     weight = 2.0 * support.freedom or 1.0
     ridge = added / weight if trace > 0.0 else 1.0
     A = support.system(support.scatter, weight, ridge, support.tol)
     W = linalg.leading_directions(A.solve_on_range(B, FLAT[support.dtype]), B)
     strengths = np.square(B.T.dot(W)).sum(axis=0)
     found = W, strengths, frame.centres, frame.scale, frame.B, A
-    return Discriminant(*found, support.shrinkage, support.flat)
+    return Discriminant(*found, support.shrunk.shrinkage, support.flat)

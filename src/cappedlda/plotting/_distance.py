@@ -6,34 +6,29 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from cappedlda.plotting import _places
 from cappedlda.plotting._common import (
     BLUE,
     GREY,
     VERMILLION,
-    Display,
     check_capped,
     dot_style,
     last_step,
-    legend_above,
     plain_log_axis,
     row_names,
 )
 from cappedlda.plotting._marks import find_left_out
+from cappedlda.plotting._rows import RowsDisplay
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from matplotlib.axes import Axes
     from matplotlib.collections import PathCollection
-    from matplotlib.legend import Legend
-    from matplotlib.lines import Line2D
-    from matplotlib.text import Text
     from numpy.typing import ArrayLike
     from sklearn.base import BaseEstimator
 
 
-class DistanceDisplay(Display):
+class DistanceDisplay(RowsDisplay):
     """How far each row lies from the centre of its class, and which rows are flagged for it.
 
     A row is flagged for one of two reasons: its distance in the discriminant space is beyond
@@ -87,13 +82,8 @@ class DistanceDisplay(Display):
     >>> plt.close(display.figure_)
     """
 
-    kept_: PathCollection
     outliers_: PathCollection
     hidden_: PathCollection
-    left_out_: PathCollection
-    lines_: list[Line2D]
-    labels_: list[Text]
-    legend_: Legend
 
     def __init__(
         self,
@@ -112,8 +102,7 @@ class DistanceDisplay(Display):
         nothing = np.zeros_like(self.outliers)
         self.hidden = nothing if hidden is None else np.asarray(hidden, bool)
         self.relative = relative
-        self.left_out = nothing if left_out is None else np.asarray(left_out, bool)
-        self.names = np.arange(len(nothing)) if names is None else names
+        self._set_rows(len(nothing), left_out, names)
 
     @classmethod
     def from_estimator(
@@ -211,10 +200,7 @@ class DistanceDisplay(Display):
         ylabel = "outlyingness" if self.relative else "distance from the centre of its class"
         ax.set(xlabel="row", ylabel=ylabel)
         named = np.argsort(-distances, kind="stable")[:n_labels]
-        points = np.column_stack([named, distances[named]])
-        names = [str(self.names[row]) for row in named]
-        self.labels_, _ = _places.write_names(ax, names, points, nearest=0.8)
-        self.legend_ = legend_above(ax, ncols=2)
+        self._write(ax, named, np.column_stack([named, distances[named]]))
         return self
 
     def _draw_rows(self, ax, distances, style):

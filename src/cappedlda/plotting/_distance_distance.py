@@ -6,36 +6,31 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from cappedlda.plotting import _places
 from cappedlda.plotting._common import (
     BLUE,
     VERMILLION,
-    Display,
     check_capped,
     dot_style,
     last_step,
-    legend_above,
     plain_log_axis,
     row_names,
     sampled,
 )
 from cappedlda.plotting._marks import find_left_out
+from cappedlda.plotting._rows import RowsDisplay
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from matplotlib.axes import Axes
     from matplotlib.collections import PathCollection
-    from matplotlib.legend import Legend
-    from matplotlib.lines import Line2D
-    from matplotlib.text import Text
     from numpy.typing import ArrayLike
     from sklearn.base import BaseEstimator
 
 SMALLEST = 0.03  # ratio that is drawn as such: rows at their centre need no empty decades
 
 
-class DistanceDistanceDisplay(Display):
+class DistanceDistanceDisplay(RowsDisplay):
     """Why rows are flagged: their distance in the discriminant space, in all features, or both.
 
     Each row is a point. Rows to the right of the vertical line are beyond the cap of their
@@ -84,12 +79,7 @@ class DistanceDistanceDisplay(Display):
     >>> plt.close(display.figure_)
     """
 
-    kept_: PathCollection
     flagged_: PathCollection
-    left_out_: PathCollection
-    lines_: list[Line2D]
-    labels_: list[Text]
-    legend_: Legend
 
     def __init__(
         self,
@@ -101,9 +91,7 @@ class DistanceDistanceDisplay(Display):
     ) -> None:
         self.projected = np.asarray(projected, dtype=float)
         self.full = np.asarray(full, dtype=float)
-        n_rows = len(self.projected)
-        self.left_out = np.zeros(n_rows, bool) if left_out is None else np.asarray(left_out, bool)
-        self.names = np.arange(n_rows) if names is None else names
+        self._set_rows(len(self.projected), left_out, names)
 
     @classmethod
     def from_estimator(
@@ -199,9 +187,7 @@ class DistanceDistanceDisplay(Display):
         plain_log_axis(ax.yaxis)
         ax.set_xlabel("distance in the discriminant space / cap")
         ax.set_ylabel("distance in all features / cut-off")
-        names = [str(self.names[row]) for row in named]
-        self.labels_, _ = _places.write_names(ax, names, points[named], nearest=0.8)
-        self.legend_ = legend_above(ax, ncols=2)
+        self._write(ax, named, points[named])
         return self
 
 

@@ -1,0 +1,234 @@
+"""Decisions on new rows: whether they are outliers, and whether to trust a prediction."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from scipy.sparse import issparse
+from sklearn.utils.validation import check_is_fitted
+
+from cappedlda._data.base import slices_of
+from cappedlda._fit.calibration import Calibration, Calibrator
+from cappedlda._measuring import MeasuringDiscriminant
+from cappedlda._solvers.leave_one_out import plane_axes
+from cappedlda._typing import ArrayLike, Bools, Floats, Labels, MatrixLike
+from cappedlda._validation import check_real
+
+
+class DecidingDiscriminant(MeasuringDiscriminant):
+    """A discriminant that decides on new rows at a stated rate of false alarms."""
+
+    # What makes the calibration is replaced by its arrays when it is first asked for.
+    _calibration: dict[str, Floats] | Calibrator | None = None
+
+    def is_outlier(self, X: MatrixLike, y: ArrayLike | None = None, alpha: float = 0.01) -> Bools:
+        """Decide which rows do not come from any class, at a stated rate of false alarms.
+
+        A row is an outlier if it is too far from the nearest class in the discriminant space, or
+        too far off that space in all features together. Both distances are Mahalanobis
+        distances by the covariance of the rows that the fit has kept. The cut-offs are
+        quantiles of the same distances of kept training rows, each left out of the covariance and
+        of the mean of its class: the same quantile in both spaces, chosen so that a share
+        `alpha` of these rows is beyond one cut-off or the other.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,), default=None
+            Class of each row, if known. A row is then judged by its distance from that class.
+        alpha : float, default=0.01
+            Share of good rows that may be taken for outliers. It cannot be less than
+            1 / (1 + rows that the fit has kept). With fewer than about 2 / `alpha` rows the share
+            may be up to twice as large.
+
+        Returns
+        -------
+        outlier : ndarray of shape (n_samples,), bool
+
+        See Also
+        --------
+        outlyingness : How far a row is, on a scale where training rows are flagged above 1.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from sklearn.datasets import load_digits
+        >>> from cappedlda import CappedLDA
+        >>> X, y = load_digits(return_X_y=True)
+        >>> lda = CappedLDA().fit(X[:1000], y[:1000])
+        >>> bool(lda.is_outlier(X[1000:]).mean() < 0.1)
+        True
+        >>> shuffled = np.random.default_rng(0).permuted(X[1000:], axis=1)
+        >>> bool(lda.is_outlier(shuffled).mean() > 0.99)
+        True
+        """
+        self._check_calibration(alpha)
+        return self._by_rows("_is_outlier", X, y, alpha=alpha)
+
+    def predict_or_reject(
+        self,
+        X: MatrixLike,
+        alpha: float = 0.01,
+        *,
+        min_proba: float | None = None,
+        reject_label: Any = -1,
+    ) -> Labels:
+        """Predict the class of each row, or reject a row whose prediction cannot be trusted.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+        alpha : float, default=0.01
+            Share of good rows that may be rejected as outliers; see `is_outlier`.
+        min_proba : float, default=None
+            Reject also rows whose most probable class has a smaller probability. None rejects
+            outliers only.
+        reject_label : int, float or str, default=-1
+            What is returned for rejected rows. It must not be a class, and is a string if the
+            classes are.
+
+        Returns
+        -------
+        y : ndarray of shape (n_samples,)
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_breast_cancer
+        >>> from cappedlda import CappedLDA
+        >>> X, y = load_breast_cancer(return_X_y=True)
+        >>> lda = CappedLDA().fit(X, y)
+        >>> strange = X[:3].copy()
+        >>> strange[0] = strange[0, ::-1]  # the columns are in the wrong order
+        >>> lda.predict_or_reject(strange)
+        array([-1,  0,  0])
+        """
+        self._check_calibration(alpha)
+        if min_proba is not None:
+            check_real("min_proba", min_proba, 0.0, 1.0, "use None or a probability")
+        self._labels_with(reject_label)
+        settings = {"alpha": alpha, "min_proba": min_proba, "reject_label": reject_label}
+        return self._by_rows("_predict_or_reject", X, **settings)
+
+    def _predict_or_reject(self, X, _=None, *, alpha, min_proba, reject_label):
+        probabilities = self._probabilities(X)
+        rejected = self._is_outlier(X, None, alpha)
+        if min_proba is not None:
+            rejected |= probabilities.max(axis=1) < min_proba
+        labels = self._labels_with(reject_label)
+        return labels[np.where(rejected, len(self.classes_), probabilities.argmax(axis=1))]
+
+    def _labels_with(self, reject_label):
+        """Return the classes, and the label of rejected rows after them."""
+        classes, label = self.classes_, np.asarray(reject_label)
+        named = [array.dtype.kind in "OUST" for array in (classes, label)]
+        if label.ndim or named[0] != named[1]:
+            like = "strings: use a string like 'rejected'" if named[0] else "numbers: use one"
+            raise TypeError(f"reject_label={reject_label!r} does not fit classes that are {like}.")
+        if label in classes:
+            raise ValueError(
+                f"reject_label={reject_label!r} is a class; use a label that is none of "
+                f"{classes.tolist()}."
+            )
+        return np.append(classes, label)
+
+    def _is_outlier(self, X, y, alpha):
+        calibration = self._calibrated()
+        codes = None if y is None else self._codes(y, X.shape[0])
+        projected, off_plane = self._two_distances(X, codes, calibration.whitener)
+        usual = calibration.nearest if y is None else calibration.own
+        cuts = cut_offs((usual, calibration.off_plane), calibration.weights, alpha)
+        return ~((projected <= cuts[0]) & (off_plane <= cuts[1]))  # NaN is too far
+
+    def _two_distances(self, X, codes, whitener):
+        """Return the distances of rows in the discriminant space, and off it, shape (N,)."""
+        means = (self.means_ - self.xbar_) @ whitener
+        axes = plane_axes(means)
+        centres = means @ axes
+        found = np.empty((2, X.shape[0]))
+        for rows in slices_of(X.shape[0], self._regime.slab_rows(X.shape[1])):
+            block = X[rows].toarray() if issparse(X) else X[rows]
+            with np.errstate(over="ignore", invalid="ignore"):
+                Z = (block - self.xbar_) @ whitener
+                images = Z @ axes
+                found[0, rows] = from_centres(
+                    images, centres, None if codes is None else codes[rows]
+                )
+                if axes.shape[1] < axes.shape[0]:
+                    found[1, rows] = np.linalg.norm(Z - images @ axes.T, axis=1)
+                else:
+                    found[1, rows] = 0.0
+        return found
+
+    def _check_calibration(self, alpha):
+        check_is_fitted(self)
+        check_real("alpha", alpha, 0.0, 0.5, "use a small share, such as 0.01")
+        calibration = self._calibrated()
+        if calibration is None:
+            raise ValueError(
+                "This model knows no covariance of all features, which decisions on new rows "
+                "need: it has more features than rows, or more than 1000 sparse ones, or was "
+                "fitted with polish=False or solver='paper', or comes from a file of an earlier "
+                "version. Use outlyingness(X) > 1 instead."
+            )
+        n_rows = calibration.weights.sum()
+        if alpha * (n_rows + 1.0) < 1.0:
+            raise ValueError(
+                f"alpha={alpha!r} is a share that {n_rows:g} kept rows cannot show; use alpha of "
+                f"{1.0 / (n_rows + 1.0):.2g} or more, or fit more rows."
+            )
+
+    def _calibrated(self):
+        """Return the calibration, made now if it was not asked for before, or None."""
+        if isinstance(self._calibration, Calibrator):
+            self._calibration = self._calibration()._asdict()
+        return None if self._calibration is None else Calibration(**self._calibration)
+
+    def __getstate__(self):
+        self._calibrated()  # no training row is stored
+        return super().__getstate__()
+
+
+def from_centres(images, centres, codes):
+    """Return the distances from the nearest centre, or from that of the class of each row."""
+    if codes is not None:
+        return np.linalg.norm(images - centres[codes], axis=1)
+    nearest = np.full(len(images), np.inf)
+    for centre in centres:
+        np.minimum(nearest, np.linalg.norm(images - centre, axis=1), out=nearest)
+    return nearest
+
+
+def cut_offs(distances, weights, alpha):
+    """Return cut-offs in several spaces that a share `alpha` of new rows exceeds in any of them.
+
+    In all spaces it is the same quantile: the largest share of the rows for which those
+    beyond any cut-off are no more than `alpha` of the rows and a new one. A row on the cut-off
+    counts as beyond it, as the new one might be in its place.
+
+    Parameters
+    ----------
+    distances : sequence of ndarray of shape (k,)
+    weights : ndarray of shape (k,)
+    alpha : float
+    """
+    tails = [tail_weights(values, weights) for values in distances]
+    least = np.minimum.reduce(tails)
+    order = np.argsort(least, kind="stable")
+    beyond = np.cumsum(weights[order])[np.searchsorted(least[order], least[order], "right") - 1]
+    allowed = least[order][beyond <= alpha * (weights.sum() + 1.0)]
+    level = allowed[-1] if len(allowed) else least.min()
+    return [
+        values[tail <= level].min(initial=values.max())
+        for values, tail in zip(distances, tails, strict=True)
+    ]
+
+
+def tail_weights(values, weights):
+    """Return for each value the weight of all that are at least as large."""
+    order = np.argsort(values, kind="stable")
+    ordered = values[order]
+    above = np.cumsum(weights[order][::-1])[::-1]
+    tail = np.empty(len(values))
+    tail[order] = above[np.searchsorted(ordered, ordered, "left")]
+    return tail

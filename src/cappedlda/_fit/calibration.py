@@ -1,0 +1,129 @@
+"""How far kept rows lie from the classes if they are left out of the fit: what new rows will do.
+
+A squared Mahalanobis distance from a class is the sum of two: one in the discriminant space, the
+plane through the class means, and one off that plane, which is the same from every class. Both
+are noted for a sample of the kept rows; cut-offs for new rows are quantiles of them.
+"""
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from cappedlda._data.array import ArrayRows
+from cappedlda._initial.csteps import Pieces
+from cappedlda._regime import Regime
+from cappedlda._solvers.leave_one_out import ClassMoments, PlainLDA
+from cappedlda._solvers.shrinkage import MOST_SHRUNK
+from cappedlda._solvers.within import WithinCovariance
+
+# Rows that are noted, at most: with 4096 a share of 1 % has a standard error of 0.16 %.
+MOST_NOTED = 4096
+
+
+class Calibration(NamedTuple):
+    """Distances of kept rows, each left out of the covariance and of the mean of its class.
+
+    Attributes
+    ----------
+    whitener : ndarray of shape (n, m)
+        Raw features times it have unit covariance within the classes.
+    weights : ndarray of shape (k,)
+    own, nearest : ndarray of shape (k,)
+        In the discriminant space: distance from the mean of the own class, and of the nearest.
+    off_plane : ndarray of shape (k,)
+    """
+
+    whitener: np.ndarray
+    weights: np.ndarray
+    own: np.ndarray
+    nearest: np.ndarray
+    off_plane: np.ndarray
+
+
+@dataclass(frozen=True)
+class Calibrator:
+    """Makes the calibration when it is asked for: most fits never need it.
+
+    Attributes
+    ----------
+    within : WithinCovariance
+    centres : ndarray of shape (c, n)
+    shrinkage : float
+    regime : Regime
+    X : ndarray of shape (k, n)
+        A copy of the kept rows to note.
+    codes : ndarray of shape (k,)
+    weights : ndarray of shape (k,)
+    """
+
+    within: WithinCovariance
+    centres: np.ndarray
+    shrinkage: float
+    regime: Regime
+    X: np.ndarray
+    codes: np.ndarray
+    weights: np.ndarray
+
+    def __call__(self):
+        """Return the `Calibration`."""
+        within, codes = self.within, self.codes
+        centres = (self.centres - self.centres.mean(axis=0)) / within.scale
+        scatter = within.matrix * within.weight.sum()
+        moments = ClassMoments(within.weight, np.zeros_like(centres), scatter)
+        settings = {"regime": self.regime, "shrinkage": min(self.shrinkage, MOST_SHRUNK)}
+        discriminant = PlainLDA(moments, centres, **settings)
+        deviations, left_out = self._deviations(), np.minimum(self.weights, 1.0)
+        rows = Pieces(ArrayRows(deviations, codes, len(centres), regime=self.regime))
+        squares = discriminant.distances(rows, left_out)
+        off_plane = discriminant.distances_off_plane(deviations, codes, left_out)
+        # The covariance without the row has that much less freedom.
+        unit = 1.0 - left_out / discriminant.freedom
+        own = squares[np.arange(len(codes)), codes]
+        found = [root_of(unit * (part - off_plane)) for part in (own, squares.min(axis=1))]
+        whitener = discriminant.whitener / within.scale[:, None]
+        return Calibration(whitener, self.weights, *found, root_of(unit * off_plane))
+
+    def _deviations(self):
+        """Return the scaled deviations of the rows from their centres, C-ordered."""
+        steps = np.asarray(self.X, np.float64) - self.centres[self.codes]
+        return np.ascontiguousarray(steps / self.within.scale)
+
+
+def calibrator_of(reweighted, prepared):
+    """Return the calibrator of plain LDA on a support, or None where no covariance is known.
+
+    Parameters
+    ----------
+    reweighted : Reweighted
+    prepared : Prepared
+    """
+    sample, answer = prepared.all_sample, reweighted.answer
+    if reweighted.within is None or prepared.space is not None:
+        return None
+    noted = noted_rows(sample, kept_of(sample, reweighted, prepared))
+    weights = np.ones(len(noted)) if sample.sample_weight is None else sample.sample_weight[noted]
+    settings = reweighted.within, answer.centres, answer.shrinkage, sample.regime
+    return Calibrator(*settings, sample.X[noted], sample.codes[noted], weights)
+
+
+def root_of(squares):
+    """Return the root of numbers that rounding may have made negative."""
+    return np.sqrt(np.maximum(squares, 0.0))
+
+
+def kept_of(sample, reweighted, prepared):
+    """Return which rows of the sample are in the support."""
+    if prepared.sample is prepared.rows and reweighted.mask is not None:
+        return reweighted.mask
+    return reweighted.support.contains(sample.X, sample.codes)
+
+
+def noted_rows(sample, kept):
+    """Return the numbers of the kept rows to note: all, or as large a part of each class."""
+    if sample.sample_weight is not None:
+        kept = kept & (sample.sample_weight > 0.0)
+    (noted,) = np.nonzero(kept)
+    width = max(sample.shape[1], sample.n_classes)
+    step = 1 + len(noted) // min(MOST_NOTED, max(sample.regime.most_judged // width, 1))
+    return noted if step == 1 else noted[np.argsort(sample.codes[noted], kind="stable")][::step]

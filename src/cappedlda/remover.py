@@ -1,0 +1,117 @@
+"""OutlierRemover: hand only good rows on to a later classifier."""
+
+from __future__ import annotations
+
+from typing import Any, Literal, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator, clone
+from sklearn.utils import _safe_indexing
+from sklearn.utils.validation import validate_data
+
+from cappedlda._data.factory import is_dask
+from cappedlda._typing import ArrayLike, MatrixLike
+from cappedlda._validation import check_choice
+from cappedlda.capped import CappedLDA
+
+# The fitted attribute that marks the rows to remove.
+_MARKS = {"left_out": "left_out_", "flagged": "outliers_"}
+
+
+class OutlierRemover(BaseEstimator):
+    """Remove bad training rows before a classifier that cannot bear them.
+
+    It is a sampler in the convention of imbalanced-learn: a step of
+    ``imblearn.pipeline.Pipeline``, which removes rows while the pipeline is fitted and does
+    nothing when it predicts. imbalanced-learn is needed for such a pipeline only.
+
+    Parameters
+    ----------
+    estimator : CappedLDA or CappedLDACV, default=None
+        Finds the rows; None is ``CappedLDA()``. It is cloned.
+    remove : {"left_out", "flagged"}, default="left_out"
+        "left_out" removes the rows that this fit leaves out because they do harm, "flagged" all
+        that are unusual, harmful or not.
+
+    Attributes
+    ----------
+    estimator_ : CappedLDA or CappedLDACV
+        The fitted one.
+    sample_indices_ : ndarray of shape (n_kept,)
+        Positions of the rows that are handed on.
+    n_features_in_ : int
+    feature_names_in_ : ndarray of shape (n_features,)
+
+    See Also
+    --------
+    CappedLDA.explain : Why rows are flagged.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from cappedlda import OutlierRemover
+    >>> X, y = load_iris(return_X_y=True)
+    >>> X[::25] = 999  # the error code of some sensor
+    >>> X_good, y_good = OutlierRemover().fit_resample(X, y)
+    >>> X_good.shape, float(X_good.max())
+    ((144, 4), 7.9)
+    """
+
+    _estimator_type = "sampler"
+    estimator_: CappedLDA
+    sample_indices_: np.ndarray
+    n_features_in_: int
+    feature_names_in_: np.ndarray
+
+    def __init__(
+        self,
+        estimator: CappedLDA | None = None,
+        *,
+        remove: Literal["left_out", "flagged"] = "left_out",
+    ) -> None:
+        self.estimator = estimator
+        self.remove = remove
+
+    def fit(self, X: MatrixLike, y: ArrayLike) -> Self:
+        """Find the rows to remove.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,)
+
+        Returns
+        -------
+        self : OutlierRemover
+        """
+        check_choice("remove", self.remove, tuple(_MARKS))
+        if is_dask(X):
+            raise TypeError(
+                f"X is a {type(X).__name__} of dask, of which rows cannot be taken at once; fit "
+                "CappedLDA to it, and index X and y with ~left_out_."
+            )
+        estimator = CappedLDA() if self.estimator is None else clone(self.estimator)
+        if not isinstance(estimator, CappedLDA):
+            raise TypeError(
+                f"estimator={estimator!r} finds no outliers; use a CappedLDA or CappedLDACV."
+            )
+        self.estimator_ = estimator.fit(X, y)
+        validate_data(self, X, skip_check_array=True)
+        self.sample_indices_ = np.flatnonzero(~getattr(estimator, _MARKS[self.remove]))
+        return self
+
+    def fit_resample(self, X: MatrixLike, y: ArrayLike) -> tuple[Any, Any]:
+        """Return the rows that are not removed, and their labels.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,)
+
+        Returns
+        -------
+        X_kept : of the kind of X, of shape (n_kept, n_features)
+        y_kept : of the kind of y, of shape (n_kept,)
+        """
+        kept = self.fit(X, y).sample_indices_
+        return _safe_indexing(X, kept), _safe_indexing(y, kept)

@@ -1,0 +1,94 @@
+"""Only good rows are handed on, in a pipeline of imbalanced-learn or alone."""
+
+import dask.array as da
+import numpy as np
+import pandas as pd
+import pytest
+from imblearn.base import is_sampler
+from imblearn.pipeline import make_pipeline
+from scipy import sparse
+from sklearn.base import clone
+from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GridSearchCV
+from sklearn.preprocessing import StandardScaler
+
+from cappedlda import CappedLDA, CappedLDACV, OutlierRemover
+
+
+@pytest.mark.parametrize(
+    ("remove", "attribute"), [("left_out", "left_out_"), ("flagged", "outliers_")]
+)
+def test_what_the_fit_marks_is_removed(dirty, remove, attribute):
+    X, y, spoilt = dirty
+    removed = getattr(CappedLDA(q=2.0).fit(X, y), attribute)
+    assert removed[spoilt].all()
+    sampler = OutlierRemover(CappedLDA(q=2.0), remove=remove)
+    X_kept, y_kept = sampler.fit_resample(X, y)
+    np.testing.assert_array_equal(X_kept, X[~removed])
+    np.testing.assert_array_equal(y_kept, y[~removed])
+    np.testing.assert_array_equal(sampler.sample_indices_, np.flatnonzero(~removed))
+    assert sampler.n_features_in_ == 6
+    assert not hasattr(sampler.estimator, "classes_")  # a clone was fitted
+
+
+def test_the_kinds_of_X_and_y_stay(dirty):
+    X, y, _ = dirty
+    expected, labels = OutlierRemover().fit_resample(X, y)
+    frame = pd.DataFrame(X, columns=list("abcdef"), index=np.arange(150) + 7)
+    X_kept, y_kept = OutlierRemover().fit_resample(frame, pd.Series(y, index=frame.index))
+    assert isinstance(X_kept, pd.DataFrame)
+    assert isinstance(y_kept, pd.Series)
+    np.testing.assert_array_equal(X_kept.index, y_kept.index)
+    np.testing.assert_array_equal(X_kept.to_numpy(), expected)
+    X_kept, y_kept = OutlierRemover().fit_resample(sparse.csr_array(X), y.tolist())
+    np.testing.assert_array_equal(X_kept.toarray(), expected)
+    assert y_kept == labels.tolist()
+
+
+def test_a_later_classifier_of_a_pipeline_sees_good_rows_only(dirty, rng):
+    X, y, _ = dirty
+    assert is_sampler(OutlierRemover())
+    pipeline = make_pipeline(OutlierRemover(), StandardScaler(), LinearDiscriminantAnalysis())
+    pipeline.fit(X, y)
+    kept = pipeline[0].sample_indices_
+    good = make_pipeline(StandardScaler(), LinearDiscriminantAnalysis()).fit(X[kept], y[kept])
+    # In prediction no row is removed.
+    np.testing.assert_array_equal(pipeline.predict(X), good.predict(X))
+    assert pipeline.score(X[kept], y[kept]) > 0.9
+
+
+def test_its_parameters_can_be_searched(dirty):
+    X, y, _ = dirty
+    pipeline = make_pipeline(OutlierRemover(CappedLDA()), LogisticRegression())
+    grid = {
+        "outlierremover__remove": ["left_out", "flagged"],
+        "outlierremover__estimator__q": [1.0, 2.0],
+    }
+    search = GridSearchCV(pipeline, grid, cv=2).fit(X, y)
+    assert len(search.cv_results_["params"]) == 4
+    assert clone(pipeline[0]).remove == "left_out"
+
+
+def test_cross_validation_may_choose_the_rows(dirty):
+    X, y, spoilt = dirty
+    sampler = OutlierRemover(CappedLDACV(cv=2, multipliers=(1.0,))).fit(X, y)
+    assert not spoilt[sampler.sample_indices_].any()
+
+
+@pytest.mark.parametrize(
+    ("settings", "error", "words"),
+    [
+        ({"remove": "all"}, ValueError, "remove='all' is unknown; use one of 'left_out'"),
+        ({"estimator": StandardScaler()}, TypeError, "finds no outliers; use a CappedLDA"),
+    ],
+)
+def test_bad_parameters_are_refused(clean, settings, error, words):
+    with pytest.raises(error, match=words):
+        OutlierRemover(**settings).fit(*clean)
+
+
+def test_dask_is_told_how(clean):
+    X, y = clean
+    with pytest.raises(TypeError, match="index X and y with ~left_out_"):
+        OutlierRemover().fit_resample(da.from_array(X), y)

@@ -1,0 +1,112 @@
+"""What a fit has found, on one page."""
+
+import dask.array as da
+import numpy as np
+import pandas as pd
+import pytest
+from common import in_regime
+from sklearn.exceptions import NotFittedError
+from test_model_file import OLD
+
+from cappedlda import CappedLDA, CappedLDACV, load_model, save_model
+
+
+def cells(text, first):
+    """The cells of the line that begins with a word."""
+    (line,) = [line for line in text.splitlines() if line.split()[:1] == [first]]
+    return line.split()
+
+
+def test_counts_by_class(dirty):
+    X, y, _ = dirty
+    labels = np.array(["a", "b", "c"])[y]
+    lda = CappedLDA().fit(X, labels)
+    text = str(lda.summary())
+    assert text.startswith("CappedLDA: converged, iterations: ")
+    assert cells(text, "class") == ["class", "rows", "flagged", "left", "out", "prior"]
+    for name in "abc":
+        own = labels == name
+        counts = [own.sum(), lda.outliers_[own].sum(), lda.left_out_[own].sum()]
+        assert cells(text, name)[1:4] == [str(count) for count in counts]
+    assert cells(text, "all")[1:] == ["150", *cells(text, "all")[2:4], "1.000"]
+    assert lda.outliers_.sum() == int(cells(text, "all")[2])
+
+
+def test_directions_name_their_largest_loadings(rng):
+    y = np.repeat([0, 1], 100)
+    X = rng.normal(size=(200, 3)) * [1.0, 100.0, 1.0]
+    X[:, 1] += 500.0 * y  # a small coefficient, but per deviation the largest
+    lda = CappedLDA().fit(pd.DataFrame(X, columns=["a", "b", "c"]), y)
+    (line,) = [line for line in lda.summary().directions if line.startswith("cappedlda0")]
+    assert line.startswith("cappedlda0 (100.0% of the separation): b +")
+    assert CappedLDA().fit(X, y).summary().directions[1].split(": ")[1].startswith("feature 1 +")
+
+
+def test_decisions_are_told(rng, dirty):
+    X, y, _ = dirty
+    lda = in_regime(CappedLDA(q=2.0, shrinkage=0.25), least_sample_rows=30, sample_rows_per_class=5)
+    text = str(lda.fit(X, y).summary())
+    assert f"a sample of {lda.n_sampled_} rows" in text
+    assert lda.n_sampled_ > 0
+    assert "q_ = 2" in text
+    assert "shrinkage_ = 0.25" in text
+    assert f"left out of the fit: rows beyond {lda.leave_out_level_:g} times" in text
+    assert "left out of the fit: nothing" in str(CappedLDA(epsilon=np.inf).fit(X, y).summary())
+
+
+def test_what_cross_validation_chose_is_told(dirty):
+    X, y, _ = dirty
+    lda = CappedLDACV(cv=3, multipliers=(1.0,)).fit(X, y)
+    text = str(lda.summary())
+    assert text.startswith("CappedLDACV: ")
+    assert f"chosen in 3 folds: multiplier 1, q {lda.best_q_:g}, directions: 2" in text
+    assert f"accuracy {lda.best_score_:.1%}" in text
+
+
+def test_in_notebooks_it_is_html_and_escaped(dirty):
+    X, y, _ = dirty
+    summary = CappedLDA().fit(X, np.array(["<b>", "b", "c"])[y]).summary()
+    page = summary._repr_html_()
+    assert "<td>&lt;b&gt;</td>" in page
+    assert page.count("<tr>") == 5
+    assert page.count("<li>") == len(summary.directions) + len(summary.decisions)
+    assert repr(summary) == str(summary)
+
+
+def test_where_rows_are_not_kept_flags_are_not_counted(dirty):
+    X, y, _ = dirty
+    expected = CappedLDA().fit(X, y)
+    chunked = CappedLDA().fit_chunks(lambda: [(X[:70], y[:70]), (X[70:], y[70:])])
+    lazy = CappedLDA().fit(da.from_array(X, chunks=(50, 6)), da.from_array(y, chunks=50))
+    for lda in (chunked, lazy):
+        found = cells(str(lda.summary()), "all")
+        assert found[1:4] == ["150", "-", str(expected.left_out_.sum())]
+        assert '<td class="number">-</td>' in lda.summary()._repr_html_()
+
+
+def test_files_keep_it(dirty, tmp_path):
+    X, y, _ = dirty
+    lda = CappedLDA().fit(X, y)
+    save_model(lda, tmp_path / "model.npz")
+    assert str(load_model(tmp_path / "model.npz").summary()) == str(lda.summary())
+
+
+@pytest.mark.parametrize("version", OLD)
+def test_of_an_old_file_it_tells_what_is_known(version):
+    text = str(load_model(OLD[version]).summary())
+    assert cells(text, "class") == ["class", "prior"]
+    assert "epsilon_ = 4" in text
+
+
+def test_many_classes_and_directions_are_cut_short(rng):
+    y = np.repeat(np.arange(30), 20)
+    X = rng.normal(size=(600, 8)) + 5.0 * rng.normal(size=(30, 8))[y]
+    summary = CappedLDA().fit(X, y).summary()
+    assert len(summary.classes) == 22
+    assert summary.classes[20]["class"] == "..."
+    assert summary.directions[-1] == "and 3 more"
+
+
+def test_only_of_a_fit():
+    with pytest.raises(NotFittedError):
+        CappedLDA().summary()

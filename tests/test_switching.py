@@ -1,0 +1,192 @@
+"""What those find who come from scikit-learn's LinearDiscriminantAnalysis."""
+
+import inspect
+import pickle
+
+import dask.array as da
+import numpy as np
+import pytest
+from common import make_classes, spoil
+from scipy import sparse
+from sklearn.base import clone
+from sklearn.covariance import ledoit_wolf_shrinkage
+from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
+
+from cappedlda import CappedLDA, CappedLDACV, load_model, save_model
+
+
+def residuals(X, y):
+    means = np.stack([X[y == k].mean(axis=0) for k in np.unique(y)])
+    return X - means[y]
+
+
+def standardized(rng, sizes, n):
+    """Classes with unit variance of every feature within them."""
+    X, y = make_classes(rng, sizes, n)
+    return X / residuals(X, y).std(axis=0), y
+
+
+def test_the_covariance_is_that_of_scikit_learn_where_nothing_is_left_out(clean):
+    X, y = clean
+    plain = LinearDiscriminantAnalysis(store_covariance=True).fit(X, y)
+    lda = CappedLDA(epsilon=np.inf).fit(X, y)
+    np.testing.assert_allclose(lda.covariance_, plain.covariance_, rtol=1e-9, atol=1e-12)
+
+
+def test_the_covariance_is_that_of_the_kept_rows(dirty):
+    X, y, spoilt = dirty
+    lda = CappedLDA().fit(X, y)
+    assert lda.left_out_[spoilt].all()
+    H = residuals(X[~lda.left_out_], y[~lda.left_out_])
+    np.testing.assert_allclose(lda.covariance_, H.T @ H / len(H), rtol=1e-9, atol=1e-12)
+
+
+def test_the_covariance_counts_weights_and_is_stored(dirty, tmp_path):
+    X, y, _ = dirty
+    weights = np.arange(len(y)) % 3
+    weighted = CappedLDA().fit(X, y, sample_weight=weights)
+    repeated = CappedLDA().fit(np.repeat(X, weights, axis=0), np.repeat(y, weights))
+    np.testing.assert_allclose(weighted.covariance_, repeated.covariance_, rtol=1e-9, atol=1e-12)
+    save_model(weighted, tmp_path / "model.npz")
+    np.testing.assert_array_equal(
+        load_model(tmp_path / "model.npz").covariance_, weighted.covariance_
+    )
+
+
+def test_the_covariance_of_few_rows_is_that_of_their_span(rng):
+    X, y = make_classes(rng, [10, 12], 40)
+    lda = CappedLDA(epsilon=np.inf).fit(X, y)
+    H = residuals(X, y)
+    np.testing.assert_allclose(lda.covariance_, H.T @ H / len(H), rtol=1e-7, atol=1e-9)
+
+
+def test_chunks_and_dask_have_the_same_covariance(dirty):
+    X, y, _ = dirty
+    expected = CappedLDA().fit(X, y).covariance_
+    chunked = CappedLDA().fit_chunks(lambda: [(X[:70], y[:70]), (X[70:], y[70:])])
+    np.testing.assert_array_equal(chunked.covariance_, expected)
+    lazy = CappedLDA().fit(da.from_array(X, chunks=(50, 6)), da.from_array(y, chunks=50))
+    np.testing.assert_allclose(lazy.covariance_, expected, rtol=1e-12)
+
+
+@pytest.mark.parametrize("shrinkage", [0.0, 0.3, 1.0])
+def test_a_fixed_shrinkage_decides_as_scikit_learn(rng, shrinkage):
+    """On features of unit variance, where its units are ours."""
+    X, y = standardized(rng, [60, 50, 40], 6)
+    plain = LinearDiscriminantAnalysis(solver="lsqr", shrinkage=shrinkage).fit(X, y)
+    lda = CappedLDA(epsilon=np.inf, shrinkage=shrinkage).fit(X, y)
+    assert lda.shrinkage_ == shrinkage
+    # Its covariance is divided by the rows, ours by the degrees of freedom.
+    ratio = 150 / (150 - 3)
+    steps = [model.coef_[1:] - model.coef_[:1] for model in (plain, lda)]
+    np.testing.assert_allclose(ratio * steps[1], steps[0], rtol=1e-6)
+    np.testing.assert_array_equal(lda.predict(X), plain.predict(X))
+
+
+def test_auto_is_the_rule_of_ledoit_and_wolf(rng):
+    X, y = standardized(rng, [40, 30, 20], 8)
+    expected = ledoit_wolf_shrinkage(residuals(X, y), assume_centered=True)
+    lda = CappedLDA(epsilon=np.inf, shrinkage="auto").fit(X, y)
+    assert 0.01 < expected < 0.9
+    np.testing.assert_allclose(lda.shrinkage_, expected, rtol=1e-6)
+
+
+def test_auto_looks_at_kept_rows_only(dirty):
+    X, y, spoilt = dirty
+    lda = CappedLDA(shrinkage="auto").fit(X, y)
+    kept = ~lda.left_out_
+    assert not spoilt[kept].any()
+    H = residuals(X[kept], y[kept])
+    expected = ledoit_wolf_shrinkage(H / H.std(axis=0), assume_centered=True)
+    np.testing.assert_allclose(lda.shrinkage_, expected, rtol=1e-6)
+
+
+def test_auto_is_the_same_for_every_kind_of_rows(dirty):
+    X, y, _ = dirty
+    expected = CappedLDA(shrinkage="auto").fit(X, y)
+    others = [
+        CappedLDA(shrinkage="auto").fit_chunks(lambda: [(X[:70], y[:70]), (X[70:], y[70:])]),
+        CappedLDA(shrinkage="auto").fit(sparse.csr_array(X), y),
+        CappedLDA(shrinkage="auto").fit(
+            da.from_array(X, chunks=(50, 6)), da.from_array(y, chunks=50)
+        ),
+    ]
+    for other in others:
+        np.testing.assert_allclose(other.shrinkage_, expected.shrinkage_, rtol=1e-12)
+        np.testing.assert_allclose(other.coef_, expected.coef_, rtol=1e-9)
+
+
+def test_the_default_shrinks_few_rows_only_and_none_never(rng):
+    X, y = make_classes(rng, [40, 40], 30)
+    assert CappedLDA().fit(X, y).shrinkage_ > 0.0
+    assert CappedLDA(shrinkage=None).fit(X, y).shrinkage_ == 0.0
+    X, y = make_classes(rng, [100, 100], 5)
+    assert CappedLDA().fit(X, y).shrinkage_ == 0.0
+    assert CappedLDACV(cv=2, multipliers=(1.0,), shrinkage=0.2).fit(X, y).shrinkage_ == 0.2
+
+
+@pytest.mark.parametrize("shrinkage", [0.5, "auto"])
+def test_more_features_than_rows_are_shrunk_in_their_span(rng, shrinkage):
+    X, y = make_classes(rng, [30, 30], 80, spread=1.0)
+    X = spoil(rng, X, np.arange(60) % 10 == 0)
+    lda = CappedLDA(shrinkage=shrinkage, leave_out="flagged").fit(X, y)
+    kept = ~lda.left_out_
+    assert 0 < lda.left_out_.sum() <= 12
+    assert lda.score(X[kept], y[kept]) == 1.0
+    Z = residuals(X[kept], y[kept]) / lda._gate.scale
+    expected = ledoit_wolf_shrinkage(Z, assume_centered=True) if shrinkage == "auto" else 0.5
+    np.testing.assert_allclose(lda.shrinkage_, expected, rtol=1e-6)
+
+
+def test_uniform_priors(clean):
+    X, y = clean
+    uniform = CappedLDA(priors="uniform").fit(X, y)
+    np.testing.assert_array_equal(uniform.priors_, np.full(3, 1.0 / 3.0))
+    given = CappedLDA(priors=np.full(3, 1.0 / 3.0)).fit(X, y)
+    np.testing.assert_array_equal(uniform.coef_, given.coef_)
+    chunked = CappedLDA(priors="uniform").fit_chunks(lambda: [(X, y)])
+    np.testing.assert_array_equal(chunked.coef_, given.coef_)
+
+
+@pytest.mark.parametrize("solver", ["svd", "lsqr", "eigen"])
+def test_other_solvers_are_not_needed(clean, solver):
+    with pytest.raises(ValueError, match=f"solver='{solver}' belongs to .* leave solver out"):
+        CappedLDA(solver=solver).fit(*clean)
+
+
+@pytest.mark.parametrize("estimator", [CappedLDA, CappedLDACV])
+def test_parameters_that_are_not_there_say_what_to_do(estimator):
+    with pytest.raises(TypeError, match="no parameter 'store_covariance'; leave it out: covar"):
+        estimator(store_covariance=True)
+    with pytest.raises(TypeError, match="leave it out: the covariance is robust already"):
+        estimator(covariance_estimator=None)
+    with pytest.raises(TypeError, match="unexpected keyword argument 'epsilno'"):
+        estimator(epsilno=3.0)
+    names = list(inspect.signature(estimator).parameters)
+    assert names[0] == "n_components"
+    assert set(names) == set(estimator().get_params())
+    assert repr(pickle.loads(pickle.dumps(clone(estimator(ridge=0.1))))) == repr(
+        estimator(ridge=0.1)
+    )
+
+
+@pytest.mark.parametrize(
+    ("settings", "error", "words"),
+    [
+        ({"shrinkage": "oas"}, ValueError, "shrinkage='oas' is unknown; use \"few_rows\""),
+        ({"shrinkage": 1.5}, ValueError, "shrinkage=1.5 is out of range"),
+        ({"shrinkage": -0.1}, ValueError, "shrinkage=-0.1 is out of range"),
+        ({"shrinkage": [0.1]}, TypeError, "must be a number"),
+        ({"priors": "equal"}, ValueError, "priors='equal' is unknown; use one of 'uniform'"),
+    ],
+)
+def test_bad_values_are_refused(clean, settings, error, words):
+    with pytest.raises(error, match=words):
+        CappedLDA(**settings).fit(*clean)
+
+
+def test_many_sparse_features_cannot_be_shrunk(rng):
+    X = sparse.random_array((60, 1200), density=0.05, rng=rng, format="csr")
+    y = np.arange(60) % 2
+    with pytest.raises(ValueError, match=r"too many for shrinkage=0.1; use ridge"):
+        CappedLDA(shrinkage=0.1).fit(X, y)
