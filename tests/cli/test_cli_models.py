@@ -392,7 +392,7 @@ def test_missing_values(csv, capsys):
     assert "--skip-missing" in message
     argv = ["fit", "data.csv", "--target", "kind", "--skip-missing", "--model", "m.npz"]
     assert run(capsys, *argv).out.startswith(
-        "data.csv: 147 rows, 6 features; 3 rows with missing values left out\n"
+        "data.csv: 147 rows, 6 features; 3 rows with missing values ignored\n"
     )
     message = error_of(capsys, "outliers", "m.npz", "data.csv", "--drop", "f3")
     assert "row 7" in message
@@ -443,7 +443,10 @@ def test_drop_leaves_columns_out(csv, capsys):
         (["fit", "data.npz", "--target", "z"], "data.npz has no array 'z' for --target; it has"),
         (["fit", "empty.csv", "--target", "kind"], "empty.csv has no rows"),
         (["predict", "m.npz", "empty.csv"], "empty.csv has no rows"),
-        (["predict", "m.npz", "text.csv"], "'red' is not a number; encode the column"),
+        (
+            ["predict", "m.npz", "text.csv"],
+            "'red' is not a number; the model was fitted to numbers in 'f1'",
+        ),
         (["predict", "none.npz", "data.csv"], "predict: none.npz: No such file"),
         (["predict", ".", "data.csv"], "predict: .: Is a directory"),
         (["predict", "data.csv", "data.csv"], "data.csv is not a model of cappedlda"),

@@ -13,9 +13,10 @@ from cappedlda._cli.arguments import (
     argument,
 )
 from cappedlda._cli.labels import Labels
-from cappedlda._cli.rows import applied_reader
+from cappedlda._cli.rows import applied_reader, column_lines
 from cappedlda._cli.survey import left_out_rows
 from cappedlda._cli.writing import SUFFIXES, table_writer, to_json
+from cappedlda._model_fields import are_notes
 from cappedlda._model_file import damaged, read_model
 from cappedlda._progress import Progress
 
@@ -90,21 +91,8 @@ def read(path):
 
 def check_notes(path, notes, n_features):
     """Refuse notes of a model file that do not say where columns are."""
-    positions = range(notes["n_columns"]) if is_count(notes.get("n_columns")) else ()
-    features, target = notes.get("features"), notes.get("target_position")
-    if notes and not (
-        isinstance(features, list)
-        and len(features) == n_features
-        and all(is_count(j) and j in positions for j in features)
-        and isinstance(notes.get("target"), str | None)
-        and (target is None or (is_count(target) and target in positions))
-    ):
+    if notes and not are_notes(notes, n_features):
         raise damaged(path, "its notes on columns contradict themselves")
-
-
-def is_count(value):
-    """Return whether a value is an integer of 0 or more."""
-    return isinstance(value, int) and not isinstance(value, bool) and value >= 0
 
 
 def check_names(kept, written):
@@ -130,17 +118,21 @@ def write(args, reader, columns, chosen=None, counts=None):
             writer.write({name: column[which] for name, column in result.items()})
     facts = {"rows": reader.n_rows - reader.n_skipped, "skipped": reader.n_skipped}
     facts |= counts or {}
-    progress.say(in_words(facts))
+    facts |= {key: value for key, value in reader.column_facts().items() if key in TOLD}
+    progress.say("\n".join([in_words(facts), *column_lines(facts)]))
     if args.json and args.out is not None:
         print(to_json({**facts, "out": args.out}, indent=2))
     return 0
+
+
+TOLD = ("imputed", "unknown")  # facts about columns that matter when a model is applied
 
 
 def in_words(facts):
     """Return one line about the rows."""
     text = f"{facts['rows']} rows"
     if facts["skipped"]:
-        text += f", {facts['skipped']} with missing values left out"
+        text += f", {facts['skipped']} with missing values ignored"
     if "flagged" in facts:
         whose = "their class" if facts["labelled"] else "any class: no labels were given"
         text += f"; {facts['flagged']} flagged, unusually far from {whose}"
@@ -150,17 +142,22 @@ def in_words(facts):
 
 
 MODEL = (
-    argument("model", metavar="MODEL", help="file that cappedlda fit wrote"),
+    argument("model", metavar="MODEL", help="model file that cappedlda fit wrote"),
     argument("data", metavar="DATA", help=DATA),
 )
 OUT = (
-    argument("--out", metavar="FILE", help=f"{', '.join(SUFFIXES)} (default: CSV, printed)"),
+    argument(
+        "--out",
+        metavar="FILE",
+        help=f"file to write, one of {', '.join(SUFFIXES)} (default: print CSV)",
+    ),
     argument(
         "--keep",
         action="append",
         default=[],
-        metavar="COLUMN",
-        help="copy columns to the output: a name, or several with commas between them",
+        metavar="COLUMNS",
+        help="columns to copy to the output: one name, or several separated by commas (default: "
+        "those that fit was told to keep)",
     ),
     *TABLE,
     QUIET,
@@ -184,8 +181,12 @@ COMMANDS = {
         (
             *MODEL,
             *LABELS,
-            argument("--unlabelled", action="store_true", help="measure from the nearest class"),
-            argument("--all", action="store_true", help="list all rows, unusual or not"),
+            argument(
+                "--unlabelled",
+                action="store_true",
+                help="ignore the classes, and measure each row from the nearest one",
+            ),
+            argument("--all", action="store_true", help="list all rows, not only unusual ones"),
             *OUT,
         ),
         (*READS, "labels"),

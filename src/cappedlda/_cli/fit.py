@@ -19,9 +19,9 @@ from cappedlda._cli.arguments import (
     positive,
 )
 from cappedlda._cli.labels import Labels
-from cappedlda._cli.rows import training_reader
+from cappedlda._cli.rows import column_lines, training_reader, with_advice
 from cappedlda._cli.survey import Survey
-from cappedlda._cli.tables import needs
+from cappedlda._cli.tables import ColumnError, needs
 from cappedlda._cli.training import Streamed, read_training
 from cappedlda._cli.writing import to_json
 from cappedlda._progress import Progress
@@ -34,12 +34,16 @@ def fit(args):
     """Fit a model to a table, tell which rows are unusual, write model and report."""
     check_arguments(args)
     progress = Progress(args.quiet)
-    reader, notes = training_reader(args, Labels())
-    data = read_training(reader, progress)
+    try:
+        reader, notes = training_reader(args, Labels(), progress)
+        data = read_training(reader, progress)
+    except ColumnError as error:
+        raise with_advice(error, args) from None
     model = new_model(args)
     if args.cv and isinstance(data, Streamed):
         raise ValueError(f"--cv needs all rows in memory, but {args.data} is too large for that.")
-    progress.say(f"Fitting {data.n_rows} rows of {len(reader.features)} features")
+    names = reader.recipe.feature_names(reader.table)
+    progress.say(f"Fitting {data.n_rows} rows of {len(names)} features")
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         data.fit(model)
@@ -50,7 +54,6 @@ def fit(args):
     if args.report is not None:
         from cappedlda._cli.report import write_report
 
-        names = [reader.table.column_name(j) for j in reader.features]
         facts["accuracy"] = write_report(args.report, model, survey, facts, names, progress)
     if args.model is not None:
         save(args.model, model, reader, notes)
@@ -87,7 +90,8 @@ def facts_of(args, reader, model, survey, caught):
         "target": args.target,
         "rows": survey.n_rows,
         "skipped": reader.n_skipped,
-        "features": len(reader.features),
+        "features": len(reader.recipe.sources()),
+        **reader.column_facts(),
         "classes": [
             {"class": label, "rows": n, "flagged": flagged, "left_out": left_out}
             for label, n, flagged, left_out in zip(labels, *counts, strict=True)
@@ -121,7 +125,7 @@ def save(path, model, reader, notes):
     from cappedlda._model_file import write_model
 
     if reader.table.names is not None:
-        names = [reader.table.names[j] for j in reader.features]
+        names = reader.recipe.feature_names(reader.table)
         model.feature_names_in_ = np.array(names, dtype=object)
     write_model(path, model, notes)
 
@@ -131,7 +135,8 @@ def as_text(facts):
     classes = facts["classes"]
     lines = [f"{facts['data']}: {facts['rows']} rows, {facts['features']} features"]
     if facts["skipped"]:
-        lines[0] += f"; {facts['skipped']} rows with missing values left out"
+        lines[0] += f"; {facts['skipped']} rows with missing values ignored"
+    lines += column_lines(facts)
     counts = ("rows", "flagged", "left_out")
     total = {"class": "all", **{name: sum(row[name] for row in classes) for name in counts}}
     shown = sorted(classes, key=lambda row: -row["flagged"])[:MOST_CLASSES]
@@ -161,19 +166,61 @@ def as_text(facts):
     return "\n".join(lines)
 
 
+RECIPE = (
+    argument(
+        "--encode",
+        action="store_true",
+        help="turn columns of text into features of 0 and 1, one for each category",
+    ),
+    argument(
+        "--categories",
+        action="append",
+        default=[],
+        metavar="COLUMNS",
+        help="columns of codes to encode as categories although they look like numbers: one name, "
+        "or several separated by commas",
+    ),
+    argument(
+        "--impute",
+        choices=("median",),
+        help="fill gaps: numbers with the median of their column, categories with the most "
+        "frequent one",
+    ),
+    argument(
+        "--keep",
+        action="append",
+        default=[],
+        metavar="COLUMNS",
+        help="columns that name the rows, such as an id: not features, but shown in the report "
+        "and in the output of predict, transform and outliers",
+    ),
+)
 COMMAND = Command(
     fit,
     (
         argument("data", metavar="DATA", help=DATA),
         *LABELS,
-        argument("--model", metavar="FILE", help="write the model: an .npz file"),
-        argument("--report", metavar="FILE", help="write a report: an .html file"),
-        argument("--epsilon", type=epsilon, metavar="E", help="cap: auto (default), number or inf"),
+        argument("--model", metavar="FILE", help="write the fitted model to this .npz file"),
+        argument("--report", metavar="FILE", help="write a report to this .html file"),
+        *RECIPE,
+        argument(
+            "--epsilon",
+            type=epsilon,
+            metavar="E",
+            help="cap on the distance of a row: a number, inf for none, or auto (default)",
+        ),
         argument("--q", type=exponent, metavar="Q", help="exponent of the norm (default: 1)"),
-        argument("--n-components", type=positive, metavar="K", help="number of directions"),
+        argument(
+            "--n-components",
+            type=positive,
+            metavar="K",
+            help="number of directions (default: one fewer than classes)",
+        ),
         argument("--cv", action="store_true", help="choose epsilon and q by cross-validation"),
         *TABLE,
-        argument("--n-jobs", type=positive, metavar="K", help="threads (default: all cores)"),
+        argument(
+            "--n-jobs", type=positive, metavar="K", help="number of threads (default: all cores)"
+        ),
         QUIET,
         JSON,
     ),

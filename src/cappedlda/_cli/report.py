@@ -82,7 +82,7 @@ def heading(title, facts):
     """Return title, origin and warnings."""
     made = f"{datetime.now():%Y-%m-%d %H:%M} by cappedlda {__version__}"
     target = f"classes in {facts['target']!r}, " if facts["target"] else ""
-    skipped = f", {facts['skipped']} rows with missing values left out" if facts["skipped"] else ""
+    skipped = f", {facts['skipped']} rows with missing values ignored" if facts["skipped"] else ""
     return tag(
         "header",
         tag("h1", title),

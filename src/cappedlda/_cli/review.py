@@ -19,14 +19,14 @@ def report(args):
 
     args.report = args.out
     progress = Progress(args.quiet)
-    model, names, notes = read(args.model)
-    reader = applied_reader(args, model, names, notes, Labels(model.classes_))
+    model, columns, notes = read(args.model)
+    reader = applied_reader(args, model, columns, notes, Labels(model.classes_))
     if reader.target is None:
         raise UsageError("a report needs the classes of the rows: give --target COLUMN")
     survey = Survey(model, read_training(reader, progress), progress)
     facts = facts_of(args, reader, model, survey, [])
-    columns = [reader.table.column_name(j) for j in reader.features]
-    facts["accuracy"] = write_report(args.out, model, survey, facts, columns, progress)
+    names = reader.recipe.feature_names(reader.table)
+    facts["accuracy"] = write_report(args.out, model, survey, facts, names, progress)
     print(to_json(facts, indent=2) if args.json else as_text(facts))
     return 0
 

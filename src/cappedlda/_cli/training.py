@@ -80,9 +80,9 @@ def read_training(reader, progress):
     -------
     data : InMemory or Streamed
     """
-    table, columns = reader.table, as_slice(reader.features)
+    table, columns = reader.table, as_slice(reader.recipe.numeric)
     mapped = isinstance(table, ArrayTable) and isinstance(columns, slice)
-    mapped = mapped and not reader.skip_missing
+    mapped = mapped and reader.recipe.plain and not reader.skip_missing
     streamed, n_bytes = False, 0
     numbers, X, codes = [], [], []
     for rows in progress.count(reader, f"Reading {table.label}", count_rows):

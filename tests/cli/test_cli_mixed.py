@@ -1,0 +1,450 @@
+"""Tables as people have them: categories, gaps, dates, ids, thousands separators, spreadsheets."""
+
+import json
+import sys
+from io import BytesIO, StringIO, TextIOWrapper
+
+import numpy as np
+import pytest
+
+from cappedlda import CappedLDA, load_model
+from cappedlda._cli import main, recipe, tables, training
+from cappedlda._cli.formats import open_table
+from cappedlda._cli.recipe import Category, Recipe, RowSample
+from cappedlda._model_file import read_model, write_model
+
+pd = pytest.importorskip("pandas")
+N = 400
+OPTIONS = ["--target", "status", "--encode", "--impute", "median", "--keep", "customer"]
+
+
+@pytest.fixture
+def customers():
+    """A business table; rows 7 and 77 have a code for an unknown amount."""
+    rng = np.random.default_rng(5)
+    left = np.arange(N) % 3 == 0
+    plan = rng.choice(["basic", "plus", "pro"], N, p=[0.5, 0.3, 0.2])
+    frame = pd.DataFrame(
+        {
+            "customer": [f"C{1000 + i}" for i in range(N)],
+            "plan": np.where(left & (plan == "pro"), "basic", plan),
+            "age": np.where(left, 35, 50) + rng.integers(-9, 10, N),
+            "amount": np.where(left, 800.0, 1500.0) + 100.0 * rng.normal(size=N),
+            "since": "2024-01-31",
+            "status": np.where(left, "left", "stayed"),
+        }
+    ).astype({"age": "Int64"})
+    frame.loc[[3, 33], "age"] = pd.NA
+    frame.loc[[4, 44, 144], "plan"] = None
+    frame.loc[[5, 55], "plan"] = "gold"
+    frame["amount"] = frame["amount"].round(2)
+    frame.loc[[7, 77], "amount"] = 9_999_999.0
+    return frame
+
+
+@pytest.fixture
+def folder(customers, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    customers.drop(columns="since").to_csv("customers.csv", index=False)
+    return tmp_path
+
+
+def run(capsys, *argv, status=0):
+    capsys.readouterr()
+    found = main([*map(str, argv)])
+    captured = capsys.readouterr()
+    assert found == status, captured.err
+    return captured
+
+
+def matrix(frame):
+    """Return the features as the guide says that they are made."""
+    plan = frame["plan"].fillna("basic")
+    age = frame["age"].astype(float)
+    return np.column_stack(
+        [age.fillna(age.median()), frame["amount"], plan == "plus", plan == "pro"]
+    ).astype(float)
+
+
+def fit(capsys, *argv):
+    """Fit the table and return what was said, as JSON."""
+    line = ["fit", "customers.csv", *OPTIONS, "--model", "m.npz", "--json", "--quiet", *argv]
+    return json.loads(run(capsys, *line).out)
+
+
+def test_the_model_is_that_of_the_encoded_and_imputed_table(folder, customers, capsys):
+    facts = fit(capsys)
+    expected = CappedLDA().fit(matrix(customers), customers["status"].to_numpy(str))
+    model = load_model("m.npz")
+    names = ["age", "amount", "plan=plus", "plan=pro"]
+    assert model.feature_names_in_.tolist() == names
+    np.testing.assert_array_equal(model.scalings_, expected.scalings_)
+    assert facts["encoded"] == {"plan": ["plan=plus", "plan=pro"]}
+    assert facts["imputed"] == {"age": 2, "plan": 3}
+    assert facts["kept"] == ["customer"]
+    assert facts["features"] == 4
+    assert facts["flagged"] == expected.outliers_.sum()
+
+
+def test_fit_tells_people(folder, capsys):
+    lines = run(capsys, "fit", "customers.csv", *OPTIONS).out.splitlines()
+    assert lines[:3] == [
+        "customers.csv: 400 rows, 4 features",
+        "Encoded columns, with their numbers of features: plan (2)",
+        "Gaps filled in: 2 in age, 3 in plan",
+    ]
+
+
+@pytest.mark.parametrize("command", ["predict", "transform", "outliers"])
+def test_models_take_the_raw_table(command, folder, customers, capsys):
+    fit(capsys)
+    expected = CappedLDA().fit(matrix(customers), customers["status"].to_numpy(str))
+    customers[customers.columns[::-1]].to_csv("again.csv", index=False)
+    captured = run(capsys, command, "m.npz", "again.csv", "--quiet")
+    found = pd.read_csv(StringIO(captured.out))
+    assert found.columns[:2].tolist() == ["row", "customer"]
+    assert found["customer"].tolist() == customers["customer"][found["row"]].tolist()
+    X = matrix(customers)
+    if command == "predict":
+        np.testing.assert_array_equal(found["prediction"], expected.predict(X))
+    elif command == "transform":
+        np.testing.assert_allclose(found["cappedlda0"], expected.transform(X)[:, 0])
+    else:
+        assert {7, 77} <= set(found["row"])
+        assert set(found["row"]) == set(np.flatnonzero(expected.outliers_ | expected.left_out_))
+
+
+def test_unknown_categories_are_counted(folder, customers, capsys):
+    fit(capsys)
+    customers[:20].assign(plan="platinum").to_csv("new.csv", index=False)
+    captured = run(capsys, "predict", "m.npz", "new.csv")
+    assert captured.err.splitlines() == [
+        "20 rows",
+        "Gaps filled in: 1 in age",
+        "Categories unknown to the model: 20 in plan, taken as 'basic'",
+    ]
+    facts = json.loads(run(capsys, "predict", "m.npz", "new.csv", "--json", "--out", "p.csv").out)
+    assert facts["unknown"] == {"plan": {"values": 20, "taken_as": "basic"}}
+    assert facts["imputed"] == {"age": 1}
+    customers[:20].assign(plan="basic").to_csv("new.csv", index=False)
+    assert run(capsys, "predict", "m.npz", "new.csv").out == captured.out
+
+
+def test_a_report_on_the_raw_table(folder, capsys):
+    pytest.importorskip("matplotlib")
+    facts = fit(capsys, "--report", "f.html")
+    again = json.loads(
+        run(capsys, "report", "m.npz", "customers.csv", "--out", "r.html", "--json").out
+    )
+    for key in ("encoded", "imputed", "kept", "flagged", "classes", "accuracy"):
+        assert again[key] == facts[key]
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet", "xlsx", "standard input"])
+def test_all_formats_give_the_same_model(kind, folder, customers, capsys, monkeypatch):
+    expected = fit(capsys)
+    scalings = load_model("m.npz").scalings_
+    frame = customers.drop(columns="since")
+    name = f"other.{kind}"
+    if kind == "xlsx":
+        pytest.importorskip("openpyxl")
+        frame.to_excel(name, index=False)
+    elif kind == "parquet":
+        frame.astype({"plan": "category"}).to_parquet(name)
+    else:
+        frame.to_csv(name, index=False)
+    if kind == "standard input":
+        text = BytesIO(frame.to_csv(index=False).encode())
+        monkeypatch.setattr(sys, "stdin", TextIOWrapper(text))
+        name = "-"
+    facts = json.loads(run(capsys, "fit", name, *OPTIONS, "--model", "o.npz", "--json").out)
+    np.testing.assert_array_equal(load_model("o.npz").scalings_, scalings)
+    assert facts["imputed"] == expected["imputed"]
+
+
+def test_large_tables_are_encoded_in_every_pass(folder, capsys, monkeypatch):
+    expected = fit(capsys)
+    scalings = load_model("m.npz").scalings_
+    monkeypatch.setattr(training, "MOST_BYTES", 0)
+    monkeypatch.setattr(tables, "BLOCK_NUMBERS", 300)
+    assert fit(capsys)["imputed"] == expected["imputed"]
+    np.testing.assert_allclose(load_model("m.npz").scalings_, scalings, rtol=1e-9)
+
+
+def test_columns_without_names_go_by_place(folder, customers, capsys):
+    frame = customers.drop(columns="since")
+    frame.to_csv("plain.csv", index=False, header=False)
+    argv = ["--no-header", "--quiet"]
+    options = ["--target", "4", "--keep", "0", "--encode", "--impute", "median"]
+    run(capsys, "fit", "plain.csv", *options, "--model", "m.npz", *argv)
+    found = run(capsys, "predict", "m.npz", "plain.csv", *argv).out
+    assert found.startswith("row,0,prediction\n0,C1000,")
+    frame.drop(columns=["customer", "status"]).to_csv("short.csv", index=False, header=False)
+    short = run(capsys, "predict", "m.npz", "short.csv", *argv)
+    assert [line.split(",")[-1] for line in short.out.splitlines()] == [
+        line.split(",")[-1] for line in found.splitlines()
+    ]
+    assert "short.csv has no column '0', which the fit was told to keep." in short.err
+
+
+def test_rows_without_a_label_teach_nothing(folder, customers, capsys):
+    customers.loc[10:60, "status"] = None
+    customers.loc[10:60, "age"] = 90
+    customers.loc[10:60, "plan"] = "none of them"
+    customers.drop(columns="since").to_csv("customers.csv", index=False)
+    fit(capsys, "--skip-missing")
+    notes = read_model("m.npz")[1]
+    labelled = customers.dropna(subset="status")
+    assert notes["medians"] == [labelled["age"].median(), labelled["amount"].median()]
+    assert notes["categories"][0]["rare"] == ["gold"]
+
+
+def test_codes_can_be_declared_categories(folder, customers, capsys):
+    customers.assign(region=np.arange(N) % 4 + 1).drop(columns="since").to_csv(
+        "customers.csv", index=False
+    )
+    facts = fit(capsys, "--categories", "region")
+    assert facts["encoded"]["region"] == ["region=2", "region=3", "region=4"]
+    message = run(capsys, "fit", "customers.csv", *OPTIONS, "--categories", "status", status=2).err
+    assert "--categories status: this is not a feature" in message
+
+
+def test_gaps_without_impute_are_refused_or_skipped(folder, capsys):
+    argv = ["fit", "customers.csv", "--target", "status", "--encode", "--keep", "customer"]
+    message = run(capsys, *argv, status=1).err
+    assert "column 'age', row 3 (counted from 0): the value is missing; fill gaps with" in message
+    assert message.endswith("Try adding: --impute median\n")
+    assert "395 rows, 4 features; 5 rows with missing" in run(capsys, *argv, "--skip-missing").out
+
+
+def test_one_error_names_all_options(folder, customers, capsys, monkeypatch):
+    customers.to_csv("raw.csv", index=False)
+    wanted = "Try adding: --encode --impute median --keep customer --drop since\n"
+    assert run(capsys, "fit", "raw.csv", "--target", "status", status=1).err.endswith(wanted)
+    text = BytesIO(customers.to_csv(index=False).encode())
+    monkeypatch.setattr(sys, "stdin", TextIOWrapper(text))
+    assert run(capsys, "fit", "-", "--target", "status", status=1).err.endswith(wanted)
+    run(capsys, "fit", "raw.csv", "--target", "status", *wanted.split()[2:])
+
+
+@pytest.mark.parametrize("date", ["2024-01-31", "31.01.2024", "1/31/24", "2024-01-31T12:30:00Z"])
+def test_dates_get_a_remedy(date, folder, customers, capsys):
+    customers.assign(since=date).to_csv("dates.csv", index=False)
+    for options in (OPTIONS, ["--target", "status", "--drop", "customer,plan"]):
+        message = run(capsys, "fit", "dates.csv", *options, status=1).err
+        assert "'since' holds dates: replace it by a number, such as the days since" in message
+        assert "or leave it out with --drop since" in message
+
+
+@pytest.mark.parametrize("unit", ["ns", "s"])
+def test_dates_of_parquet_are_no_numbers(unit, tmp_path):
+    since = np.array(["2024-01-31", "2024-02-29"], dtype=f"datetime64[{unit}]")
+    pd.DataFrame({"since": since, "x": [1.0, 2.0]}).to_parquet(tmp_path / "d.parquet")
+    with pytest.raises(ValueError, match="'since' holds dates"):
+        list(open_table(str(tmp_path / "d.parquet")).blocks([0, 1]))
+
+
+def test_ids_and_stray_text_are_no_categories(folder, customers, capsys):
+    options = ["--target", "status", "--encode", "--impute", "median"]
+    message = run(capsys, "fit", "customers.csv", *options, status=1).err
+    assert "'customer': 400 different values in 400 rows are too many for categories" in message
+    assert "carry it to the results with --keep customer" in message
+    customers.astype({"age": object}).assign(
+        age=lambda f: f["age"].where(f.index != 9, "not told")
+    ).drop(columns="since").to_csv("stray.csv", index=False)
+    message = run(capsys, "fit", "stray.csv", *OPTIONS, status=1).err
+    assert "column 'age', row 9 (counted from 0): 'not told' is not a number, but most" in message
+    facts = json.loads(run(capsys, "fit", "stray.csv", *OPTIONS, "--na", "not told", "--json").out)
+    assert facts["imputed"]["age"] == 3
+
+
+def test_an_empty_column_is_refused(folder, customers, capsys):
+    customers.assign(empty=np.nan).drop(columns="since").to_csv("empty.csv", index=False)
+    message = run(capsys, "fit", "empty.csv", *OPTIONS, status=1).err
+    assert "column 'empty': all values are missing; ignore the column with --drop empty" in message
+
+
+GERMAN = "since;amount;rate;count\n01.02.2024;1.234,50;0,5;1.000\n31.12.2023;17,5;1,25;12\n"
+
+
+def test_thousands_separators_are_recognised_and_dates_stay_dates(tmp_path):
+    """For pandas 01.02.2024 is the number 1022024 if points separate thousands."""
+    (tmp_path / "t.csv").write_text(GERMAN)
+    table = open_table(str(tmp_path / "t.csv"))
+    assert table.notation == (",", ".")
+    (block,) = table.blocks([1, 2, 3], [0])
+    np.testing.assert_array_equal(block.X, [[1234.5, 0.5, 1000.0], [17.5, 1.25, 12.0]])
+    assert block.columns[0].tolist() == ["01.02.2024", "31.12.2023"]
+    with pytest.raises(ValueError, match="'01.02.2024' is not a number.*'since' holds dates"):
+        list(table.blocks([0, 1]))
+
+
+@pytest.mark.parametrize(
+    ("cells", "sep", "notation"),
+    [
+        (["1.5", "2"], ";", (".", None)),
+        (["1,5", "2"], ";", (",", None)),
+        (["1,5", "2"], ",", (".", None)),
+        (["1.234", "2.5"], ",", (".", None)),
+        (["1.234", "2,5"], ";", (",", ".")),
+        (["1,234", "2.5"], ",", (".", ",")),
+        (["1,234,567"], ",", (".", ",")),
+        (["1 234,5", "12"], ";", (",", " ")),
+        (["1\u202f234,5", "12"], ";", (",", " ")),
+        (["1'234.50"], ",", (".", "'")),
+        (["01.02.2024", "1.5"], ";", (".", None)),
+        (["030 123 456"], ",", (".", None)),
+        ([], ",", (".", None)),
+    ],
+)
+def test_the_notation_of_numbers(cells, sep, notation):
+    from cappedlda._cli.text_tables import notation_of
+
+    assert notation_of(cells, sep) == notation
+
+
+def test_marks_that_are_given_are_not_guessed(tmp_path, capsys):
+    (tmp_path / "t.csv").write_text(GERMAN)
+    assert open_table(str(tmp_path / "t.csv"), thousands="'").notation.thousands == "'"
+    assert open_table(str(tmp_path / "t.csv"), decimal=".").notation.decimal == "."
+    argv = ["fit", str(tmp_path / "t.csv"), "--target", "count"]
+    message = run(capsys, *argv, "--decimal", ",", "--thousands", ",", status=1).err
+    assert "--decimal and --thousands are both ','; they have to differ" in message
+    message = run(capsys, *argv, "--drop", "since", "--decimal", ".", status=1).err
+    assert "are written in another way than with the decimal mark '.'" in message
+
+
+def test_fit_says_how_numbers_are_read(folder, customers, capsys):
+    text = customers.drop(columns=["since", "plan", "customer"]).dropna()
+    text["amount"] = [f"{x:,.2f}" for x in text["amount"]]
+    text.to_csv("comma.csv", index=False)
+    err = run(capsys, "fit", "comma.csv", "--target", "status").err
+    assert (
+        "Numbers in comma.csv are read with the decimal mark '.' and ',' between thousands" in err
+    )
+
+
+@pytest.fixture
+def book(tmp_path):
+    pytest.importorskip("openpyxl")
+    path = tmp_path / "book.xlsx"
+    with pd.ExcelWriter(path) as writer:
+        pd.DataFrame({"x": [1.5, None, 2.5], "kind": ["a", "b", "a"]}).to_excel(
+            writer, sheet_name="first", index=False, startrow=2
+        )
+        pd.DataFrame({"y": ["1.234,5", "2"]}).to_excel(writer, sheet_name="second", index=False)
+        pd.DataFrame([["x", "x"], [1, 2]]).to_excel(
+            writer, sheet_name="twice", index=False, header=False
+        )
+        pd.DataFrame().to_excel(writer, sheet_name="empty")
+    return str(path)
+
+
+def test_spreadsheets(book):
+    table = open_table(book)
+    assert table.names == ["x", "kind"]
+    (block,) = table.blocks([0], [1])
+    np.testing.assert_array_equal(block.X[:, 0], [1.5, np.nan, 2.5])
+    assert block.columns[0].tolist() == ["a", "b", "a"]
+    (block,) = open_table(book, sheet="second", decimal=",", thousands=".").blocks([0])
+    np.testing.assert_array_equal(block.X[:, 0], [1234.5, 2.0])
+
+
+@pytest.mark.parametrize(
+    ("sheet", "message"),
+    [
+        ("third", "has no sheet 'third'; it has 'first', 'second', 'twice', 'empty'"),
+        ("twice", "has two columns 'x'"),
+        ("empty", "cannot be read as a spreadsheet: the sheet is empty"),
+    ],
+)
+def test_other_sheets_are_refused(sheet, message, book):
+    with pytest.raises(ValueError, match=message):
+        open_table(book, sheet=sheet)
+
+
+def test_spreadsheets_without_openpyxl(book, monkeypatch):
+    monkeypatch.setattr(
+        "importlib.util.find_spec", lambda name: None if name == "openpyxl" else sys
+    )
+    with pytest.raises(ValueError, match=r'Reading .xlsx needs openpyxl.*"cappedlda\[cli\]"'):
+        open_table(book)
+
+
+CATEGORY = Category(0, "basic", ("plus", "pro"), ("gold",), True)
+
+
+def test_encoding_a_category():
+    values = np.array(["plus", " basic", None, "gold", "new", "pro", np.nan], dtype=object)
+    features, missing, unknown = CATEGORY.encode(values)
+    np.testing.assert_array_equal(
+        features, [[1, 0, 0], [0, 0, 0], [0, 0, 0], [0, 0, 1], [0, 0, 1], [0, 1, 0], [0, 0, 0]]
+    )
+    assert missing.nonzero()[0].tolist() == [2, 6]
+    assert unknown.nonzero()[0].tolist() == [4]
+    features, _, unknown = CATEGORY._replace(has_other=False).encode(values)
+    np.testing.assert_array_equal(features[[3, 4]], 0.0)  # as the usual one
+    assert unknown.nonzero()[0].tolist() == [4]
+
+
+def test_applying_a_recipe():
+    X = np.array([[1.0, np.nan], [np.nan, 2.0]])
+    values = [np.array(["pro", None], dtype=object)]
+    filled = Recipe([3, 5], [CATEGORY._replace(column=4)], [10.0, 20.0]).apply(X, values)
+    np.testing.assert_array_equal(filled.X, [[1, 20, 0, 1, 0], [10, 2, 0, 0, 0]])
+    assert filled.filled == {3: 1, 5: 1, 4: 1}
+    gaps = Recipe([3, 5], [CATEGORY._replace(column=4)]).apply(X, values)
+    np.testing.assert_array_equal(np.isnan(gaps.X).sum(axis=1), [1, 4])
+    assert gaps.filled == {}
+
+
+def test_rare_categories_share_a_feature(monkeypatch):
+    from collections import Counter
+
+    counts = Counter({"b": 500, "a": 480, "c": 10, "d": 9, "e": 1})
+    found = recipe.category_of(None, 2, counts, 1000)
+    assert found == Category(2, "b", ("a", "c"), ("d", "e"), True)
+    found = recipe.category_of(None, 2, Counter({"b": 500, "a": 491, "d": 9}), 1000)
+    assert found == Category(2, "b", ("a",), ("d",), False)
+
+
+def test_a_sample_of_many_rows(monkeypatch):
+    monkeypatch.setattr(recipe, "SAMPLE_NUMBERS", 0)
+    sample = RowSample(1)
+    for part in np.split(np.arange(10_000.0)[:, None], 20):
+        sample.add(part)
+    assert sample.rows.shape == (1000, 1)
+    assert len(np.unique(sample.rows)) == 1000
+    assert np.median(sample.rows) == pytest.approx(5000, abs=500)  # three standard errors
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"medians": [1.0]},
+        {"medians": [1.0, np.inf]},
+        {"medians": [1.0, "2"]},
+        {"category_names": []},
+        {"category_names": [1]},
+        {"keep": "customer"},
+        {"categories": [{}]},
+        {"categories": []},
+        {"features": [2, 1]},
+        {"features": [2, 9]},
+    ],
+)
+def test_wrong_recipes_are_refused(change, folder, capsys):
+    fit(capsys)
+    model, notes = read_model("m.npz")
+    write_model("n.npz", model, {**notes, **change})
+    message = run(capsys, "predict", "n.npz", "customers.csv", status=1).err
+    assert "n.npz is damaged: its notes on columns contradict themselves" in message
+
+
+def test_a_model_without_the_columns_says_so(folder, customers, capsys):
+    fit(capsys)
+    customers.drop(columns=["plan", "age"]).to_csv("less.csv", index=False)
+    message = run(capsys, "predict", "m.npz", "less.csv", status=1).err
+    assert (
+        "less.csv has no column 'age', which the model was fitted to (and lacks 1 more)" in message
+    )
