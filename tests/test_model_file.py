@@ -197,6 +197,7 @@ EMPTY = {
     "_support_centres": np.zeros((3, 0)),
     "gate_centres": np.zeros((3, 0)),
     "gate_scale": np.zeros(0),
+    "_covariance": np.zeros((0, 0)),
 }
 
 
@@ -261,6 +262,9 @@ def rewrite(path, header=None, drop=(), **arrays):
         ({"gate_caps": np.full(3, -1.0)}, "gate_caps has to be above 0"),
         ({"explained_variance_ratio_": np.array([2.0, 0.0])}, "ratio_ has to be from 0 to 1"),
         ({"feature_names_in_": np.array(["a"] * 6)}, "feature_names_in_ has to be different"),
+        ({"_covariance": -np.eye(6)}, "_covariance has to be a covariance"),
+        ({"_covariance": np.tri(6)}, "_covariance has to be a covariance"),
+        ({"_covariance": np.full((6, 6), np.nan)}, "_covariance has to be a covariance"),
         (dict(EMPTY), "it has no features"),
     ],
 )

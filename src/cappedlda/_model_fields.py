@@ -73,6 +73,17 @@ def is_norm(value):
     )
 
 
+def is_covariance(value):
+    """Return whether a matrix is finite and symmetric, with a diagonal that is not negative."""
+    with np.errstate(all="ignore"):
+        units = np.sqrt(np.maximum(np.diagonal(value), 0.0))
+        return (
+            FINITE.holds(value)
+            and bool(np.all(np.diagonal(value) >= 0.0))
+            and close(value, value.T, np.outer(units, units))
+        )
+
+
 ANY = Rule("anything", lambda value: True)
 FINITE = Rule("finite", lambda value: bool(np.isfinite(value).all()))
 POSITIVE = Rule("above 0", lambda value: bool(np.all(np.greater(value, 0.0))))
@@ -85,6 +96,7 @@ SHARES = Rule(
 )
 INCREASING = Rule("different and in order", lambda value: bool(np.all(value[:-1] < value[1:])))
 DIFFERENT = Rule("different", lambda value: len(set(value.tolist())) == len(value))
+COVARIANCE = Rule("a covariance", is_covariance)
 NORM = Rule("an exponent of up to 2 and a floor", is_norm)
 
 INTEGER, REAL, WORD = (int,), (int, float), (str,)
@@ -105,6 +117,7 @@ FIELDS = (
     Field("_support_centres", "cn", NUMBERS, FINITE, optional=True),
     Field("_support_caps", "c", NUMBERS, POSITIVE, optional=True),
     Field("_support_gate", "c", NUMBERS, POSITIVE, optional=True),
+    Field("_covariance", "nn", NUMBERS, COVARIANCE, optional=True),
     Field("feature_names_in_", "n", TEXT, DIFFERENT, optional=True),
     Field("epsilon_", None, REAL, POSITIVE),
     Field("q_", None, REAL, POSITIVE, optional=True),

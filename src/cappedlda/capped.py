@@ -3,29 +3,21 @@
 from __future__ import annotations
 
 import sys
-import warnings
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import Any, Literal, Self
 
 import numpy as np
-from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import check_array
-from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 
-from cappedlda._data.array import Measure, Support
-from cappedlda._data.chunks import ChunkReader, ChunkRows
+from cappedlda._data.chunks import ChunkRows
 from cappedlda._data.factory import training_rows
 from cappedlda._data.progress import PassReport, SlabProgress, print_decisions
-from cappedlda._data.samples import PerSample
-from cappedlda._data.sparse import rows_of
 from cappedlda._data.threads import effective_n_jobs, single_threaded_blas
-from cappedlda._discriminant import LinearDiscriminant, linear_rule
+from cappedlda._discriminant import linear_rule
 from cappedlda._fit import Objective, Options, fit_mm, fit_paper
-from cappedlda._fit.outlyingness import least_outlyingness, outlyingness
+from cappedlda._measuring import MeasuringDiscriminant
 from cappedlda._typing import ArrayLike, Bools, Floats, MatrixLike
 from cappedlda._validation import (
-    FLOATS,
     check_choice,
     check_count,
     check_epsilon,
@@ -34,28 +26,14 @@ from cappedlda._validation import (
     check_real,
     check_seed,
     check_start,
-    known_codes,
 )
+from cappedlda._warnings import status_of, warn_of
 
 # Ridge of the iteration, relative to the mean within-class variance; the answer needs none.
 ITERATION_RIDGE = 1e-4
-# A share of a class that is worth a warning if it is left out.
-MUCH_LEFT_OUT = 0.3
-FEW_ROWS = 5
-
-_REMEDIES = {
-    "max_iter": "The projection still changed by {change:.1e} (tol={tol:.1e}) after {n_iter} "
-    "passes; increase max_iter or tol.",
-    "saturated": "epsilon={epsilon:.3g} is below the distance of every class mean, so that no "
-    "between-class term is left; increase epsilon, or use solver='mm'.",
-    "all_capped": "epsilon={epsilon:.3g} is below the distance of every sample, so that none is "
-    "left; increase epsilon.",
-    "rank_deficient": "Only {rank} of {wanted} directions separate the classes; decrease "
-    "n_components.",
-}
 
 
-class CappedLDA(LinearDiscriminant):
+class CappedLDA(MeasuringDiscriminant):
     """Robust linear discriminant analysis with a capped norm.
 
     Rows that lie unusually far from their class are flagged (`outliers_`). Rows beyond the
@@ -322,57 +300,6 @@ default="robust"
         priors = rows.class_shares if priors is None else priors
         return self._fit_rows(rows, rows.classes, priors, rows.example)
 
-    def measure_chunks(
-        self, make_chunks: Callable[[], Iterable[tuple[Any, ...]]]
-    ) -> Iterator[PerSample]:
-        """Measure the rows of chunks, as `fit` measures its training rows.
-
-        Parameters
-        ----------
-        make_chunks : callable
-            Returns an iterator of chunks, as in `fit_chunks`.
-
-        Returns
-        -------
-        samples : iterator of PerSample
-            A tuple (distances, weights, outliers, left_out) of arrays of shape (rows,) for
-            each chunk that has rows: what the attributes of these names are after `fit`.
-        """
-        check_is_fitted(self)
-        if not hasattr(self, "_norm"):
-            raise ValueError(
-                "This model was read from a file without what measure_chunks needs; "
-                "use outlyingness(X, y), or fit and save it again."
-            )
-        return self._measured(ChunkReader(make_chunks))
-
-    def _measured(self, reader):
-        for number, chunk in enumerate(reader):
-            if number == 0:  # the reader sees to it that the others have the same features
-                validate_data(self, reader.example, reset=False, skip_check_array=True)
-            X = check_array(chunk.X, dtype=FLOATS, input_name=f"X of {chunk.name}")
-            yield self._measure(X, known_codes(chunk.y, self.classes_, f"y of {chunk.name}"))
-
-    @property
-    def _measure(self):
-        return Measure(self._usual, self._support, *self._norm)
-
-    @property
-    def _usual(self):
-        """Rows outside are flagged."""
-        centres = getattr(self, "_metric_centres", self.means_)  # of older models the means
-        return Support(self._metric, centres, self.caps_, self._gate)
-
-    @property
-    def _support(self):
-        """Rows outside are left out."""
-        if not hasattr(self, "_support_metric"):
-            return self._usual  # of older models
-        gate = self._gate
-        if gate is not None:
-            gate = None if self._support_gate is None else replace(gate, caps=self._support_gate)
-        return Support(self._support_metric, self._support_centres, self._support_caps, gate)
-
     def _fit_rows(self, rows, classes, priors, features):
         n_features = rows.shape[1]
         n_directions = min(len(classes) - 1, n_features)
@@ -393,8 +320,9 @@ default="robust"
         self.classes_ = classes
         self.priors_ = priors
         self.coef_, self.intercept_ = rule
-        self._store(rows, solution, n_components)
-        self._warn(solution, min(n_components, n_wanted), stacklevel=4)
+        n_supervised = min(n_components, n_wanted)
+        self._store(rows, solution, n_components, n_supervised)
+        warn_of(solution, self, n_supervised, stacklevel=4)
         return self
 
     def _check_data(self, X, y, sample_weight):
@@ -461,7 +389,7 @@ default="robust"
                 f"directions; use None or at most {n_supervised}."
             )
 
-    def _store(self, rows, solution, n_components):
+    def _store(self, rows, solution, n_components, n_supervised):
         trace = solution.trace
         self.means_ = solution.centres
         self.xbar_ = self.priors_.dot(solution.centres)
@@ -478,13 +406,14 @@ default="robust"
         self.objective_path_ = np.array(trace.objective_path)
         self.n_iter_ = trace.n_iter
         self.n_passes_ = trace.n_passes
-        self.status_ = trace.status
+        self.status_ = status_of(solution, n_supervised)
         usual, support = solution.usual, solution.support
         self._metric, self._metric_centres, self._gate = usual.metric, usual.centres, usual.gate
         self._support_metric, self._support_centres = support.metric, support.centres
         self._support_caps = support.caps
         self._support_gate = None if support.gate is None else support.gate.caps
         self._norm = solution.norm
+        self._covariance = solution.covariance_of_features(rows.regime.most_dense_features)
         self.leave_out_level_ = float(solution.level)
         if self.verbose:
             print_decisions(solution)
@@ -496,101 +425,3 @@ default="robust"
                 vars(self).pop(name, None)
         else:
             vars(self).update(zip(names, samples, strict=True))
-
-    def _warn(self, solution, n_supervised, stacklevel=3):
-        if self.status_ == "converged" and solution.W.shape[1] < n_supervised:
-            self.status_ = "rank_deficient"
-        if self.status_ != "converged":
-            message = _REMEDIES[self.status_].format(
-                change=solution.trace.change,
-                tol=solution.trace.tol,
-                n_iter=self.n_iter_,
-                epsilon=self.epsilon_,
-                rank=solution.W.shape[1],
-                wanted=n_supervised,
-            )
-            warnings.warn(f"{self.status_}: {message}", ConvergenceWarning, stacklevel=stacklevel)
-        if getattr(self, "solver", "mm") == "mm":  # there is no other for CappedLDACV
-            self._warn_of_losses(solution, stacklevel + 1)
-        if solution.uncapped.any():
-            names = self.classes_[solution.uncapped].tolist()
-            warnings.warn(
-                f"The cap would have removed the classes {names}; all their rows are kept.",
-                UserWarning,
-                stacklevel=stacklevel,
-            )
-
-    def _warn_of_losses(self, solution, stacklevel):
-        """Warn of classes that lose many rows, and of features that are constant in the rest."""
-        lost, weights = 1.0 - solution.kept_shares, solution.class_weights
-        (much,) = np.nonzero((lost > MUCH_LEFT_OUT) & (lost * weights >= FEW_ROWS))
-        if len(much):
-            names = zip(self.classes_[much].tolist(), lost[much].tolist(), strict=True)
-            parts = ", ".join(f"{name!r} {share:.0%}" for name, share in names)
-            warnings.warn(
-                f"Much of some classes is left out of the fit: {parts}. Look at these rows "
-                "(left_out_); if they belong there, use epsilon=inf, which leaves out nothing.",
-                UserWarning,
-                stacklevel=stacklevel,
-            )
-        if len(solution.emptied):
-            names = getattr(self, "feature_names_in_", np.arange(self.n_features_in_))
-            warnings.warn(
-                f"The features {names[solution.emptied].tolist()} are constant within each class "
-                "of the rows that are left, and have no influence.",
-                UserWarning,
-                stacklevel=stacklevel,
-            )
-
-    def outlyingness(
-        self,
-        X: MatrixLike,
-        y: ArrayLike | None = None,
-        space: Literal["both", "projected", "full"] = "both",
-    ) -> Floats:
-        """Measure how far rows lie from the classes.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-        y : array-like of shape (n_samples,), default=None
-            Class of each row, if known.
-        space : {"both", "projected", "full"}, default="both"
-            "projected" measures in the discriminant space, "full" in all features with
-            the robust scale of each, where rows are seen that hide outside the
-            discriminant space; "both" takes the larger ratio.
-
-        Returns
-        -------
-        ratio : ndarray of shape (n_samples,)
-            Distance from the centre of the class in `y`, or without `y` from that of the
-            class where it is least, over the largest distance of a row that is not flagged.
-            Above 1 a row is unusual.
-        """
-        check_choice("space", space, ("both", "projected", "full"))
-        with np.errstate(over="ignore"):  # what is too far to be measured is infinitely far
-            return self._by_rows("_outlyingness", X, y, space=space)
-
-    def _outlyingness(self, X, y, space):
-        images = None if space == "full" else self._images(X)
-        gate = None if space == "projected" else self._gate
-        centres = self._usual.centres @ self._metric
-        n_rows = X.shape[0]
-        rows = rows_of(X, np.zeros(n_rows, np.int32), len(self.classes_))
-        if y is None:
-            return least_outlyingness(rows, images, centres, self.caps_, gate)
-        rows = rows.labelled(self._codes(y, n_rows))
-        return outlyingness(rows, images, centres, self.caps_, gate)
-
-    def _images(self, X):
-        """Return the images in which distances are measured; one that overflows is infinite."""
-        with np.errstate(over="ignore", invalid="ignore"):
-            images = X @ self._metric.astype(X.dtype, copy=False)
-        images[~np.isfinite(images).all(axis=1)] = np.inf
-        return images
-
-    def _codes(self, y, n_rows):
-        y = column_or_1d(y)
-        if len(y) != n_rows:
-            raise ValueError(f"X has {n_rows} rows and y has {len(y)}; give one label per row.")
-        return known_codes(y, self.classes_)

@@ -25,6 +25,7 @@ from cappedlda._validation import (
     check_sequence,
     check_start,
 )
+from cappedlda._warnings import warn_of
 from cappedlda.capped import CappedLDA
 
 # Mean scores that agree to this number of digits are ties.
@@ -231,8 +232,9 @@ default="robust"
         self.best_q_ = objective.q
         self.best_n_components_ = n_components
         self.best_score_ = float(scores[:, best].mean())
-        self._store(rows, solution, n_components)
-        self._warn(solution, min(n_components, n_directions))
+        n_supervised = min(n_components, n_directions)
+        self._store(rows, solution, n_components, n_supervised)
+        warn_of(solution, self, n_supervised, stacklevel=3)
         return self
 
     def _check_data(self, X, y, sample_weight):

@@ -8,6 +8,7 @@ from cappedlda._data.array import Support
 from cappedlda._data.samples import PerSample
 from cappedlda._solvers import linalg
 from cappedlda._solvers.base import Trace
+from cappedlda._solvers.within import WithinCovariance
 
 # Other caps that keep as many rows, up to this share, need no other pass.
 SAME_SUPPORT = 1e-4
@@ -53,6 +54,8 @@ class Solution:
         Share of the weight of each class that made the answer.
     emptied : ndarray of int
         Features that vary within classes, but not within those of the support.
+    within : WithinCovariance or None
+        Of the rows that made the answer; None if it is not a matrix, or not of equal weights.
     level : float
         Multiple of caps and gate beyond which rows are left out.
     n_sampled : int
@@ -78,8 +81,20 @@ class Solution:
     class_weights: np.ndarray
     kept_shares: np.ndarray
     emptied: np.ndarray
+    within: WithinCovariance | None = None
     level: float = 1.0
     n_sampled: int = 0
+
+    def covariance_of_features(self, most_features):
+        """Return the within-class covariance as a matrix, or None.
+
+        With fewer rows than features it is larger than all that the fit has made, and there is
+        none of more than `most_features`.
+        """
+        within = self.within
+        if within is None or (within.basis is not None and len(within.scale) > most_features):
+            return None
+        return within.full()
 
 
 def evaluate(rows, solver, trace, n_components, gate=None):

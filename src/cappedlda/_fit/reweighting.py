@@ -14,6 +14,7 @@ from cappedlda._solvers.base import check_overflow
 from cappedlda._solvers.frame import Frame, degrees_of_freedom, vanishing
 from cappedlda._solvers.mm import SYSTEM_TOLERANCE
 from cappedlda._solvers.plain import Discriminant, Ridges, plain_lda
+from cappedlda._solvers.within import WithinCovariance
 
 # Reweighting is repeated, at most this often, while more than this share of the rows changes
 # sides.
@@ -59,6 +60,8 @@ class Reweighted(NamedTuple):
         Weight of each class in the support.
     weight : float
         Weight of all rows that were looked at.
+    within : WithinCovariance or None
+        Of the support; None if its scatter is not a matrix.
     """
 
     answer: Discriminant
@@ -67,6 +70,7 @@ class Reweighted(NamedTuple):
     mask: np.ndarray | None
     kept: np.ndarray
     weight: float
+    within: WithinCovariance | None
 
 
 class Evaluated(NamedTuple):
@@ -111,6 +115,8 @@ def reweight(rows, measure, level, objective, gate, options):
     exact = Ridges(options.ridge, objective.ridge)
     answer = ridged if rows.implicit_scatter else plain_lda(record, frame, sizes, exact, *settings)
 
+    within = None if rows.implicit_scatter else WithinCovariance.of(record, frame.scale)
+
     consistency, all_kept = 1.0, record.kept_weight >= (1.0 - 1e-9) * record.weight
     if not (all_kept or frame.any_uncapped or ridged.W.shape[1] == 0):
         consistency = consistency_factor(level * frame.epsilon, ridged.W.shape[1])
@@ -125,6 +131,7 @@ def reweight(rows, measure, level, objective, gate, options):
         seen.inside(query.caps, level),
         record.kept[:, 1],
         record.weight,
+        within,
     )
 
 
@@ -203,6 +210,7 @@ def solution_of(reweighted, evaluated, trace, objective, prepared, n_components)
         class_weights=prepared.all_rows.class_weights,
         kept_shares=reweighted.kept / prepared.all_rows.class_weights,
         emptied=emptied(answer, prepared),
+        within=reweighted.within,
     )
 
 

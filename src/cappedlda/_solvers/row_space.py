@@ -73,7 +73,7 @@ class RowSpace:
         Directions that are still missing are taken from outside the span, where no row
         differs from another.
         """
-        extra = self.lift(solution.extra)
+        extra, within = self.lift(solution.extra), solution.within
         missing = n_components - solution.W.shape[1] - extra.shape[1]
         if missing > 0:
             outside = linalg.qr(self._basis, check_finite=False)[0][:, self._basis.shape[1] :]
@@ -85,4 +85,5 @@ class RowSpace:
             centres=self.lift_points(solution.centres),
             usual=self.lift_support(solution.usual),
             support=self.lift_support(solution.support),
+            within=None if within is None else within.lifted(self._basis, self._scale),
         )

@@ -1,0 +1,189 @@
+"""Why a row was flagged: the features that put it beyond a cap or the gate, as a table."""
+
+import importlib.util
+
+import numpy as np
+from scipy.sparse import issparse
+
+from cappedlda._data.factory import blocks_of, is_dask, is_read_by_slices
+from cappedlda._validation import check_count
+
+# What a row is beyond, by whether it is beyond the cap and the gate.
+BEYOND = {(False, False): "", (True, False): "cap", (False, True): "gate", (True, True): "both"}
+
+
+def explain(model, X, y=None, n_features=3, rows=None):
+    """Return the table of `CappedLDA.explain`."""
+    if is_dask(X):
+        raise TypeError(
+            f"X is a {type(X).__name__} of dask, and a table of single rows is not lazy; choose "
+            "rows by outlyingness(X, y) > 1, and give explain what their compute() returns."
+        )
+    advice = "use a positive integer, up to the number of features"
+    check_count("n_features", n_features, 1, model.n_features_in_, advice)
+    names, index = names_of(model, X), X.index if hasattr(X, "iloc") else None
+    wanted = wanted_rows(rows, X.shape[0] if hasattr(X, "shape") else len(X))
+    parts, start = [], 0
+    for block, labels in blocks_of(X, y) if is_read_by_slices(X) else [(X, y)]:
+        block = model._check_new(block)
+        stop = start + block.shape[0]
+        asked = None if wanted is None else wanted[start:stop]
+        found = explain_rows(model, block, labels, n_features, names, asked)
+        parts.append({**found, "row": start + found["row"]})
+        start = stop
+    columns = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+    order = np.argsort(-columns["outlyingness"], kind="stable")
+    columns = {name: column[order] for name, column in columns.items()}
+    if index is not None:
+        columns["row"] = np.asarray(index)[columns["row"]]
+    return as_table(columns)
+
+
+def explain_rows(model, X, y, n_features, names, wanted=None):
+    """Return the columns of the table for some checked rows, in their order.
+
+    Parameters
+    ----------
+    model : CappedLDA
+        A fitted one.
+    X : ndarray or CSR matrix of shape (N, n)
+    y : array-like of shape (N,) or None
+        Labels; without them rows are measured from the class where they fit best.
+    n_features : int
+        Features to name for each row, at most.
+    names : ndarray of shape (n,)
+        Of the features.
+    wanted : ndarray of shape (N,), bool, optional
+        Rows to explain; None are those that are flagged or left out.
+
+    Returns
+    -------
+    columns : dict of str to ndarray of shape (k,)
+        `row` counts from 0. There is no `left_out` without labels: a row without one is in no
+        fit.
+    """
+    n_rows = X.shape[0]
+    codes = None if y is None else model._codes(y, n_rows)
+    ratio = ratios(model, X, codes)
+    marks = {"flagged": ratio > 1.0}
+    if codes is not None:
+        marks["left_out"] = left_out_rows(model, X, codes, ratio)
+    if wanted is None:
+        wanted = np.logical_or.reduce(list(marks.values()))
+    (chosen,) = np.nonzero(wanted)
+    X = X[chosen].toarray() if issparse(X) else np.ascontiguousarray(X[chosen])
+    codes = nearest_classes(model, X) if codes is None else codes[chosen]
+    cap_ratio, gate_ratio = (ratios(model, X, codes, space) for space in ("projected", "full"))
+    beyond = zip((cap_ratio > 1.0).tolist(), (gate_ratio > 1.0).tolist(), strict=True)
+    labels = model.classes_[codes]
+    return {
+        "row": chosen,
+        "class": labels,
+        "predicted": model._predict(X) if len(X) else labels,
+        **{name: which[chosen] for name, which in marks.items()},
+        "beyond": np.array([BEYOND[pair] for pair in beyond], dtype="U4"),
+        "outlyingness": ratio[chosen],
+        **leading_features(model, X, codes, gate_ratio >= cap_ratio, n_features, names),
+    }
+
+
+def ratios(model, X, codes, space="both"):
+    """Return the outlyingness of checked rows; without codes from where it is least."""
+    if X.shape[0] == 0:
+        return np.empty(0)
+    with np.errstate(over="ignore"):  # what is too far to be measured is infinitely far
+        return model._outlyingness(X, None if codes is None else model.classes_[codes], space)
+
+
+def leading_features(model, X, codes, by_gate, n_features, names):
+    """Return the columns on the features that contribute most to the distance of each row.
+
+    A row that is farther off in all features together has a distance that is a sum over
+    features of squared deviations; one that is farther off in the discriminant space, a sum of
+    products of its deviations and their weights there.
+
+    Parameters
+    ----------
+    model : CappedLDA
+    X : ndarray of shape (N, n)
+    codes : ndarray of shape (N,)
+    by_gate : ndarray of shape (N,), bool
+        Which of the two it is.
+    n_features : int
+    names : ndarray of shape (n,)
+    """
+    usual = model.means_[codes]
+    with np.errstate(over="ignore", invalid="ignore"):
+        steps = X.astype(np.float64) - usual
+        z = steps / model._spread
+        parts = np.where(by_gate[:, None], z**2, steps * (steps @ model._metric @ model._metric.T))
+    order = np.argsort(-parts, axis=1, kind="stable")[:, :n_features]
+    columns = {}
+    for k, features in enumerate(order.T, start=1):
+        at = np.arange(len(X)), features
+        columns |= {
+            f"feature_{k}": names[features],
+            f"value_{k}": X[at],
+            f"usual_{k}": usual[at],
+            f"z_{k}": z[at],
+        }
+    return columns
+
+
+def left_out_rows(model, X, codes, ratio):
+    """Return which rows a fit leaves out, given their classes and their outlyingness."""
+    if not hasattr(model, "_norm"):
+        return ratio > 1.0  # the earliest versions left out what they flagged
+    left_out = np.empty(X.shape[0], bool)
+    step = model._regime.slab_rows(X.shape[1])
+    for start in range(0, len(left_out), step):
+        part = slice(start, start + step)
+        block = X[part].toarray() if issparse(X) else np.ascontiguousarray(X[part])
+        left_out[part] = model._measure(block, codes[part]).left_out
+    return left_out
+
+
+def nearest_classes(model, X):
+    """Return the class from which each row is least outlying."""
+    codes = np.arange(len(model.classes_))
+    return np.argmin([ratios(model, X, np.repeat(code, len(X))) for code in codes], axis=0)
+
+
+def names_of(model, X):
+    """Return the names of the features: of the fit, or of a frame, or their numbers."""
+    names = getattr(model, "feature_names_in_", getattr(X, "columns", None))
+    return np.arange(model.n_features_in_) if names is None else np.asarray(names)
+
+
+def wanted_rows(rows, n_rows):
+    """Return a mask of the rows that the argument `rows` asks for, or None for the unusual ones."""
+    advice = 'use None, "all", numbers of rows, or a mask with an entry for each row'
+    if rows is None:
+        return None
+    if isinstance(rows, str):
+        if rows != "all":
+            raise ValueError(f"rows={rows!r} is unknown; {advice}.")
+        return np.ones(n_rows, bool)
+    rows, wanted = np.atleast_1d(np.asarray(rows)), np.zeros(n_rows, bool)
+    if rows.size == 0:
+        return wanted
+    if rows.dtype.kind not in "biu":
+        raise TypeError(f"rows={rows!r} must be integers or booleans; {advice}.")
+    try:
+        wanted[rows] = True
+    except IndexError:
+        raise ValueError(f"rows={rows!r} does not fit the {n_rows} rows of X; {advice}.") from None
+    return wanted
+
+
+def as_table(columns):
+    """Return columns as a data frame, or as a structured array where pandas is not installed."""
+    if importlib.util.find_spec("pandas") is not None:
+        import pandas as pd
+
+        return pd.DataFrame(columns)
+    types = [(name, column.dtype) for name, column in columns.items()]
+    table = np.empty(len(columns["row"]), dtype=types)
+    for name, column in columns.items():
+        table[name] = column
+    return table

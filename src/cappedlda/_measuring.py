@@ -1,0 +1,213 @@
+"""How a fitted discriminant measures rows: distances, flags, and what is unusual in a row."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
+from typing import Any, Literal
+
+import numpy as np
+from sklearn.utils import check_array
+from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
+
+from cappedlda._cutoffs.gate import Gate
+from cappedlda._data.array import Measure, Support
+from cappedlda._data.chunks import ChunkReader
+from cappedlda._data.samples import PerSample
+from cappedlda._data.sparse import rows_of
+from cappedlda._discriminant import LinearDiscriminant
+from cappedlda._explain import explain
+from cappedlda._fit.outlyingness import least_outlyingness, outlyingness
+from cappedlda._typing import ArrayLike, Floats, MatrixLike
+from cappedlda._validation import FLOATS, check_choice, known_codes
+
+
+class MeasuringDiscriminant(LinearDiscriminant):
+    """A discriminant that knows how far rows of its classes usually lie."""
+
+    means_: Floats
+    caps_: Floats
+    _metric: Floats
+    _gate: Gate | None
+    _support_metric: Floats
+    _support_centres: Floats
+    _support_caps: Floats
+    _support_gate: Floats | None
+    _norm: tuple[float, float]
+    _covariance: Floats | None = None
+
+    def measure_chunks(
+        self, make_chunks: Callable[[], Iterable[tuple[Any, ...]]]
+    ) -> Iterator[PerSample]:
+        """Measure the rows of chunks, as `fit` measures its training rows.
+
+        Parameters
+        ----------
+        make_chunks : callable
+            Returns an iterator of chunks, as in `fit_chunks`.
+
+        Returns
+        -------
+        samples : iterator of PerSample
+            A tuple (distances, weights, outliers, left_out) of arrays of shape (rows,) for
+            each chunk that has rows: what the attributes of these names are after `fit`.
+        """
+        check_is_fitted(self)
+        if not hasattr(self, "_norm"):
+            raise ValueError(
+                "This model was read from a file without what measure_chunks needs; "
+                "use outlyingness(X, y), or fit and save it again."
+            )
+        return self._measured(ChunkReader(make_chunks))
+
+    def _measured(self, reader):
+        for number, chunk in enumerate(reader):
+            if number == 0:  # the reader sees to it that the others have the same features
+                validate_data(self, reader.example, reset=False, skip_check_array=True)
+            X = check_array(chunk.X, dtype=FLOATS, input_name=f"X of {chunk.name}")
+            yield self._measure(X, known_codes(chunk.y, self.classes_, f"y of {chunk.name}"))
+
+    @property
+    def covariance_(self) -> Floats:
+        """Within-class covariance of the rows that are not left out."""
+        check_is_fitted(self)
+        if self._covariance is None:
+            raise AttributeError(
+                "This model has no covariance_: there is none with polish=False, with "
+                "solver='paper', for more than 1000 features that are sparse or more than the "
+                "rows, nor in files of earlier versions. Fit with the defaults, or compute it "
+                "from X[~left_out_]."
+            )
+        return self._covariance
+
+    @property
+    def _spread(self):
+        """Robust unit of each feature within the classes, shape (n_features,)."""
+        if self._gate is not None:
+            return self._gate.scale
+        variances = np.diagonal(self.covariance_)  # not robust, as the fit was not
+        return np.sqrt(np.where(variances > 0.0, variances, np.finfo(float).tiny))
+
+    @property
+    def _measure(self):
+        return Measure(self._usual, self._support, *self._norm)
+
+    @property
+    def _usual(self):
+        """Rows outside are flagged."""
+        centres = getattr(self, "_metric_centres", self.means_)  # of older models the means
+        return Support(self._metric, centres, self.caps_, self._gate)
+
+    @property
+    def _support(self):
+        """Rows outside are left out."""
+        if not hasattr(self, "_support_metric"):
+            return self._usual  # of older models
+        gate = self._gate
+        if gate is not None:
+            gate = None if self._support_gate is None else replace(gate, caps=self._support_gate)
+        return Support(self._support_metric, self._support_centres, self._support_caps, gate)
+
+    def outlyingness(
+        self,
+        X: MatrixLike,
+        y: ArrayLike | None = None,
+        space: Literal["both", "projected", "full"] = "both",
+    ) -> Floats:
+        """Measure how far rows lie from the classes.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,), default=None
+            Class of each row, if known.
+        space : {"both", "projected", "full"}, default="both"
+            "projected" measures in the discriminant space, "full" in all features with
+            the robust scale of each, where rows are seen that hide outside the
+            discriminant space; "both" takes the larger ratio.
+
+        Returns
+        -------
+        ratio : ndarray of shape (n_samples,)
+            Distance from the centre of the class in `y`, or without `y` from that of the
+            class where it is least, over the largest distance of a row that is not flagged.
+            Above 1 a row is unusual.
+        """
+        check_choice("space", space, ("both", "projected", "full"))
+        with np.errstate(over="ignore"):  # what is too far to be measured is infinitely far
+            return self._by_rows("_outlyingness", X, y, space=space)
+
+    def explain(
+        self,
+        X: MatrixLike,
+        y: ArrayLike | None = None,
+        n_features: int = 3,
+        rows: Literal["all"] | ArrayLike | None = None,
+    ) -> Any:
+        """Tell why rows are flagged: what they are beyond, and which features put them there.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,), default=None
+            Class of each row. Without it a row is measured from the class where it fits best,
+            and there is no column `left_out`.
+        n_features : int, default=3
+            Features to name for each row.
+        rows : "all", array-like of int or bool, or None, default=None
+            Which rows to explain, by position. None takes those that are flagged or left out.
+
+        Returns
+        -------
+        table : DataFrame, or structured array without pandas, with a line for each such row
+            The most outlying come first. Columns:
+
+            - `row`: its index in a data frame, else its number from 0;
+            - `class`, `predicted`: the given class, or the one it is measured from, and the one
+              the model predicts;
+            - `flagged`, `left_out`: as `outliers_` and `left_out_` are for training rows;
+            - `beyond`: "cap" (of its class, in the discriminant space), "gate" (in all features
+              together), "both", or "" if it is not flagged;
+            - `outlyingness`: as `outlyingness` gives it;
+            - `feature_1`, `value_1`, `usual_1`, `z_1`, `feature_2` and so on: the features that
+              contribute most to the larger of the two distances, with the value of the row, the
+              centre of its class, and their difference in robust deviations within the
+              classes. A feature that is unusual only together with others has a small `z`.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_iris
+        >>> from cappedlda import CappedLDA
+        >>> X, y = load_iris(as_frame=True, return_X_y=True)
+        >>> X.loc[7, "petal length (cm)"] = 15.0  # the decimal point is missing
+        >>> table = CappedLDA().fit(X, y).explain(X, y, n_features=1)
+        >>> table[["row", "class", "predicted", "beyond", "feature_1", "value_1"]]
+           row  class  predicted beyond          feature_1  value_1
+        0    7      0          2   both  petal length (cm)     15.0
+        """
+        check_is_fitted(self)
+        return explain(self, X, y, n_features, rows)
+
+    def _outlyingness(self, X, y, space):
+        images = None if space == "full" else self._images(X)
+        gate = None if space == "projected" else self._gate
+        centres = self._usual.centres @ self._metric
+        n_rows = X.shape[0]
+        rows = rows_of(X, np.zeros(n_rows, np.int32), len(self.classes_))
+        if y is None:
+            return least_outlyingness(rows, images, centres, self.caps_, gate)
+        rows = rows.labelled(self._codes(y, n_rows))
+        return outlyingness(rows, images, centres, self.caps_, gate)
+
+    def _images(self, X):
+        """Return the images in which distances are measured; one that overflows is infinite."""
+        with np.errstate(over="ignore", invalid="ignore"):
+            images = X @ self._metric.astype(X.dtype, copy=False)
+        images[~np.isfinite(images).all(axis=1)] = np.inf
+        return images
+
+    def _codes(self, y, n_rows):
+        y = column_or_1d(y)
+        if len(y) != n_rows:
+            raise ValueError(f"X has {n_rows} rows and y has {len(y)}; give one label per row.")
+        return known_codes(y, self.classes_)

@@ -1,0 +1,85 @@
+"""What a fit has to warn of, in words that say what to do."""
+
+import warnings
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+
+# A share of a class that is worth a warning if it is left out.
+MUCH_LEFT_OUT = 0.3
+FEW_ROWS = 5
+
+_REMEDIES = {
+    "max_iter": "The projection still changed by {change:.1e} (tol={tol:.1e}) after {n_iter} "
+    "passes; increase max_iter or tol.",
+    "saturated": "epsilon={epsilon:.3g} is below the distance of every class mean, so that no "
+    "between-class term is left; increase epsilon, or use solver='mm'.",
+    "all_capped": "epsilon={epsilon:.3g} is below the distance of every sample, so that none is "
+    "left; increase epsilon.",
+    "rank_deficient": "Only {rank} of {wanted} directions separate the classes; decrease "
+    "n_components.",
+}
+
+
+def status_of(solution, n_supervised):
+    """Return how a fit ended that wanted a number of supervised directions."""
+    status = solution.trace.status
+    lacking = status == "converged" and solution.W.shape[1] < n_supervised
+    return "rank_deficient" if lacking else status
+
+
+def warn_of(solution, model, n_supervised, stacklevel):
+    """Warn of all that a user should know about a fit.
+
+    Parameters
+    ----------
+    solution : Solution
+    model : CappedLDA
+        With its fitted attributes.
+    n_supervised : int
+        Supervised directions that were wanted.
+    stacklevel : int
+        Of the caller of `fit`, as `warnings.warn` counts in this function.
+    """
+    if model.status_ != "converged":
+        message = _REMEDIES[model.status_].format(
+            change=solution.trace.change,
+            tol=solution.trace.tol,
+            n_iter=model.n_iter_,
+            epsilon=model.epsilon_,
+            rank=solution.W.shape[1],
+            wanted=n_supervised,
+        )
+        warnings.warn(f"{model.status_}: {message}", ConvergenceWarning, stacklevel=stacklevel)
+    if getattr(model, "solver", "mm") == "mm":  # there is no other for CappedLDACV
+        _warn_of_losses(solution, model, stacklevel + 1)
+    if solution.uncapped.any():
+        names = model.classes_[solution.uncapped].tolist()
+        warnings.warn(
+            f"The cap would have removed the classes {names}; all their rows are kept.",
+            UserWarning,
+            stacklevel=stacklevel,
+        )
+
+
+def _warn_of_losses(solution, model, stacklevel):
+    """Warn of classes that lose many rows, and of features that are constant in the rest."""
+    lost, weights = 1.0 - solution.kept_shares, solution.class_weights
+    (much,) = np.nonzero((lost > MUCH_LEFT_OUT) & (lost * weights >= FEW_ROWS))
+    if len(much):
+        names = zip(model.classes_[much].tolist(), lost[much].tolist(), strict=True)
+        parts = ", ".join(f"{name!r} {share:.0%}" for name, share in names)
+        warnings.warn(
+            f"Much of some classes is left out of the fit: {parts}. Look at these rows "
+            "(left_out_); if they belong there, use epsilon=inf, which leaves out nothing.",
+            UserWarning,
+            stacklevel=stacklevel,
+        )
+    if len(solution.emptied):
+        names = getattr(model, "feature_names_in_", np.arange(model.n_features_in_))
+        warnings.warn(
+            f"The features {names[solution.emptied].tolist()} are constant within each class "
+            "of the rows that are left, and have no influence.",
+            UserWarning,
+            stacklevel=stacklevel,
+        )

@@ -1,0 +1,207 @@
+"""Why a row was flagged: the table of `explain`."""
+
+import importlib.util
+
+import dask.array as da
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import sparse
+
+from cappedlda import CappedLDA, CappedLDACV, load_model, save_model
+
+
+@pytest.fixture
+def spoiled(clean):
+    """Clean rows of which one is far off in one feature, and one has the label of another class."""
+    X, y = clean
+    X = X.copy()
+    X[4, 2] += 100.0
+    return X, y
+
+
+def test_a_value_that_is_far_off_is_named_with_its_usual_value(spoiled):
+    X, y = spoiled
+    lda = CappedLDA().fit(X, y)
+    first = lda.explain(X, y).iloc[0]
+    assert first["row"] == 4
+    assert first["class"] == y[4]
+    assert first["flagged"]
+    assert first["left_out"] == lda.left_out_[4]
+    assert first["feature_1"] == 2
+    assert first["value_1"] == X[4, 2]
+    assert first["usual_1"] == lda.means_[y[4], 2]
+    expected = (X[4, 2] - lda.means_[y[4], 2]) / lda._gate.scale[2]
+    np.testing.assert_allclose(first["z_1"], expected, rtol=1e-12)
+    assert first["z_1"] > 50.0
+    assert first["beyond"] in ("gate", "both")
+
+
+def test_the_lines_are_the_unusual_rows_in_order(dirty):
+    X, y, _ = dirty
+    lda = CappedLDA().fit(X, y)
+    table = lda.explain(X, y)
+    unusual = lda.outliers_ | lda.left_out_
+    assert sorted(table["row"]) == np.flatnonzero(unusual).tolist()
+    assert np.all(np.diff(table["outlyingness"]) <= 0.0)
+    rows = table["row"].to_numpy()
+    np.testing.assert_array_equal(table["flagged"], lda.outliers_[rows])
+    np.testing.assert_array_equal(table["left_out"], lda.left_out_[rows])
+    np.testing.assert_array_equal(table["outlyingness"], lda.outlyingness(X, y)[rows])
+    np.testing.assert_array_equal(table["predicted"], lda.predict(X)[rows])
+
+
+def test_beyond_says_which_of_the_two_cut_offs(dirty):
+    X, y, _ = dirty
+    lda = CappedLDA().fit(X, y)
+    table = lda.explain(X, y, rows="all").set_index("row").sort_index()
+    cap = lda.outlyingness(X, y, space="projected") > 1
+    gate = lda.outlyingness(X, y, space="full") > 1
+    expected = np.select([cap & gate, cap, gate], ["both", "cap", "gate"], "")
+    np.testing.assert_array_equal(table["beyond"], expected)
+    assert {"", "both"} <= set(expected)
+
+
+def test_beyond_the_cap_the_parts_of_the_discriminant_distance_count(rng):
+    """Two features that only together separate: each value is usual, their difference is not."""
+    y = np.repeat([0, 1], 200)
+    common = 10.0 * rng.normal(size=400)
+    X = np.column_stack([common + y, common, rng.normal(size=400)])
+    X[:, :2] += 0.1 * rng.normal(size=(400, 2))
+    X[0, :2] = [5.0, -5.0]
+    lda = CappedLDA().fit(X, y)
+    first = lda.explain(X, y, n_features=2).iloc[0]
+    assert first["row"] == 0
+    assert first["beyond"] == "cap"
+    assert {first["feature_1"], first["feature_2"]} == {0, 1}
+    assert abs(first["z_1"]) < 2.0
+
+
+def test_without_labels_a_row_is_measured_from_where_it_fits_best(dirty):
+    X, y, _ = dirty
+    lda = CappedLDA().fit(X, y)
+    table = lda.explain(X)
+    assert "left_out" not in table
+    rows = table["row"].to_numpy()
+    np.testing.assert_array_equal(np.sort(rows), np.flatnonzero(lda.outlyingness(X) > 1))
+    np.testing.assert_allclose(
+        lda.outlyingness(X[rows], table["class"].to_numpy()), table["outlyingness"], rtol=1e-12
+    )
+
+
+def test_a_frame_gives_its_index_and_the_names_of_its_features(spoiled):
+    X, y = spoiled
+    names = [f"x{j}" for j in range(X.shape[1])]
+    frame = pd.DataFrame(X, columns=names, index=[f"id{i}" for i in range(len(X))])
+    first = CappedLDA().fit(frame, y).explain(frame, pd.Series(y)).iloc[0]
+    assert (first["row"], first["feature_1"]) == ("id4", "x2")
+    with pytest.warns(UserWarning, match="fitted without feature names"):
+        table = CappedLDA().fit(X, y).explain(frame, y)
+    assert table.loc[0, "feature_1"] == "x2"  # of the frame, as the model has none
+
+
+@pytest.mark.parametrize(
+    "convert",
+    [np.asfortranarray, sparse.csr_array, np.ndarray.tolist, lambda X: Slices(X)],
+    ids=["other order", "sparse", "lists", "slices"],
+)
+def test_other_kinds_of_rows_give_the_same_table(dirty, convert):
+    X, y, _ = dirty
+    lda = CappedLDA().fit(X, y)
+    pd.testing.assert_frame_equal(lda.explain(convert(X), y), lda.explain(X, y))
+
+
+class Slices:
+    """Rows that can only be read by slices."""
+
+    def __init__(self, X):
+        self.X = X
+        self.shape, self.dtype = X.shape, X.dtype
+
+    def __getitem__(self, rows):
+        return self.X[rows]
+
+    def __len__(self):
+        return len(self.X)
+
+
+@pytest.mark.parametrize("estimator", [CappedLDA(), CappedLDACV(cv=2, multipliers=(1.0,))])
+def test_a_model_file_gives_the_same_table(dirty, tmp_path, estimator):
+    X, y, _ = dirty
+    frame = pd.DataFrame(X, columns=list("abcdef"))
+    lda = estimator.fit(frame, y)
+    save_model(lda, tmp_path / "model.npz")
+    loaded = load_model(tmp_path / "model.npz")
+    pd.testing.assert_frame_equal(loaded.explain(frame, y), lda.explain(frame, y))
+
+
+def test_without_pandas_it_is_a_structured_array(dirty, monkeypatch):
+    X, y, _ = dirty
+    lda = CappedLDA().fit(X, y)
+    frame = lda.explain(X, y)
+    find_spec = importlib.util.find_spec
+    monkeypatch.setattr(
+        importlib.util, "find_spec", lambda name: None if name == "pandas" else find_spec(name)
+    )
+    table = lda.explain(X, y)
+    assert type(table) is np.ndarray
+    assert list(table.dtype.names) == list(frame.columns)
+    for name in frame.columns:
+        np.testing.assert_array_equal(table[name], frame[name])
+
+
+@pytest.mark.parametrize(
+    ("rows", "expected"), [([3, -1], [3, 149]), (np.arange(150) == 5, [5]), ([], []), ("all", None)]
+)
+def test_rows_can_be_chosen(clean, rows, expected):
+    X, y = clean
+    table = CappedLDA().fit(X, y).explain(X, y, rows=rows)
+    assert sorted(table["row"]) == (list(range(150)) if expected is None else expected)
+
+
+def test_nothing_unusual_is_an_empty_table(clean):
+    X, y = clean
+    lda = CappedLDA().fit(X, y)
+    usual = ~(lda.outliers_ | lda.left_out_)
+    table = lda.explain(X[usual], y[usual])
+    assert len(table) == 0
+    assert table.columns[:7].tolist() == [
+        "row", "class", "predicted", "flagged", "left_out", "beyond", "outlyingness",
+    ]  # fmt: skip
+    assert table.columns[-4:].tolist() == ["feature_3", "value_3", "usual_3", "z_3"]
+
+
+def test_without_a_gate_deviations_are_those_of_the_kept_rows(dirty):
+    X, y, _ = dirty
+    lda = CappedLDA(start="lda", epsilon=3.0).fit(X, y)
+    assert lda._gate is None
+    table = lda.explain(X, y, n_features=1, rows=[1])
+    j = table.loc[0, "feature_1"]
+    expected = (X[1, j] - lda.means_[y[1], j]) / np.sqrt(lda.covariance_[j, j])
+    np.testing.assert_allclose(table.loc[0, "z_1"], expected, rtol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("settings", "error", "words"),
+    [
+        ({"rows": "some"}, ValueError, "rows='some' is unknown; use None"),
+        ({"rows": [150]}, ValueError, "does not fit the 150 rows of X"),
+        ({"rows": np.ones(3, bool)}, ValueError, "does not fit the 150 rows of X"),
+        ({"rows": [0.5]}, TypeError, "must be integers or booleans"),
+        ({"n_features": 0}, ValueError, "n_features=0 is out of range"),
+        ({"n_features": 7}, ValueError, "n_features=7 is out of range"),
+        ({"y": [0]}, ValueError, "give one label per row"),
+    ],
+)
+def test_bad_arguments_are_refused(clean, settings, error, words):
+    X, y = clean
+    lda = CappedLDA().fit(X, y)
+    with pytest.raises(error, match=words):
+        lda.explain(X, **{"y": y, **settings})
+
+
+def test_dask_is_told_how(clean):
+    X, y = clean
+    lda = CappedLDA().fit(X, y)
+    with pytest.raises(TypeError, match="give explain what their"):
+        lda.explain(da.from_array(X, chunks=50), y)
