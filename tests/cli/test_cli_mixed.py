@@ -3,6 +3,7 @@
 import json
 import sys
 from io import BytesIO, StringIO, TextIOWrapper
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ from cappedlda import CappedLDA, load_model
 from cappedlda._cli import main, recipe, tables, training
 from cappedlda._cli.formats import open_table
 from cappedlda._cli.recipe import Category, Recipe, RowSample
+from cappedlda._cli.report import reasons
 from cappedlda._model_file import read_model, write_model
 
 pd = pytest.importorskip("pandas")
@@ -138,6 +140,24 @@ def test_a_report_on_the_raw_table(folder, capsys):
     )
     for key in ("encoded", "imputed", "kept", "flagged", "classes", "accuracy"):
         assert again[key] == facts[key]
+    for name in ("f.html", "r.html"):
+        text = Path(name).read_text("utf-8")
+        row = text[text.index(">C1007<") :].split("</tr>")[0]
+        assert "amount = 1e+07 (usually" in row
+
+
+def test_reasons_tell_categories_in_words():
+    listed = {"feature_1": [1], "value_1": [1.0], "usual_1": [0.02], "z_1": [9.0]}
+    listed |= {"feature_2": [0], "value_2": [5.0], "usual_2": [1.25], "z_2": [-4.0]}
+    listed |= {"feature_3": [2], "value_3": [0.0], "usual_3": [0.9], "z_3": [3.0]}
+    names, encoded = ["age", "plan=pro", "vip=yes"], {"plan": ["plan=pro"], "vip": ["vip=yes"]}
+    assert reasons(listed, 0, names, encoded) == [
+        "<div>plan is pro (as in 2% of the class)</div>",
+        "<div>age = 5 (usually 1.25, z -4)</div>",
+        "<div>vip is not yes (as in 10% of the class)</div>",
+    ]
+    listed["z_2"], listed["z_3"] = [-2.9], [2.9]
+    assert len(reasons(listed, 0, names, encoded)) == 1
 
 
 @pytest.mark.parametrize("kind", ["csv", "parquet", "xlsx", "standard input"])

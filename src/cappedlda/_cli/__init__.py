@@ -14,7 +14,7 @@ import threading
 from contextlib import contextmanager
 
 from cappedlda import __version__
-from cappedlda._cli import apply, demo, fit, info, reproduce, review
+from cappedlda._cli import apply, demo, fit, info, outliers, reproduce, review
 from cappedlda._cli.arguments import UsageError
 from cappedlda._cli.files import check_files
 from cappedlda._files import FULL
@@ -22,6 +22,7 @@ from cappedlda._files import FULL
 COMMANDS = {
     "fit": fit.COMMAND,
     **apply.COMMANDS,
+    "outliers": outliers.COMMAND,
     "report": review.COMMAND,
     "demo": demo.COMMAND,
     "info": info.COMMAND,

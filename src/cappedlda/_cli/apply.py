@@ -1,24 +1,26 @@
-"""`cappedlda transform`, `predict` and `outliers`: a model file at work on a table."""
+"""`cappedlda transform` and `predict`: a model file at work on a table."""
 
 from pathlib import Path
+
+import numpy as np
 
 from cappedlda._cli.arguments import (
     DATA,
     JSON,
-    LABELS,
     QUIET,
     TABLE,
     Command,
     UsageError,
     argument,
 )
-from cappedlda._cli.labels import Labels
 from cappedlda._cli.rows import applied_reader, column_lines
-from cappedlda._cli.survey import left_out_rows
+from cappedlda._cli.training import count_rows
 from cappedlda._cli.writing import SUFFIXES, table_writer, to_json
 from cappedlda._model_fields import are_notes
 from cappedlda._model_file import damaged, read_model
 from cappedlda._progress import Progress
+
+ALL = slice(None)
 
 
 def transform(args):
@@ -27,7 +29,7 @@ def transform(args):
     directions = model.get_feature_names_out().tolist()
 
     def columns(rows):
-        return dict(zip(directions, model.transform(rows.X).T, strict=True))
+        return ALL, dict(zip(directions, model.transform(rows.X).T, strict=True))
 
     return write(args, applied_reader(args, model, names, notes, keep=args.keep), columns)
 
@@ -42,37 +44,9 @@ def predict(args):
         if args.proba:
             shares = model.predict_proba(rows.X).T
             found |= {f"probability_{name}": p for name, p in zip(classes, shares, strict=True)}
-        return found
+        return ALL, found
 
     return write(args, applied_reader(args, model, names, notes, keep=args.keep), columns)
-
-
-def outliers(args):
-    """List the rows that do not belong to their class, or to any, and those the fit leaves out."""
-    if args.unlabelled and (args.target is not None or args.labels is not None):
-        raise UsageError("--unlabelled leaves the classes out; leave --target and --labels out")
-    if args.out is not None and args.out.endswith(".npy"):
-        raise UsageError("--out: outliers are a table of several types; use .npz")
-    model, names, notes = read(args.model)
-    labels = None if args.unlabelled else Labels(model.classes_)
-    reader = applied_reader(args, model, names, notes, labels, args.keep)
-    labelled = reader.target is not None
-    counts = {"flagged": 0, **({"left_out": 0} if labelled else {}), "labelled": labelled}
-
-    def columns(rows):
-        y = model.predict(rows.X) if rows.codes is None else model.classes_[rows.codes]
-        ratio = model.outlyingness(rows.X, None if rows.codes is None else y)
-        marks = {"flagged": ratio > 1.0}
-        if rows.codes is not None:  # rows without a class are in no fit
-            marks["left_out"] = left_out_rows(model, rows.X, y, ratio)
-        for name, which in marks.items():
-            counts[name] += int(which.sum())
-        return {"class": y, "outlyingness": ratio, **marks}
-
-    def chosen(found):
-        return slice(None) if args.all else found["flagged"] | found.get("left_out", False)
-
-    return write(args, reader, columns, chosen, counts)
 
 
 def read(path):
@@ -104,18 +78,26 @@ def check_names(kept, written):
         )
 
 
-def write(args, reader, columns, chosen=None, counts=None):
-    """Write what `columns` finds for each block of rows, and tell how many there were."""
+def write(args, reader, columns, counts=None, order=None):
+    """Write what is found for each block of rows, and tell how many there were.
+
+    Parameters
+    ----------
+    args : Namespace
+    reader : RowReader
+    columns : callable
+        Takes `Rows`, and returns for which of them there are results, and columns of results.
+    counts : dict, optional
+        Further facts to tell.
+    order : callable, optional
+        Takes the columns of all results and returns the order in which they are written. Without
+        it results are written block by block.
+    """
     progress = Progress(args.quiet)
-    kept_names = [reader.table.column_name(j) for j in reader.keep]
+    results = result_blocks(progress.count(reader, "Rows done", count_rows), reader, columns)
     with table_writer(args.out, args.json) as writer:
-        for rows in progress.count(reader, "Rows done", lambda rows: len(rows.numbers)):
-            found = columns(rows)
-            kept = dict(zip(kept_names, rows.kept, strict=True))
-            which = slice(None) if chosen is None else chosen(found)
-            check_names(kept, {"row", *found})
-            result = {"row": rows.numbers, **kept, **found}
-            writer.write({name: column[which] for name, column in result.items()})
+        for block in results if order is None else [sorted_results(results, order)]:
+            writer.write(block)
     facts = {"rows": reader.n_rows - reader.n_skipped, "skipped": reader.n_skipped}
     facts |= counts or {}
     facts |= {key: value for key, value in reader.column_facts().items() if key in TOLD}
@@ -123,6 +105,24 @@ def write(args, reader, columns, chosen=None, counts=None):
     if args.json and args.out is not None:
         print(to_json({**facts, "out": args.out}, indent=2))
     return 0
+
+
+def result_blocks(blocks, reader, columns):
+    """Yield results with the numbers of the rows and the columns to keep, block by block."""
+    kept_names = [reader.table.column_name(j) for j in reader.keep]
+    for rows in blocks:
+        which, found = columns(rows)
+        check_names(kept_names, {"row", *found})
+        kept = {name: column[which] for name, column in zip(kept_names, rows.kept, strict=True)}
+        yield {"row": rows.numbers[which], **kept, **found}
+
+
+def sorted_results(blocks, order):
+    """Return the columns of all blocks as one, sorted."""
+    blocks = list(blocks)
+    joined = {name: np.concatenate([block[name] for block in blocks]) for name in blocks[0]}
+    chosen = order(joined)
+    return {name: column[chosen] for name, column in joined.items()}
 
 
 TOLD = ("imputed", "unknown")  # facts about columns that matter when a model is applied
@@ -174,22 +174,6 @@ COMMANDS = {
             *OUT,
         ),
         READS,
-        WRITES,
-    ),
-    "outliers": Command(
-        outliers,
-        (
-            *MODEL,
-            *LABELS,
-            argument(
-                "--unlabelled",
-                action="store_true",
-                help="ignore the classes, and measure each row from the nearest one",
-            ),
-            argument("--all", action="store_true", help="list all rows, not only unusual ones"),
-            *OUT,
-        ),
-        (*READS, "labels"),
         WRITES,
     ),
 }

@@ -54,7 +54,8 @@ def fit(args):
     if args.report is not None:
         from cappedlda._cli.report import write_report
 
-        facts["accuracy"] = write_report(args.report, model, survey, facts, names, progress)
+        ids = reader.kept_at(survey.listed["row"])
+        facts["accuracy"] = write_report(args.report, model, survey, facts, names, ids, progress)
     if args.model is not None:
         save(args.model, model, reader, notes)
     print(to_json(facts, indent=2) if args.json else as_text(facts))

@@ -26,7 +26,8 @@ def report(args):
     survey = Survey(model, read_training(reader, progress), progress)
     facts = facts_of(args, reader, model, survey, [])
     names = reader.recipe.feature_names(reader.table)
-    facts["accuracy"] = write_report(args.out, model, survey, facts, names, progress)
+    ids = reader.kept_at(survey.listed["row"])
+    facts["accuracy"] = write_report(args.out, model, survey, facts, names, ids, progress)
     print(to_json(facts, indent=2) if args.json else as_text(facts))
     return 0
 

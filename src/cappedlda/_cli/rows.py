@@ -113,6 +113,17 @@ class RowReader:
         self._check_known(values, codes, block.start)
         return codes
 
+    def kept_at(self, numbers):
+        """Return the kept columns of some rows, given by their numbers, as text."""
+        found = {self.table.column_name(j): [""] * len(numbers) for j in self.keep}
+        places = {number: i for i, number in enumerate(numbers.tolist())}
+        for block in self.table.blocks([], self.keep) if self.keep else ():
+            for number in range(block.start, block.start + len(block.X)):
+                if (i := places.get(number)) is not None:
+                    for texts, column in zip(found.values(), block.columns, strict=True):
+                        texts[i] = str(column[number - block.start])
+        return found
+
     def column_facts(self):
         """Return what was done to columns, by their names; only what there is to say."""
         name = self.table.column_name
