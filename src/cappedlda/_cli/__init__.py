@@ -14,7 +14,16 @@ import threading
 from contextlib import contextmanager
 
 from cappedlda import __version__
-from cappedlda._cli import apply, demo, fit, info, outliers, reproduce, review
+from cappedlda._cli import (
+    apply,
+    completion,
+    demo,
+    fit,
+    info,
+    outliers,
+    reproduce,
+    review,
+)
 from cappedlda._cli.arguments import UsageError
 from cappedlda._cli.files import check_files
 from cappedlda._files import FULL
@@ -26,6 +35,7 @@ COMMANDS = {
     "report": review.COMMAND,
     "demo": demo.COMMAND,
     "info": info.COMMAND,
+    "completion": completion.COMMAND,
     "reproduce": reproduce.COMMAND,
 }
 
