@@ -178,6 +178,15 @@ FINITE_LIST = Rule(
     "finite numbers",
     lambda value: all(isinstance(item, float) and np.isfinite(item) for item in value),
 )
+NOTATION = Rule(
+    "a decimal mark and a separator of thousands",
+    lambda value: (
+        len(value) == 2
+        and value[0] in (".", ",")
+        and value[1] in (None, ".", ",", " ", "'")
+        and value[0] != value[1]
+    ),
+)
 CATEGORIES = Rule("columns of categories", lambda value: all(map(is_category, value)))
 # Notes of the command line: where columns are, and how they become features.
 NOTES = (
@@ -186,6 +195,8 @@ NOTES = (
     Field("n_columns", None, INTEGER, COUNT),
     Field("features", None, (list,), POSITIONS),
     Field("keep", None, (list,), WORDS, optional=True),
+    Field("na", None, (list,), WORDS, optional=True),
+    Field("notation", None, (list,), NOTATION, optional=True),
     Field("medians", None, (list,), FINITE_LIST, optional=True),
     Field("categories", None, (list,), CATEGORIES, optional=True),
     Field("category_names", None, (list,), WORDS, optional=True),

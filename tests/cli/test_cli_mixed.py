@@ -12,7 +12,7 @@ from cappedlda import CappedLDA, load_model
 from cappedlda._cli import main, recipe, tables, training
 from cappedlda._cli.formats import open_table
 from cappedlda._cli.recipe import Category, Recipe, RowSample
-from cappedlda._cli.report import reasons
+from cappedlda._cli.report import digits, reasons
 from cappedlda._model_file import read_model, write_model
 
 pd = pytest.importorskip("pandas")
@@ -143,7 +143,16 @@ def test_a_report_on_the_raw_table(folder, capsys):
     for name in ("f.html", "r.html"):
         text = Path(name).read_text("utf-8")
         row = text[text.index(">C1007<") :].split("</tr>")[0]
-        assert "amount = 1e+07 (usually" in row
+        assert "amount = 9,999,999 (usually" in row
+        assert "Gaps filled in: 2 in age, 3 in plan." in text
+
+
+@pytest.mark.parametrize(
+    ("value", "n", "text"),
+    [(9999999.0, 6, "9,999,999"), (0.123456, 4, "0.1235"), (-1e300, 6, "-1e+300"), (17.0, 3, "17")],
+)
+def test_numbers_are_readable(value, n, text):
+    assert digits(value, n) == text
 
 
 def test_reasons_tell_categories_in_words():
@@ -152,9 +161,9 @@ def test_reasons_tell_categories_in_words():
     listed |= {"feature_3": [2], "value_3": [0.0], "usual_3": [0.9], "z_3": [3.0]}
     names, encoded = ["age", "plan=pro", "vip=yes"], {"plan": ["plan=pro"], "vip": ["vip=yes"]}
     assert reasons(listed, 0, names, encoded) == [
-        "<div>plan is pro (as in 2% of the class)</div>",
-        "<div>age = 5 (usually 1.25, z -4)</div>",
-        "<div>vip is not yes (as in 10% of the class)</div>",
+        '<div class="reason">plan is pro (as in 2% of the class)</div>',
+        '<div class="reason">age = 5 (usually 1.25, z -4)</div>',
+        '<div class="reason">vip is not yes (as in 10% of the class)</div>',
     ]
     listed["z_2"], listed["z_3"] = [-2.9], [2.9]
     assert len(reasons(listed, 0, names, encoded)) == 1
@@ -334,6 +343,23 @@ def test_marks_that_are_given_are_not_guessed(tmp_path, capsys):
     assert "are written in another way than with the decimal mark '.'" in message
 
 
+def test_a_model_remembers_how_numbers_are_written(folder, customers, capsys):
+    """One row with the amount 1.234 does not tell whether the point separates thousands."""
+    frame = customers.drop(columns=["since", "plan", "customer"]).dropna()
+    for i, text in ((3, "unknown"), (9, "n.k.")):
+        frame = frame.astype({"age": object})
+        frame.loc[frame.index[i], "age"] = text
+    amounts = [f"{x:,.2f}".translate(str.maketrans(",.", ".,")) for x in frame["amount"]]
+    frame.assign(amount=amounts).to_csv("german.csv", sep=";", index=False)
+    options = ["--target", "status", "--impute", "median", "--na", "unknown", "--na", "n.k."]
+    run(capsys, "fit", "german.csv", *options, "--model", "m.npz")
+    for amount, notation in (("1.234", "1234"), ("1234,0", "1234"), ("1234.5", "1234.5")):
+        Path("one.csv").write_text(f"age;amount\nunknown;{amount}\n")
+        Path("plain.csv").write_text(f"age;amount\n;{notation}\n")
+        found = [run(capsys, "transform", "m.npz", f"{name}.csv").out for name in ("one", "plain")]
+        assert found[0] == found[1], amount
+
+
 def test_fit_says_how_numbers_are_read(folder, customers, capsys):
     text = customers.drop(columns=["since", "plan", "customer"]).dropna()
     text["amount"] = [f"{x:,.2f}" for x in text["amount"]]
@@ -447,6 +473,9 @@ def test_a_sample_of_many_rows(monkeypatch):
         {"category_names": []},
         {"category_names": [1]},
         {"keep": "customer"},
+        {"na": [1]},
+        {"notation": [",", ","]},
+        {"notation": [";", None]},
         {"categories": [{}]},
         {"categories": []},
         {"features": [2, 1]},

@@ -286,8 +286,10 @@ def test_a_report_for_an_existing_model(dirty, tmp_path, monkeypatch, capsys):
     for name in ("classes", "flagged", "left_out", "epsilon", "accuracy", "parameters"):
         assert found[name] == expected[name]
     pages = [Path(name).read_text() for name in ("f.html", "r.html")]
-    tables = [re.findall(r"<table>.*?</table>", page) for page in pages]
-    assert tables[0] == tables[1]
+    for part in (r"<table>.*?</table>", r"<img .*?>"):
+        found = [re.findall(part, page) for page in pages]
+        assert found[0] == found[1]
+    assert all("classes in &#x27;y&#x27;" in page for page in pages)
     np.savez("unlabelled.npz", X=X)
     assert main(["report", "m.npz", "unlabelled.npz", "--out", "r.html"]) == 2
     assert "needs the classes" in capsys.readouterr().err

@@ -43,7 +43,11 @@ COMMANDS = {
 def parser():
     """Return the parser of the command line."""
     top = argparse.ArgumentParser(
-        prog="cappedlda", description="Robust linear discriminant analysis."
+        prog="cappedlda",
+        description="Robust linear discriminant analysis: fit a model to a table with wrong rows "
+        "in it, and find these rows.",
+        epilog="Start with: cappedlda fit data.csv --target COLUMN --model model.npz --report "
+        "report.html",
     )
     top.add_argument("--version", action="version", version=f"cappedlda {__version__}")
     commands = top.add_subparsers(dest="command", metavar="command")

@@ -35,7 +35,7 @@ def transform(args):
 
 
 def predict(args):
-    """Predict the class of rows."""
+    """Predict the class of each row."""
     model, names, notes = read(args.model)
     classes = model.classes_.tolist()
 

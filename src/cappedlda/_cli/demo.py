@@ -165,9 +165,22 @@ def draw_demo(models, results, data, out):
 COMMAND = Command(
     demo,
     (
-        argument("--out", default="demo.png", help="picture to write (default: %(default)s)"),
-        argument("--csv", metavar="FILE", help="write the dirty rows, to try other commands on"),
-        argument("--seed", type=natural, default=0, help="random seed of split and outliers"),
+        argument(
+            "--out",
+            default="demo.png",
+            help="write the picture to this file (default: %(default)s)",
+        ),
+        argument(
+            "--csv",
+            metavar="FILE",
+            help="write the dirty rows to this file, to try other commands on",
+        ),
+        argument(
+            "--seed",
+            type=natural,
+            default=0,
+            help="random seed of the split and the outliers (default: 0)",
+        ),
         JSON,
     ),
     writes={"out": None, "csv": (".csv",)},

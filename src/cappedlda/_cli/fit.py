@@ -31,7 +31,7 @@ MOST_CLASSES = 30  # that are printed
 
 
 def fit(args):
-    """Fit a model to a table, tell which rows are unusual, write model and report."""
+    """Fit a model to a table, count unusual rows, and write the model and a report."""
     check_arguments(args)
     progress = Progress(args.quiet)
     try:
@@ -50,7 +50,7 @@ def fit(args):
     for warning in caught:
         print(f"cappedlda fit: warning: {warning.message}", file=sys.stderr)
     survey = Survey(model, data, progress)
-    facts = facts_of(args, reader, model, survey, caught)
+    facts = facts_of(args, notes, reader, model, survey, caught)
     if args.report is not None:
         from cappedlda._cli.report import write_report
 
@@ -81,14 +81,14 @@ def new_model(args):
     return CappedLDA(**shared, **{name: value for name, value in chosen.items() if value})
 
 
-def facts_of(args, reader, model, survey, caught):
+def facts_of(args, notes, reader, model, survey, caught):
     """Return what there is to say, as JSON can hold it."""
     labels = [value.item() for value in model.classes_]
     counts = [array.tolist() for array in (survey.rows, survey.flagged, survey.left_out)]
     return {
         "command": args.line,
         "data": reader.table.label,
-        "target": args.target,
+        "target": args.target or notes.get("target"),
         "rows": survey.n_rows,
         "skipped": reader.n_skipped,
         "features": len(reader.recipe.sources()),

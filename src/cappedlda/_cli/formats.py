@@ -27,7 +27,8 @@ def open_table(path, *, key="X", sheet=None, **text):
     sheet : str, optional
         The sheet of an .xlsx file.
     **text
-        How text is written: `delimiter`, `header`, `encoding`, `decimal`, `thousands`, `na`.
+        How text is written: `delimiter`, `header`, `encoding`, `decimal`, `thousands`, `na`, and
+        the `notation` of numbers that is expected.
     """
     if path == STDIN:
         return stdin_table(**text)
@@ -48,7 +49,7 @@ def open_table(path, *, key="X", sheet=None, **text):
     if suffix == ".xlsx":
         needs("pandas", "Reading .xlsx")
         needs("openpyxl", "Reading .xlsx")
-        used = ("header", "na", "decimal", "thousands")
+        used = ("header", "na", "decimal", "thousands", "notation")
         return sheet_table(path, sheet, **{name: text[name] for name in used if name in text})
     if suffix == ".arff":
         needs("pandas", "Reading ARFF")
@@ -88,7 +89,8 @@ def csv_table(label, source, usual, *, delimiter=None, header=True, encoding="ut
     na : list of str
         Text that stands for a missing value, besides the usual.
     **how
-        `decimal` and `thousands`. By default what the first lines have.
+        `decimal` and `thousands`, by default what the first lines have, and `notation`, what is
+        expected.
     """
     needs("pandas", "Reading CSV")
     dialect = Dialect.of(head_of(source, encoding), usual, delimiter, **how)

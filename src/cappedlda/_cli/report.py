@@ -13,6 +13,7 @@ from cappedlda import __version__
 from cappedlda._cli import pictures
 from cappedlda._cli.accuracy import HOW, cross_validate, not_flagged
 from cappedlda._cli.markup import Markup, join, table, tag
+from cappedlda._cli.rows import column_lines
 from cappedlda._cli.survey import MOST_LISTED
 from cappedlda._files import replacing
 
@@ -70,8 +71,8 @@ def write_report(path, model, survey, facts, names, ids, progress):
         key_figures(facts, accuracy),
         tag(
             "div",
-            section("Classes", class_table(facts)),
-            section("Accuracy", accuracy_table(accuracy, survey), confusion_table(accuracy)),
+            section("Classes", class_table(facts), confusion_table(accuracy)),
+            section("Accuracy", accuracy_table(accuracy, survey)),
             class_="pair",
         ),
         section("Pictures", figures(model, survey)),
@@ -98,6 +99,7 @@ def heading(title, facts):
         "header",
         tag("h1", title),
         tag("p", f"{facts['data']}, {target}{made}{skipped}.", class_="soft"),
+        [tag("p", f"{line}.", class_="soft") for line in column_lines(facts)],
         [tag("p", text, class_="warning") for text in facts["warnings"]],
     )
 
@@ -172,17 +174,19 @@ def accuracy_table(accuracy, survey):
 def figures(model, survey):
     """Return projection and distances."""
     X, y = survey.X, survey.y
+    flagged = model.outlyingness(X, y) > 1.0
+    crossed = None if np.array_equal(survey.crossed, flagged) else survey.crossed
     sample = f" A sample of {len(y):,} rows." if len(y) < survey.n_rows else ""
     shown = [
         figure(
-            pictures.projection(model, X, y),
+            pictures.projection(model, X, y, crossed),
             "Rows in the first discriminant directions; flagged rows are ringed, those outside "
             "the view are triangles on its frame. Crosses mark rows that are left out of the fit, "
             "where these are not simply the flagged ones. The background is the predicted "
             f"class.{sample}",
         )
     ]
-    distances = pictures.distances(model, X, y, survey.n_rows)
+    distances = pictures.distances(model, X, y, crossed, survey.n_rows)
     if distances is None:
         return join([tag("div", shown, class_="pictures"), tag("p", "No cap: epsilon is inf.")])
     caption = (
@@ -271,8 +275,15 @@ def reasons(listed, i, names, encoded):
             share = usual if value else 1.0 - usual
             found.append(f"{told} (as in {max(share, 0.0):.0%} of the class)")
         else:
-            found.append(f"{name} = {value:.6g} (usually {usual:.4g}, z {z:+.3g})")
-    return [tag("div", text) for text in found]
+            told = f"{digits(value, 6)} (usually {digits(usual, 4)}, z {digits(z, 3, '+')})"
+            found.append(f"{name} = {told}")
+    return [tag("div", text, class_="reason") for text in found]
+
+
+def digits(value, n, sign=""):
+    """Return a number with n digits, and more if it is a large one, without an exponent."""
+    large = 10.0**n <= abs(value) < 1e15
+    return f"{value:{sign},.0f}" if large else f"{value:{sign}.{n}g}"
 
 
 def provenance(facts):

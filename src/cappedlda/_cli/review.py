@@ -13,7 +13,7 @@ from cappedlda._progress import Progress
 
 
 def report(args):
-    """Write a report on rows and their classes, for a model that was fitted before."""
+    """Write a report on a table of rows with classes, for an existing model."""
     needs("matplotlib", "report")
     from cappedlda._cli.report import write_report
 
@@ -24,7 +24,7 @@ def report(args):
     if reader.target is None:
         raise UsageError("a report needs the classes of the rows: give --target COLUMN")
     survey = Survey(model, read_training(reader, progress), progress)
-    facts = facts_of(args, reader, model, survey, [])
+    facts = facts_of(args, notes, reader, model, survey, [])
     names = reader.recipe.feature_names(reader.table)
     ids = reader.kept_at(survey.listed["row"])
     facts["accuracy"] = write_report(args.out, model, survey, facts, names, ids, progress)
@@ -36,7 +36,9 @@ COMMAND = Command(
     report,
     (
         *MODEL,
-        argument("--out", metavar="FILE", required=True, help="report to write: an .html file"),
+        argument(
+            "--out", metavar="FILE", required=True, help="write the report to this .html file"
+        ),
         *LABELS,
         *TABLE,
         QUIET,

@@ -2,6 +2,7 @@
 
 import sys
 from collections import Counter
+from types import MappingProxyType
 from typing import NamedTuple
 
 import numpy as np
@@ -10,7 +11,7 @@ from cappedlda._cli.arguments import UsageError
 from cappedlda._cli.formats import arrays_in, open_table, read_array, suffix_of
 from cappedlda._cli.labels import MISSING, UNKNOWN
 from cappedlda._cli.recipe import Recipe, advice, learn_recipe, sort_columns
-from cappedlda._cli.tables import Block, ColumnError, is_missing, needs, refuse_repeated
+from cappedlda._cli.tables import Block, ColumnError, Notation, is_missing, needs, refuse_repeated
 
 
 class Rows(NamedTuple):
@@ -210,9 +211,13 @@ def column_lines(facts):
     return lines
 
 
-def table_of(args):
-    """Return the table that the arguments of a command name."""
-    return open_table(args.data, key=args.key, sheet=args.sheet, **text_options(args))
+def table_of(args, notes=MappingProxyType({})):
+    """Return the table that the arguments of a command name, written as notes expect it."""
+    text = text_options(args)
+    text["na"] = [*args.na, *notes.get("na", [])]
+    if "notation" in notes:
+        text["notation"] = Notation(*notes["notation"])
+    return open_table(args.data, key=args.key, sheet=args.sheet, **text)
 
 
 def text_options(args):
@@ -242,6 +247,8 @@ def training_reader(args, labels, progress):
         "target": name,
         "n_columns": table.n_columns,
         "keep": [table.column_name(j) for j in keep],
+        "na": args.na,
+        "notation": list(table.notation),
         **recipe.notes(table),
     }
     if isinstance(target, int):
@@ -349,7 +356,7 @@ def applied_reader(args, model, names, notes, labels=None, keep=None):
     labels is left out where it is known. Without `keep` those columns are kept that the fit was
     told to keep.
     """
-    table = table_of(args)
+    table = table_of(args, notes)
     table.may_drop = False
     kept = table.positions(keep, "--keep") if keep else noted_keep(table, notes)
     recipe = Recipe.noted(notes, model.n_features_in_)

@@ -19,7 +19,9 @@ class SheetTable(Table):
             yield {j: rows.iloc[:, j].to_numpy() for j in wanted}
 
 
-def sheet_table(path, sheet=None, *, header=True, na=(), decimal=None, thousands=None):
+def sheet_table(
+    path, sheet=None, *, header=True, na=(), decimal=None, thousands=None, notation=None
+):
     """Return the table in a sheet; by default in the first one.
 
     Parameters
@@ -33,6 +35,8 @@ def sheet_table(path, sheet=None, *, header=True, na=(), decimal=None, thousands
         Text that stands for a missing value, besides the usual.
     decimal, thousands : str, optional
         How numbers are written in cells of text.
+    notation : Notation, optional
+        The same, if neither is given.
     """
     cells = read_cells(path, sheet, na)
     # Rows and columns that only have a format are none.
@@ -48,7 +52,9 @@ def sheet_table(path, sheet=None, *, header=True, na=(), decimal=None, thousands
         ]
         refuse_repeated(path, names)
         cells = cells.iloc[1:]
-    return SheetTable(path, cells.infer_objects(), names, Notation(decimal or ".", thousands))
+    if decimal or thousands or notation is None:
+        notation = Notation(decimal or ".", thousands)
+    return SheetTable(path, cells.infer_objects(), names, notation)
 
 
 def read_cells(path, sheet, na):

@@ -22,8 +22,8 @@ class Survey:
     listed : dict of str to ndarray
         Of these the most outlying ones, the most outlying first: the columns of
         `CappedLDA.explain`, with features by number.
-    X, y : ndarray
-        The sample: all rows if they are few.
+    X, y, crossed : ndarray
+        The sample, all rows if they are few, and which of them are left out.
     """
 
     def __init__(self, model, data, progress):
@@ -44,9 +44,13 @@ class Survey:
             self.left_out += self._counts(model, found["class"][found["left_out"]])
             self.n_listed += len(found["row"])
             self._list({**found, "row": index[found["row"]]})
+            crossed = np.zeros(len(y), bool)
+            crossed[found["row"]] = found["left_out"]
             chosen = slice(None) if share >= 1.0 else rng.random(len(y)) < share
-            sample.append((X[chosen], y[chosen]))
-        self.X, self.y = (np.concatenate(parts) for parts in zip(*sample, strict=True))
+            sample.append((X[chosen], y[chosen], crossed[chosen]))
+        self.X, self.y, self.crossed = (
+            np.concatenate(parts) for parts in zip(*sample, strict=True)
+        )
 
     def _counts(self, model, labels):
         codes = np.searchsorted(model.classes_, labels)

@@ -127,7 +127,7 @@ class Dialect(NamedTuple):
     notation: Notation
 
     @classmethod
-    def of(cls, head, usual, delimiter=None, decimal=None, thousands=None):
+    def of(cls, head, usual, delimiter=None, decimal=None, thousands=None, notation=None):
         """Return the dialect of text that begins with some lines; what is given is not guessed.
 
         Parameters
@@ -136,11 +136,15 @@ class Dialect(NamedTuple):
             The first lines.
         usual : str
             The separator if the first line has neither it nor another one.
+        delimiter, decimal, thousands : str, optional
+        notation : Notation, optional
+            How numbers are written if the lines do not tell.
         """
         first = head[0] if head else ""
         found = [usual, *(mark for mark in ";\t," if mark != usual)]
         sep = delimiter or next((mark for mark in found if mark in first), usual)
-        return cls(sep, notation_of(cells_of(head[1:], sep), sep, decimal, thousands))
+        cells = cells_of(head[1:], sep)
+        return cls(sep, notation_of(cells, sep, decimal, thousands, notation))
 
 
 def cells_of(lines, sep):
@@ -154,14 +158,14 @@ def cells_of(lines, sep):
 WRITTEN = re.compile(r"[-+]?[0-9]+([.,' \u00a0\u202f\u2009\u2019][0-9]+)+")
 
 
-def notation_of(cells, sep, decimal=None, thousands=None):
+def notation_of(cells, sep, decimal=None, thousands=None, expected=None):
     """Return the notation in which most cells are numbers; what is given is not guessed.
 
-    Of those that explain as many cells, the plainest is taken.
+    Of those that explain as many cells, the expected one is taken, or else the plainest.
     """
     possible = [
         notation
-        for notation in NOTATIONS
+        for notation in (*([expected] if expected else []), *NOTATIONS)
         if decimal in (None, notation.decimal)
         and thousands in (None, notation.thousands)
         # Where commas separate columns, one within a number is no decimal mark.
