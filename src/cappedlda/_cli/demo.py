@@ -9,7 +9,8 @@ from typing import NamedTuple
 import numpy as np
 
 from cappedlda._cli.arguments import JSON, Command, argument, natural
-from cappedlda._cli.writing import table_writer
+from cappedlda._cli.customers import customers
+from cappedlda._cli.writing import CsvWriter, table_writer
 from cappedlda._files import replacing
 from cappedlda._tables import table
 
@@ -29,6 +30,9 @@ class DemoData(NamedTuple):
 
 def demo(args):
     """Compare plain and capped LDA on data with planted outliers."""
+    if args.customers is not None:
+        write_customers(args.customers, args.seed)
+        return 0
     out = Path(args.out)
     data = demo_data(args.seed)
     if args.csv is not None:
@@ -90,6 +94,13 @@ def write_csv(path, data):
     columns = dict(zip(load_wine().feature_names, data.X.T, strict=True))
     with table_writer(path, as_json=False) as writer:
         writer.write({**columns, "cultivar": data.y})
+
+
+def write_customers(path, seed):
+    """Write the example of a business table, with semicolons between columns."""
+    with replacing(path) as temporary, open(temporary, "w", encoding="utf-8", newline="") as file:
+        CsvWriter(file, ";").write(customers(seed))
+    print(f"Customers who left or stayed: {path}\nTry: cappedlda fit {path} --target status")
 
 
 def demo_models(data):
@@ -176,6 +187,12 @@ COMMAND = Command(
             help="write the dirty rows to this file, to try other commands on",
         ),
         argument(
+            "--customers",
+            metavar="FILE",
+            help="only write an example of a business table, with categories, gaps, dates and "
+            "errors, to this .csv file",
+        ),
+        argument(
             "--seed",
             type=natural,
             default=0,
@@ -183,5 +200,5 @@ COMMAND = Command(
         ),
         JSON,
     ),
-    writes={"out": None, "csv": (".csv",)},
+    writes={"out": None, "csv": (".csv",), "customers": (".csv",)},
 )

@@ -81,8 +81,8 @@ COMMAND = Command(
         argument(
             "--data",
             metavar="DIR",
-            help="folder with the data as .npz files (default: the environment variable CAPPEDLDA_DATA, "
-            "else what can be made or fetched from OpenML)",
+            help="folder with the data as .npz files (default: the environment variable "
+            "CAPPEDLDA_DATA, else what can be made or fetched from OpenML)",
         ),
         argument(
             "--out",
