@@ -228,6 +228,27 @@ def test_rows_without_a_label_teach_nothing(folder, customers, capsys):
     assert notes["categories"][0]["rare"] == ["gold"]
 
 
+def test_labels_in_a_file_are_checked_first(folder, customers, capsys):
+    customers.drop(columns=["since", "status"]).to_csv("rows.csv", index=False)
+    customers[["status"]].to_csv("labels.csv", index=False)
+    customers[["status"]][:-1].to_csv("short.csv", index=False)
+    argv = ["fit", "rows.csv", *OPTIONS[2:], "--model", "l.npz"]
+    fit(capsys)
+    run(capsys, *argv, "--labels", "labels.csv")
+    np.testing.assert_array_equal(load_model("l.npz").scalings_, load_model("m.npz").scalings_)
+    message = run(capsys, *argv, "--labels", "short.csv", status=1).err
+    assert "rows.csv has at least 400 rows, but there are 399 labels" in message
+
+
+def test_ids_that_are_numbers_are_suspected(folder, customers, capsys):
+    customers.assign(number=np.arange(N)[::-1]).drop(columns="since").to_csv(
+        "customers.csv", index=False
+    )
+    (text,) = fit(capsys)["warnings"]
+    assert text.startswith("Column 'number' has a different integer in every row. If it is an id,")
+    assert fit(capsys, "--keep", "number")["warnings"] == []
+
+
 def test_codes_can_be_declared_categories(folder, customers, capsys):
     customers.assign(region=np.arange(N) % 4 + 1).drop(columns="since").to_csv(
         "customers.csv", index=False

@@ -28,6 +28,7 @@ from cappedlda._progress import Progress
 from cappedlda._tables import table
 
 MOST_CLASSES = 30  # that are printed
+LEAST_ROWS = 50  # of a table in which ids are told from measurements
 
 
 def fit(args):
@@ -46,6 +47,7 @@ def fit(args):
     progress.say(f"Fitting {data.n_rows} rows of {len(names)} features")
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
+        warn_of_ids(reader, data)
         data.fit(model)
     for warning in caught:
         print(f"cappedlda fit: warning: {warning.message}", file=sys.stderr)
@@ -60,6 +62,20 @@ def fit(args):
         save(args.model, model, reader, notes)
     print(to_json(facts, indent=2) if args.json else as_text(facts))
     return 0
+
+
+def warn_of_ids(reader, data):
+    """Warn of columns of numbers that look like ids; only text files and the like have such."""
+    table = reader.table
+    if table.names is None or data.n_rows < LEAST_ROWS:
+        return
+    for k, position in enumerate(reader.recipe.numeric):
+        if data.all_different(k):
+            warnings.warn(
+                f"Column {table.column_name(position)!r} has a different integer in every row. If "
+                f"it is an id, give --keep {table.argument_of([position])}.",
+                stacklevel=2,
+            )
 
 
 def check_arguments(args):

@@ -29,6 +29,24 @@ class Rows(NamedTuple):
         return Rows(self.numbers[which], self.X[which], codes, kept)
 
 
+def labels_of(table, block, target):
+    """Return the labels of a block: its last column, or a part of all labels."""
+    if isinstance(target, int):
+        return block.columns[-1]
+    end = block.start + len(block.X)
+    if len(target) < end:
+        raise other_length(table, f"at least {end}", target)
+    return target[block.start : end]
+
+
+def other_length(table, n_rows, labels):
+    """Return the error for labels that are not as many as the rows."""
+    return ValueError(
+        f"{table.label} has {n_rows} rows, but there are {len(labels)} labels; give one label per "
+        "row."
+    )
+
+
 class RowReader:
     """Reads rows as features, and refuses or skips those with a value missing.
 
@@ -74,7 +92,8 @@ class RowReader:
                 codes = self._codes(block, whole)
                 whole &= codes != MISSING
             self.n_rows = end
-            rows = Rows(np.arange(block.start, end), block.X, codes, block.columns)
+            kept = block.columns[: len(self.keep)]
+            rows = Rows(np.arange(block.start, end), block.X, codes, kept)
             if not whole.all():
                 if not self.skip_missing:
                     raise self._first_problem(block, codes, int(np.argmin(whole)))
@@ -83,7 +102,7 @@ class RowReader:
             if len(rows.numbers):
                 yield rows
         if isinstance(self.target, np.ndarray) and len(self.target) != self.n_rows:
-            raise self._other_length(self.n_rows)
+            raise other_length(self.table, self.n_rows, self.target)
         if self.n_rows == self.n_skipped:
             missing = " without a missing value" if self.n_skipped else ""
             raise ValueError(f"{self.table.label} has no rows{missing}.")
@@ -105,9 +124,7 @@ class RowReader:
 
     def _codes(self, block, whole):
         """Return the numbers of the labels; MISSING in rows that are not whole."""
-        end = block.start + len(block.X)
-        values = block.columns.pop() if self._in_column else self.target[block.start : end]
-        self._check_length(end)
+        values = labels_of(self.table, block, self.target)
         codes = np.full(len(block.X), MISSING)
         # A class that only rows with missing values have is none.
         codes[whole] = self.labels.encode(values[whole])
@@ -142,16 +159,6 @@ class RowReader:
             "kept": [name(j) for j in self.keep],
         }
         return {key: value for key, value in facts.items() if value}
-
-    def _check_length(self, end):
-        if isinstance(self.target, np.ndarray) and len(self.target) < end:
-            raise self._other_length(f"at least {end}")
-
-    def _other_length(self, n_rows):
-        return ValueError(
-            f"{self.table.label} has {n_rows} rows, but there are {len(self.target)} labels; "
-            "give one label per row."
-        )
 
     def _check_known(self, values, codes, start):
         if (codes == UNKNOWN).any():
@@ -296,9 +303,8 @@ def labelled_blocks(table, columns, target):
     n_categories = len(columns.categories)
     others = [*columns.categories, *([target] if isinstance(target, int) else [])]
     for block in table.blocks(columns.numeric, others):
-        end = block.start + len(block.X)
-        labels = block.columns[-1] if isinstance(target, int) else target[block.start : end]
-        known = np.array([not is_missing(value) for value in labels.tolist()], dtype=bool)
+        labels = labels_of(table, block, target).tolist()
+        known = np.array([not is_missing(value) for value in labels], dtype=bool)
         yield block.X[known], [column[known] for column in block.columns[:n_categories]]
 
 
