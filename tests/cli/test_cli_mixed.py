@@ -13,6 +13,7 @@ from cappedlda._cli import main, recipe, tables, training
 from cappedlda._cli.formats import open_table
 from cappedlda._cli.recipe import Category, Recipe, RowSample
 from cappedlda._cli.report import digits, reasons
+from cappedlda._cli.rows import RowReader
 from cappedlda._model_file import read_model, write_model
 
 pd = pytest.importorskip("pandas")
@@ -116,6 +117,13 @@ def test_models_take_the_raw_table(command, folder, customers, capsys):
         assert set(found["row"]) == set(np.flatnonzero(expected.outliers_ | expected.left_out_))
 
 
+def test_an_array_of_directions_has_no_ids(folder, customers, capsys):
+    fit(capsys)
+    run(capsys, "transform", "m.npz", "customers.csv", "--out", "z.npy")
+    assert np.load("z.npy").dtype == np.float64
+    assert np.load("z.npy").shape == (N,)
+
+
 def test_unknown_categories_are_counted(folder, customers, capsys):
     fit(capsys)
     customers[:20].assign(plan="platinum").to_csv("new.csv", index=False)
@@ -153,6 +161,17 @@ def test_a_report_on_the_raw_table(folder, capsys):
 )
 def test_numbers_are_readable(value, n, text):
     assert digits(value, n) == text
+
+
+def test_ids_of_listed_rows(folder, monkeypatch):
+    monkeypatch.setattr(tables, "BLOCK_NUMBERS", 100)
+    reader = RowReader(open_table("customers.csv"), Recipe([1]), keep=[0, 4])
+    found = reader.kept_at(np.array([399, 0, 250]))
+    assert found == {
+        "customer": ["C1399", "C1000", "C1250"],
+        "status": ["left", "left", "stayed"],
+    }
+    assert RowReader(open_table("customers.csv"), Recipe([1])).kept_at(np.array([3])) == {}
 
 
 def test_reasons_tell_categories_in_words():

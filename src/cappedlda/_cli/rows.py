@@ -134,12 +134,12 @@ class RowReader:
     def kept_at(self, numbers):
         """Return the kept columns of some rows, given by their numbers, as text."""
         found = {self.table.column_name(j): [""] * len(numbers) for j in self.keep}
-        places = {number: i for i, number in enumerate(numbers.tolist())}
+        order = np.argsort(numbers)
         for block in self.table.blocks([], self.keep) if self.keep else ():
-            for number in range(block.start, block.start + len(block.X)):
-                if (i := places.get(number)) is not None:
-                    for texts, column in zip(found.values(), block.columns, strict=True):
-                        texts[i] = str(column[number - block.start])
+            ends = np.searchsorted(numbers[order], [block.start, block.start + len(block.X)])
+            for i in order[slice(*ends)].tolist():
+                for texts, column in zip(found.values(), block.columns, strict=True):
+                    texts[i] = str(column[numbers[i] - block.start])
         return found
 
     def column_facts(self):
@@ -364,7 +364,10 @@ def applied_reader(args, model, names, notes, labels=None, keep=None):
     """
     table = table_of(args, notes)
     table.may_drop = False
-    kept = table.positions(keep, "--keep") if keep else noted_keep(table, notes)
+    if keep:
+        kept = table.positions(keep, "--keep")
+    else:  # an array takes values only
+        kept = [] if suffix_of(args.out or "") == ".npy" else noted_keep(table, notes)
     recipe = Recipe.noted(notes, model.n_features_in_)
     if names is not None and table.names is not None:
         places = named_columns(table, recipe, names, notes)

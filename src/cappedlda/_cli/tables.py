@@ -67,7 +67,7 @@ class Table:
         width : int, optional
             Numbers that a row will take, if these are not its columns.
         """
-        n_rows = max(1, BLOCK_NUMBERS // max(1, width or len(features) + len(others)))
+        n_rows = block_rows(width or len(features) + len(others))
         start = 0
         for columns in self._columns(sorted({*features, *others}), list(others), n_rows):
             X = self._matrix(start, features, columns)
@@ -76,8 +76,7 @@ class Table:
 
     def first_columns(self, positions):
         """Return columns of the first block by position, as they are; none of an empty table."""
-        n_rows = max(1, BLOCK_NUMBERS // max(1, len(positions)))
-        return next(iter(self._columns(sorted(positions), [], n_rows)), {})
+        return next(iter(self._columns(sorted(positions), [], block_rows(len(positions)))), {})
 
     def position(self, name, option):
         """Return the position of a column, given by its name or its number."""
@@ -221,6 +220,11 @@ class Table:
         return shlex.quote(",".join(self.column_name(j) for j in positions))
 
 
+def block_rows(width):
+    """Return the number of rows in a block, each of which takes so many numbers."""
+    return max(1, BLOCK_NUMBERS // max(1, width))
+
+
 def refuse_repeated(label, names):
     """Refuse names of columns that are equal."""
     seen = set()
@@ -325,15 +329,16 @@ class ArrayTable(Table):
         super().__init__(label, None, array.shape[1])
         self.array = array
 
-    def _columns(self, wanted, text, n_rows):
+    def blocks(self, features, others=(), width=None):
+        """Yield the rows in order; X is a part of the array if its columns stand together."""
+        n_rows = block_rows(width or len(features) + len(others))
+        chosen = as_slice(features)
         for start in range(0, len(self.array), n_rows):
             rows = self.array[start : start + n_rows]
-            yield {j: rows[:, j] for j in wanted}
+            yield Block(start, np.asarray(rows[:, chosen]), [rows[:, j] for j in others])
 
-    def _matrix(self, start, features, columns):
-        """Return columns as one matrix, which is a part of the array if they stand together."""
-        n_rows = len(next(iter(columns.values())))
-        return np.asarray(self.array[start : start + n_rows, as_slice(features)])
+    def _columns(self, wanted, text, n_rows):
+        yield {j: self.array[:n_rows, j] for j in wanted}
 
 
 def as_slice(positions):
