@@ -54,9 +54,16 @@ def parser():
     for name, command in COMMANDS.items():
         summary = command.run.__doc__.splitlines()[0]
         sub = commands.add_parser(name, help=summary, description=summary)
-        for names, options in command.arguments:
-            sub.add_argument(*names, **options)
+        add_arguments(sub, command.arguments)
     return top
+
+
+def add_arguments(sub, arguments):
+    """Add arguments to the parser of a command, under their headings."""
+    headings = dict.fromkeys(item.heading for item in arguments)
+    places = {name: sub.add_argument_group(name) if name else sub for name in headings}
+    for item in arguments:
+        places[item.heading].add_argument(*item.names, **item.options)
 
 
 def main(argv=None):

@@ -5,6 +5,7 @@ from pathlib import Path
 import numpy as np
 
 from cappedlda._cli.arguments import (
+    COLUMNS,
     DATA,
     JSON,
     QUIET,
@@ -153,6 +154,7 @@ OUT = (
     ),
     argument(
         "--keep",
+        heading=COLUMNS,
         action="append",
         default=[],
         metavar="COLUMNS",

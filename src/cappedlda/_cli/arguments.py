@@ -16,8 +16,7 @@ class Command(NamedTuple):
     ----------
     run : callable
         Takes the parsed arguments and returns the exit status.
-    arguments : tuple
-        As `add_argument` takes them.
+    arguments : tuple of Argument
     reads : tuple of str
         The arguments that are files to read.
     writes : mapping of str to tuple of str or None
@@ -30,9 +29,22 @@ class Command(NamedTuple):
     writes: Mapping = MappingProxyType({})
 
 
-def argument(*names, **options):
+class Argument(NamedTuple):
+    """An argument: its names, how `add_argument` takes it, and its heading in the help."""
+
+    names: tuple
+    options: dict
+    heading: str | None
+
+
+def argument(*names, heading=None, **options):
     """Return an argument for `Command`."""
-    return names, options
+    return Argument(names, options, heading)
+
+
+COLUMNS = "columns and rows"
+WRITTEN = "how the table is written"
+METHOD = "the method"
 
 
 def natural(text):
@@ -105,6 +117,7 @@ DATA = (
 TABLE = (
     argument(
         "--delimiter",
+        heading=WRITTEN,
         type=delimiter,
         metavar="C",
         help="character between the columns of a CSV file (default: comma, semicolon or tab, "
@@ -112,12 +125,14 @@ TABLE = (
     ),
     argument(
         "--decimal",
+        heading=WRITTEN,
         choices=(".", ","),
         metavar="C",
         help="decimal mark, point or comma (default: recognised from the first 100 lines)",
     ),
     argument(
         "--thousands",
+        heading=WRITTEN,
         choices=(".", ",", " ", "'"),
         metavar="C",
         help="thousands separator: point, comma, space or apostrophe (default: recognised from "
@@ -125,6 +140,7 @@ TABLE = (
     ),
     argument(
         "--na",
+        heading=WRITTEN,
         action="append",
         default=[],
         metavar="TEXT",
@@ -133,6 +149,7 @@ TABLE = (
     ),
     argument(
         "--encoding",
+        heading=WRITTEN,
         type=encoding,
         default="utf-8",
         metavar="E",
@@ -140,18 +157,26 @@ TABLE = (
     ),
     argument(
         "--no-header",
+        heading=WRITTEN,
         action="store_true",
         help="say that the first line holds values, not column names",
     ),
-    argument("--sheet", metavar="NAME", help="sheet of an .xlsx file (default: the first)"),
+    argument(
+        "--sheet",
+        heading=WRITTEN,
+        metavar="NAME",
+        help="sheet of an .xlsx file (default: the first)",
+    ),
     argument(
         "--key",
+        heading=WRITTEN,
         default="X",
         metavar="NAME",
         help="name of the array with the rows in an .npz file (default: X)",
     ),
     argument(
         "--drop",
+        heading=COLUMNS,
         action="append",
         default=[],
         metavar="COLUMNS",
@@ -159,6 +184,7 @@ TABLE = (
     ),
     argument(
         "--skip-missing",
+        heading=COLUMNS,
         action="store_true",
         help="ignore rows with missing or infinite values",
     ),

@@ -6,9 +6,11 @@ import warnings
 import numpy as np
 
 from cappedlda._cli.arguments import (
+    COLUMNS,
     DATA,
     JSON,
     LABELS,
+    METHOD,
     QUIET,
     TABLE,
     Command,
@@ -186,11 +188,13 @@ def as_text(facts):
 RECIPE = (
     argument(
         "--encode",
+        heading=COLUMNS,
         action="store_true",
         help="turn columns of text into features of 0 and 1, one for each category",
     ),
     argument(
         "--categories",
+        heading=COLUMNS,
         action="append",
         default=[],
         metavar="COLUMNS",
@@ -199,12 +203,14 @@ RECIPE = (
     ),
     argument(
         "--impute",
+        heading=COLUMNS,
         choices=("median",),
         help="fill gaps: numbers with the median of their column, categories with the most "
         "frequent one",
     ),
     argument(
         "--keep",
+        heading=COLUMNS,
         action="append",
         default=[],
         metavar="COLUMNS",
@@ -222,21 +228,38 @@ COMMAND = Command(
         *RECIPE,
         argument(
             "--epsilon",
+            heading=METHOD,
             type=epsilon,
             metavar="E",
             help="cap on the distance of a row: a number, inf for none, or auto (default)",
         ),
-        argument("--q", type=exponent, metavar="Q", help="exponent of the norm (default: 1)"),
+        argument(
+            "--q",
+            heading=METHOD,
+            type=exponent,
+            metavar="Q",
+            help="exponent of the norm (default: 1)",
+        ),
         argument(
             "--n-components",
+            heading=METHOD,
             type=positive,
             metavar="K",
             help="number of directions (default: one fewer than classes)",
         ),
-        argument("--cv", action="store_true", help="choose epsilon and q by cross-validation"),
+        argument(
+            "--cv",
+            heading=METHOD,
+            action="store_true",
+            help="choose epsilon and q by cross-validation",
+        ),
         *TABLE,
         argument(
-            "--n-jobs", type=positive, metavar="K", help="number of threads (default: all cores)"
+            "--n-jobs",
+            heading=METHOD,
+            type=positive,
+            metavar="K",
+            help="number of threads (default: all cores)",
         ),
         QUIET,
         JSON,
