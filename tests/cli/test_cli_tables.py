@@ -393,6 +393,13 @@ def test_all_columns_of_text_are_named_at_once(tmp_path):
     assert "leave the columns out with --drop 'colour,y z'." in str(caught.value)
 
 
+def test_names_with_commas_get_options_of_their_own(tmp_path):
+    (tmp_path / "t.csv").write_text('a,"b, c",d e\n1,2,3\n')
+    table = open_table(str(tmp_path / "t.csv"))
+    assert table.option("--drop", [0, 1, 2]) == "--drop 'a,d e' --drop 'b, c'"
+    assert table.option("--drop", [1]) == "--drop 'b, c'"
+
+
 def test_names_with_commas_between_them(tmp_path):
     (tmp_path / "t.csv").write_text('a,"b,c",d\n1,2,3\n')
     table = open_table(str(tmp_path / "t.csv"))

@@ -75,7 +75,7 @@ def warn_of_ids(reader, data):
         if data.all_different(k):
             warnings.warn(
                 f"Column {table.column_name(position)!r} has a different integer in every row. If "
-                f"it is an id, give --keep {table.argument_of([position])}.",
+                f"it is an id, give {table.option('--keep', [position])}.",
                 stacklevel=2,
             )
 

@@ -231,13 +231,13 @@ def refuse_strays(table, column, values, error):
     _, texts = factorized(values)
     if 2 * sum(map(is_number_elsewhere, texts)) <= len(texts):
         return
-    name, value = table.argument_of([column]), shlex.quote(str(error.value))
+    value = shlex.quote(str(error.value))
     raise table.error_at(
         column,
         error.index,
         f"{str(error.value)!r} is not a number, but most values of the column are; correct it, "
         f"declare it a missing value with --na {value}, or the column one of categories with "
-        f"--categories {name}.",
+        f"{table.option('--categories', [column])}.",
     )
 
 
@@ -290,11 +290,10 @@ def category_of(table, column, counts, n_rows):
 
 def no_categories(table, column, problem):
     """Return the error for a column of text with too many values."""
-    name = table.argument_of([column])
     return ColumnError(
         f"{table.label}, column {table.column_name(column)!r}: {problem} are too many for "
-        f"categories. Ignore the column with --drop {name}, or, if it identifies the rows, "
-        f"carry it to the results with --keep {name}.",
+        f"categories. Ignore the column with {table.option('--drop', [column])}, or, if it "
+        f"identifies the rows, carry it to the results with {table.option('--keep', [column])}.",
         table,
     )
 
@@ -303,7 +302,7 @@ def no_values(table, column):
     """Return the error for a column that is empty."""
     return ValueError(
         f"{table.label}, column {table.column_name(column)!r}: all values are missing; ignore the "
-        f"column with --drop {table.argument_of([column])}."
+        f"column with {table.option('--drop', [column])}."
     )
 
 
@@ -355,7 +354,7 @@ def advice(table, columns, given):
     options = [option for option in options if option.split()[0] not in given]
     for option, kind in (("--keep", "ids"), ("--drop", "dates"), ("--drop", "text")):
         if kind in of_kind:
-            options.append(f"{option} {table.argument_of(of_kind[kind])}")
+            options.append(table.option(option, of_kind[kind]))
     return " ".join(options)
 
 

@@ -284,7 +284,7 @@ def training_recipe(args, table, columns, target, progress):
     """Return how columns become features, learnt from all rows if anything has to be learnt."""
     declared = table.positions(args.categories, "--categories")
     if other := [j for j in declared if j not in columns]:
-        raise UsageError(f"--categories {table.argument_of(other)}: this is not a feature")
+        raise UsageError(f"{table.option('--categories', other)}: this is not a feature")
     if not (declared or args.encode or args.impute):
         return Recipe(columns)
     needs("pandas", "--encode and --impute")

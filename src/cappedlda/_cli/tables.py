@@ -106,10 +106,6 @@ class Table:
         """Return the name of a column, or its number if it has none."""
         return str(position) if self.names is None else self.names[position]
 
-    def column_argument(self, position):
-        """Return what a shell takes as the name of a column."""
-        return shlex.quote(self.column_name(position))
-
     def error_at(self, position, row, problem):
         """Return an error that names the place of a value."""
         return ValueError(self.place(position, row) + problem)
@@ -192,14 +188,14 @@ class Table:
             return f"the model was fitted to numbers in {self._listed(positions)}"
         columns = "columns" if len(positions) > 1 else "column"
         return (
-            f"encode the {columns} with --encode, or leave the {columns} out with --drop "
-            f"{self.argument_of(positions)}"
+            f"encode the {columns} with --encode, or leave the {columns} out with "
+            f"{self.option('--drop', positions)}"
         )
 
     def _date_remedy(self, positions):
         hold, them = ("hold", "them") if len(positions) > 1 else ("holds", "it")
         text = f"{self._listed(positions)} {hold} dates: replace {them} by a number, such as "
-        drop = f", or leave {them} out with --drop {self.argument_of(positions)}"
+        drop = f", or leave {them} out with {self.option('--drop', positions)}"
         return f"{text}the days since a fixed day{drop if self.may_drop else ''}"
 
     def date_error(self, positions):
@@ -215,9 +211,12 @@ class Table:
     def _listed(self, positions):
         return ", ".join(repr(self.column_name(j)) for j in positions)
 
-    def argument_of(self, positions):
-        """Return what a shell takes as the names of columns, with commas between them."""
-        return shlex.quote(",".join(self.column_name(j) for j in positions))
+    def option(self, name, positions):
+        """Return an option with columns, as a shell takes it."""
+        names = [self.column_name(j) for j in positions]
+        joined = [",".join(plain)] if (plain := [n for n in names if "," not in n]) else []
+        values = [*joined, *(n for n in names if "," in n)]
+        return " ".join(f"{name} {shlex.quote(value)}" for value in values)
 
 
 def block_rows(width):
