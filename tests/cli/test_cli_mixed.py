@@ -327,6 +327,17 @@ def test_ids_and_stray_text_are_no_categories(folder, customers, capsys):
     assert facts["imputed"]["age"] == 3
 
 
+def test_text_that_comes_late_gets_a_remedy(folder, customers, capsys, monkeypatch):
+    monkeypatch.setattr(tables, "BLOCK_NUMBERS", 300)
+    codes = np.where(np.arange(N) < 300, np.arange(N) % 3, np.array(["A", "B"])[np.arange(N) % 2])
+    customers.assign(code=codes).drop(columns="since").to_csv("customers.csv", index=False)
+    message = run(capsys, "fit", "customers.csv", *OPTIONS, status=1).err
+    assert "column 'code', row 300 (counted from 0): 'A' is not a number; in the first" in message
+    assert "declare it a missing value with --na, or give --categories code" in message
+    facts = fit(capsys, "--categories", "code")
+    assert facts["encoded"]["code"] == ["code=1", "code=2", "code=A", "code=B"]
+
+
 def test_an_empty_column_is_refused(folder, customers, capsys):
     customers.assign(empty=np.nan).drop(columns="since").to_csv("empty.csv", index=False)
     message = run(capsys, "fit", "empty.csv", *OPTIONS, status=1).err

@@ -289,6 +289,7 @@ def training_recipe(args, table, columns, target, progress):
         return Recipe(columns)
     needs("pandas", "--encode and --impute")
     found = sort_columns(table, columns, declared, args.encode)
+    table.encoded = args.encode
     blocks = labelled_blocks(table, found, target)
     blocks = progress.count(blocks, "Learning categories and medians", lambda b: len(b[0]))
     recipe = learn_recipe(table, found, blocks, args.impute is not None)

@@ -46,6 +46,8 @@ class Table:
         How numbers are written, where they are text.
     may_drop : bool
         Whether a column of text could be left out; not if a model needs it.
+    encoded : bool
+        Whether columns are encoded already that are text in the first rows.
     """
 
     def __init__(self, label, names, n_columns, notation=None):
@@ -54,6 +56,7 @@ class Table:
         self.n_columns = n_columns
         self.notation = notation or Notation()
         self.may_drop = True
+        self.encoded = False
 
     def blocks(self, features, others=(), width=None):
         """Yield the rows in order.
@@ -187,6 +190,11 @@ class Table:
         if not self.may_drop:
             return f"the model was fitted to numbers in {self._listed(positions)}"
         columns = "columns" if len(positions) > 1 else "column"
+        if self.encoded:
+            return (
+                f"in the first rows the {columns} held numbers: correct the text, declare it a "
+                f"missing value with --na, or give {self.option('--categories', positions)}"
+            )
         return (
             f"encode the {columns} with --encode, or leave the {columns} out with "
             f"{self.option('--drop', positions)}"
