@@ -13,7 +13,7 @@ from cappedlda._cli import main, recipe, tables, training
 from cappedlda._cli.formats import open_table
 from cappedlda._cli.recipe import Category, Recipe, RowSample
 from cappedlda._cli.report import digits, reasons
-from cappedlda._cli.rows import RowReader
+from cappedlda._cli.rows import RESULT_NAMES, RowReader
 from cappedlda._model_file import read_model, write_model
 
 pd = pytest.importorskip("pandas")
@@ -257,6 +257,25 @@ def test_labels_in_a_file_are_checked_first(folder, customers, capsys):
     np.testing.assert_array_equal(load_model("l.npz").scalings_, load_model("m.npz").scalings_)
     message = run(capsys, *argv, "--labels", "short.csv", status=1).err
     assert "rows.csv has at least 400 rows, but there are 399 labels" in message
+
+
+@pytest.mark.parametrize("name", ["row", "prediction", "outlyingness"])
+def test_ids_do_not_take_the_names_of_results(name, folder, customers, capsys):
+    customers.drop(columns="since").rename(columns={"customer": name}).to_csv(
+        "customers.csv", index=False
+    )
+    options = ["--target", "status", "--encode", "--impute", "median", "--keep", name]
+    message = run(capsys, "fit", "customers.csv", *options, status=2).err
+    assert f"--keep {name}: results have a column of that name; rename it" in message
+
+
+def test_result_names_are_those_that_are_written(folder, capsys):
+    fit(capsys)
+    written = set()
+    for command in ("predict", "outliers"):
+        header = run(capsys, command, "m.npz", "customers.csv").out.splitlines()[0].split(",")
+        written |= {name for name in header if not name[-1].isdecimal()}
+    assert written - {"customer"} == RESULT_NAMES
 
 
 def test_ids_that_are_numbers_are_suspected(folder, customers, capsys):

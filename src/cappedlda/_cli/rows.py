@@ -13,6 +13,11 @@ from cappedlda._cli.labels import MISSING, UNKNOWN
 from cappedlda._cli.recipe import Recipe, advice, learn_recipe, sort_columns
 from cappedlda._cli.tables import Block, ColumnError, Notation, is_missing, needs, refuse_repeated
 
+# Columns that transform, predict and outliers write under fixed names.
+RESULT_NAMES = frozenset(
+    ["row", "prediction", "class", "predicted", "flagged", "left_out", "beyond", "outlyingness"]
+)
+
 
 class Rows(NamedTuple):
     """Some rows: their numbers in the file, their features, classes and further columns."""
@@ -243,6 +248,7 @@ def training_reader(args, labels, progress):
     """Return the reader of the rows that a model is to be fitted to, and notes about it."""
     table = table_of(args)
     keep = table.positions(args.keep, "--keep")
+    refuse_result_names(table.column_name(j) for j in keep)
     target, name = find_target(args, table)
     if args.thousands is None and table.notation.thousands is not None:
         progress.say(f"Numbers in {table.label} are read with {table.notation}")
@@ -261,6 +267,14 @@ def training_reader(args, labels, progress):
     if isinstance(target, int):
         notes["target_position"] = target
     return RowReader(table, recipe, target, labels, keep, args.skip_missing), notes
+
+
+def refuse_result_names(kept):
+    """Refuse columns to keep that would clash with the columns of results, in all commands."""
+    if clash := RESULT_NAMES.intersection(kept):
+        raise UsageError(
+            f"--keep {min(clash)}: results have a column of that name; rename it in the table."
+        )
 
 
 def feature_columns(args, table, target):
