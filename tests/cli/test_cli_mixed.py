@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from cappedlda import CappedLDA, load_model
-from cappedlda._cli import main, recipe, tables, training
+from cappedlda._cli import main, tables, training
 from cappedlda._cli.formats import open_table
-from cappedlda._cli.recipe import Category, Recipe, RowSample
+from cappedlda._cli.recipe import Recipe
 from cappedlda._cli.report import digits, reasons
 from cappedlda._cli.rows import RESULT_NAMES, RowReader
 from cappedlda._model_file import read_model, write_model
@@ -324,14 +324,6 @@ def test_dates_get_a_remedy(date, folder, customers, capsys):
         assert "or leave it out with --drop since" in message
 
 
-@pytest.mark.parametrize("unit", ["ns", "s"])
-def test_dates_of_parquet_are_no_numbers(unit, tmp_path):
-    since = np.array(["2024-01-31", "2024-02-29"], dtype=f"datetime64[{unit}]")
-    pd.DataFrame({"since": since, "x": [1.0, 2.0]}).to_parquet(tmp_path / "d.parquet")
-    with pytest.raises(ValueError, match="'since' holds dates"):
-        list(open_table(str(tmp_path / "d.parquet")).blocks([0, 1]))
-
-
 def test_ids_and_stray_text_are_no_categories(folder, customers, capsys):
     options = ["--target", "status", "--encode", "--impute", "median"]
     message = run(capsys, "fit", "customers.csv", *options, status=1).err
@@ -363,56 +355,6 @@ def test_an_empty_column_is_refused(folder, customers, capsys):
     assert "column 'empty': all values are missing; ignore the column with --drop empty" in message
 
 
-GERMAN = "since;amount;rate;count\n01.02.2024;1.234,50;0,5;1.000\n31.12.2023;17,5;1,25;12\n"
-
-
-def test_thousands_separators_are_recognised_and_dates_stay_dates(tmp_path):
-    """For pandas 01.02.2024 is the number 1022024 if points separate thousands."""
-    (tmp_path / "t.csv").write_text(GERMAN)
-    table = open_table(str(tmp_path / "t.csv"))
-    assert table.notation == (",", ".")
-    (block,) = table.blocks([1, 2, 3], [0])
-    np.testing.assert_array_equal(block.X, [[1234.5, 0.5, 1000.0], [17.5, 1.25, 12.0]])
-    assert block.columns[0].tolist() == ["01.02.2024", "31.12.2023"]
-    with pytest.raises(ValueError, match="'01.02.2024' is not a number.*'since' holds dates"):
-        list(table.blocks([0, 1]))
-
-
-@pytest.mark.parametrize(
-    ("cells", "sep", "notation"),
-    [
-        (["1.5", "2"], ";", (".", None)),
-        (["1,5", "2"], ";", (",", None)),
-        (["1,5", "2"], ",", (".", None)),
-        (["1.234", "2.5"], ",", (".", None)),
-        (["1.234", "2,5"], ";", (",", ".")),
-        (["1,234", "2.5"], ",", (".", ",")),
-        (["1,234,567"], ",", (".", ",")),
-        (["1 234,5", "12"], ";", (",", " ")),
-        (["1\u202f234,5", "12"], ";", (",", " ")),
-        (["1'234.50"], ",", (".", "'")),
-        (["01.02.2024", "1.5"], ";", (".", None)),
-        (["030 123 456"], ",", (".", None)),
-        ([], ",", (".", None)),
-    ],
-)
-def test_the_notation_of_numbers(cells, sep, notation):
-    from cappedlda._cli.text_tables import notation_of
-
-    assert notation_of(cells, sep) == notation
-
-
-def test_marks_that_are_given_are_not_guessed(tmp_path, capsys):
-    (tmp_path / "t.csv").write_text(GERMAN)
-    assert open_table(str(tmp_path / "t.csv"), thousands="'").notation.thousands == "'"
-    assert open_table(str(tmp_path / "t.csv"), decimal=".").notation.decimal == "."
-    argv = ["fit", str(tmp_path / "t.csv"), "--target", "count"]
-    message = run(capsys, *argv, "--decimal", ",", "--thousands", ",", status=1).err
-    assert "--decimal and --thousands are both ','; they have to differ" in message
-    message = run(capsys, *argv, "--drop", "since", "--decimal", ".", status=1).err
-    assert "are written in another way than with the decimal mark '.'" in message
-
-
 def test_a_model_remembers_how_numbers_are_written(folder, customers, capsys):
     """One row with the amount 1.234 does not tell whether the point separates thousands."""
     frame = customers.drop(columns=["since", "plan", "customer"]).dropna()
@@ -438,100 +380,6 @@ def test_fit_says_how_numbers_are_read(folder, customers, capsys):
     assert (
         "Numbers in comma.csv are read with the decimal mark '.' and ',' between thousands" in err
     )
-
-
-@pytest.fixture
-def book(tmp_path):
-    pytest.importorskip("openpyxl")
-    path = tmp_path / "book.xlsx"
-    with pd.ExcelWriter(path) as writer:
-        pd.DataFrame({"x": [1.5, None, 2.5], "kind": ["a", "b", "a"]}).to_excel(
-            writer, sheet_name="first", index=False, startrow=2
-        )
-        pd.DataFrame({"y": ["1.234,5", "2"]}).to_excel(writer, sheet_name="second", index=False)
-        pd.DataFrame([["x", "x"], [1, 2]]).to_excel(
-            writer, sheet_name="twice", index=False, header=False
-        )
-        pd.DataFrame().to_excel(writer, sheet_name="empty")
-    return str(path)
-
-
-def test_spreadsheets(book):
-    table = open_table(book)
-    assert table.names == ["x", "kind"]
-    (block,) = table.blocks([0], [1])
-    np.testing.assert_array_equal(block.X[:, 0], [1.5, np.nan, 2.5])
-    assert block.columns[0].tolist() == ["a", "b", "a"]
-    (block,) = open_table(book, sheet="second", decimal=",", thousands=".").blocks([0])
-    np.testing.assert_array_equal(block.X[:, 0], [1234.5, 2.0])
-
-
-@pytest.mark.parametrize(
-    ("sheet", "message"),
-    [
-        ("third", "has no sheet 'third'; it has 'first', 'second', 'twice', 'empty'"),
-        ("twice", "has two columns 'x'"),
-        ("empty", "cannot be read as a spreadsheet: the sheet is empty"),
-    ],
-)
-def test_other_sheets_are_refused(sheet, message, book):
-    with pytest.raises(ValueError, match=message):
-        open_table(book, sheet=sheet)
-
-
-def test_spreadsheets_without_openpyxl(book, monkeypatch):
-    monkeypatch.setattr(
-        "importlib.util.find_spec", lambda name: None if name == "openpyxl" else sys
-    )
-    with pytest.raises(ValueError, match=r'Reading .xlsx needs openpyxl.*"cappedlda\[cli\]"'):
-        open_table(book)
-
-
-CATEGORY = Category(0, "basic", ("plus", "pro"), ("gold",), True)
-
-
-def test_encoding_a_category():
-    values = np.array(["plus", " basic", None, "gold", "new", "pro", np.nan], dtype=object)
-    features, missing, unknown = CATEGORY.encode(values)
-    np.testing.assert_array_equal(
-        features, [[1, 0, 0], [0, 0, 0], [0, 0, 0], [0, 0, 1], [0, 0, 1], [0, 1, 0], [0, 0, 0]]
-    )
-    assert missing.nonzero()[0].tolist() == [2, 6]
-    assert unknown.nonzero()[0].tolist() == [4]
-    features, _, unknown = CATEGORY._replace(has_other=False).encode(values)
-    np.testing.assert_array_equal(features[[3, 4]], 0.0)  # as the usual one
-    assert unknown.nonzero()[0].tolist() == [4]
-
-
-def test_applying_a_recipe():
-    X = np.array([[1.0, np.nan], [np.nan, 2.0]])
-    values = [np.array(["pro", None], dtype=object)]
-    filled = Recipe([3, 5], [CATEGORY._replace(column=4)], [10.0, 20.0]).apply(X, values)
-    np.testing.assert_array_equal(filled.X, [[1, 20, 0, 1, 0], [10, 2, 0, 0, 0]])
-    assert filled.filled == {3: 1, 5: 1, 4: 1}
-    gaps = Recipe([3, 5], [CATEGORY._replace(column=4)]).apply(X, values)
-    np.testing.assert_array_equal(np.isnan(gaps.X).sum(axis=1), [1, 4])
-    assert gaps.filled == {}
-
-
-def test_rare_categories_share_a_feature(monkeypatch):
-    from collections import Counter
-
-    counts = Counter({"b": 500, "a": 480, "c": 10, "d": 9, "e": 1})
-    found = recipe.category_of(None, 2, counts, 1000)
-    assert found == Category(2, "b", ("a", "c"), ("d", "e"), True)
-    found = recipe.category_of(None, 2, Counter({"b": 500, "a": 491, "d": 9}), 1000)
-    assert found == Category(2, "b", ("a",), ("d",), False)
-
-
-def test_a_sample_of_many_rows(monkeypatch):
-    monkeypatch.setattr(recipe, "SAMPLE_NUMBERS", 0)
-    sample = RowSample(1)
-    for part in np.split(np.arange(10_000.0)[:, None], 20):
-        sample.add(part)
-    assert sample.rows.shape == (1000, 1)
-    assert len(np.unique(sample.rows)) == 1000
-    assert np.median(sample.rows) == pytest.approx(5000, abs=500)  # three standard errors
 
 
 @pytest.mark.parametrize(
