@@ -13,7 +13,7 @@ from PIL import Image
 
 PICTURE = Path(__file__).parent / "_static" / "report.png"
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "chrome")
-SIZE = "1120,1180"
+SIZE = "1120,1300"
 COMMANDS = (
     "demo --csv wine.csv",
     "fit wine.csv --target cultivar --model wine.npz --report wine.html",

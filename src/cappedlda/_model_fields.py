@@ -162,6 +162,91 @@ CV_FIELDS = (
 )
 
 
+def is_position(value):
+    """Return whether a value is an integer of 0 or more."""
+    return isinstance(value, int) and not isinstance(value, bool) and value >= 0
+
+
+def are_words(value):
+    """Return whether a value is a list of strings."""
+    return isinstance(value, list) and all(isinstance(item, str) for item in value)
+
+
+def is_category(value):
+    """Return whether a value says how a column of categories becomes features."""
+    kinds = {
+        "column": is_position,
+        "usual": lambda item: isinstance(item, str),
+        "levels": are_words,
+        "rare": are_words,
+        "has_other": lambda item: isinstance(item, bool),
+    }
+    return (
+        isinstance(value, dict)
+        and value.keys() == kinds.keys()
+        and all(holds(value[name]) for name, holds in kinds.items())
+    )
+
+
+POSITIONS = Rule("integers of 0 or more", lambda value: all(map(is_position, value)))
+WORDS = Rule("strings", are_words)
+FINITE_LIST = Rule(
+    "finite numbers",
+    lambda value: all(isinstance(item, float) and np.isfinite(item) for item in value),
+)
+NOTATION = Rule(
+    "a decimal mark and a separator of thousands",
+    lambda value: (
+        len(value) == 2
+        and value[0] in (".", ",")
+        and value[1] in (None, ".", ",", " ", "'")
+        and value[0] != value[1]
+    ),
+)
+CATEGORIES = Rule("columns of categories", lambda value: all(map(is_category, value)))
+# Notes of the command line: where columns are, and how they become features.
+NOTES = (
+    Field("target", None, (str, type(None)), ANY, optional=True),
+    Field("target_position", None, INTEGER, COUNT, optional=True),
+    Field("n_columns", None, INTEGER, COUNT),
+    Field("features", None, (list,), POSITIONS),
+    Field("keep", None, (list,), WORDS, optional=True),
+    Field("na", None, (list,), WORDS, optional=True),
+    Field("notation", None, (list,), NOTATION, optional=True),
+    Field("medians", None, (list,), FINITE_LIST, optional=True),
+    Field("categories", None, (list,), CATEGORIES, optional=True),
+    Field("category_names", None, (list,), WORDS, optional=True),
+)
+
+
+def are_notes(notes, n_features):
+    """Return whether notes are right one by one, and do not contradict each other.
+
+    Parameters
+    ----------
+    notes : dict
+        Of a model file.
+    n_features : int
+        Features of the model.
+    """
+    for field in NOTES:
+        if field.name not in notes:
+            if not field.optional:
+                return False
+        elif field.problem(notes[field.name], {}):
+            return False
+    categories, target = notes.get("categories", []), notes.get("target_position")
+    columns = notes["features"] + [item["column"] for item in categories]
+    encoded = sum(len(item["levels"]) + item["has_other"] for item in categories)
+    return (
+        len(notes["features"]) + encoded == n_features
+        and all(j < notes["n_columns"] for j in [*columns, target or 0])
+        and len(set(columns)) == len(columns)
+        and len(notes.get("category_names", [])) == len(categories)
+        and len(notes.get("medians", notes["features"])) == len(notes["features"])
+    )
+
+
 def contradiction(values, sizes):
     """Return what contradicts itself among values that are right one by one, or None.
 

@@ -11,6 +11,7 @@ import cappedlda
 from cappedlda import _cli
 from cappedlda._cli import demo, main
 from cappedlda._cli.arguments import Command
+from cappedlda._cli.customers import german_date, german_number
 from cappedlda._cli.demo import demo_data
 from cappedlda._kernels import BUILDS
 from cappedlda._tables import table
@@ -62,6 +63,22 @@ def test_demo_data(seed):
     clean = data.X[~data.planted]
     far = np.abs(data.X - clean.mean(axis=0)) / clean.std(axis=0)
     assert far[data.planted].max(axis=1).min() > far[~data.planted].max(axis=1).mean()
+
+
+def test_demo_writes_a_business_table(tmp_path, capsys):
+    pd = pytest.importorskip("pandas")
+    path = tmp_path / "customers.csv"
+    assert main(["demo", "--customers", str(path)]) == 0
+    assert capsys.readouterr().out.endswith(f"Try: cappedlda fit {path} --target status\n")
+    frame = pd.read_csv(path, sep=";", dtype=str)
+    assert len(frame) == 1200
+    assert frame["customer"].is_unique
+    assert frame["since"].str.fullmatch(r"[0-3]\d\.[01]\d\.202\d").all()
+    assert (frame["revenue"] == "9.999.999,00").sum() == (frame["calls"] == "999").sum() == 6
+    assert frame[["plan", "age"]].isna().mean().between(0.01, 0.1).all()
+    assert frame.drop(columns=["plan", "age"]).notna().all(axis=None)
+    assert german_number(1234567.5) == "1.234.567,50"
+    assert german_date(np.datetime64("2024-01-31")) == "31.01.2024"
 
 
 def test_demo_without_matplotlib(picture, capsys, monkeypatch):

@@ -156,12 +156,16 @@ def test_outliers_are_those_of_the_fit(fitted, capsys):
     model, X, y = fitted
     captured = run(capsys, "outliers", "m.npz", "data.csv")
     found = printed_table(captured.out)
-    assert found.columns.tolist() == ["row", "class", "outlyingness", "flagged", "left_out"]
-    np.testing.assert_array_equal(found["row"], np.flatnonzero(model.outliers_))
+    frame = pd.DataFrame(X, columns=NAMES)
+    expected = CappedLDA().fit(frame, y).explain(frame, y)
+    assert found.columns.tolist() == expected.columns.tolist()
+    np.testing.assert_array_equal(np.sort(found["row"]), np.flatnonzero(model.outliers_))
     assert found["flagged"].all()
-    np.testing.assert_array_equal(found["left_out"], model.left_out_[model.outliers_])
-    np.testing.assert_array_equal(found["class"], y[model.outliers_])
-    np.testing.assert_allclose(found["outlyingness"], model.outlyingness(X, y)[model.outliers_])
+    for name in ("row", "class", "predicted", "left_out", "beyond", "feature_1", "feature_3"):
+        assert found[name].tolist() == expected[name].tolist(), name
+    for name in ("outlyingness", "value_1", "usual_1", "z_1", "z_3"):  # four digits
+        np.testing.assert_allclose(found[name], expected[name], rtol=5e-4)
+    assert all(len(f"{value:g}") <= 8 for value in found["outlyingness"])
     assert captured.err == (
         "150 rows; 15 flagged, unusually far from their class; 15 left out of the fit\n"
     )
@@ -179,7 +183,8 @@ def test_flagged_rows_that_do_no_harm_are_not_left_out(harmful, left_out, folder
     np.savez("far.npz", X=X, y=y)
     facts = run_json(capsys, "fit", "far.npz", "--quiet", "--model", "far-model.npz")
     assert (facts["flagged"], facts["left_out"]) == (1 + harmful, left_out)
-    found = printed_table(run(capsys, "outliers", "far-model.npz", "far.npz", "--all").out)
+    argv = ["outliers", "far-model.npz", "far.npz", "--all", "--sort", "row"]
+    found = printed_table(run(capsys, *argv).out)
     np.testing.assert_array_equal(found["flagged"], model.outliers_)
     np.testing.assert_array_equal(found["left_out"], model.left_out_)
 
@@ -196,12 +201,13 @@ def test_models_of_earlier_versions_leave_out_what_they_flag(folder, capsys):
 
 def test_outliers_without_labels(fitted, capsys):
     model, X, _ = fitted
-    captured = run(capsys, "outliers", "m.npz", "data.csv", "--unlabelled", "--all")
+    argv = ["outliers", "m.npz", "data.csv", "--unlabelled", "--all", "--sort", "row"]
+    captured = run(capsys, *argv)
     found = printed_table(captured.out)
-    assert found.columns.tolist() == ["row", "class", "outlyingness", "flagged"]
-    np.testing.assert_allclose(found["outlyingness"], model.outlyingness(X))
+    assert "left_out" not in found.columns
+    np.testing.assert_allclose(found["outlyingness"], model.outlyingness(X), rtol=5e-4)
     np.testing.assert_array_equal(found["flagged"], model.outlyingness(X) > 1.0)
-    np.testing.assert_array_equal(found["class"], model.predict(X))
+    np.testing.assert_array_equal(found["predicted"], model.predict(X))
     assert "no labels were given" in captured.err
 
 
@@ -212,6 +218,22 @@ def test_a_swapped_label_is_found_with_labels_only(fitted, csv, capsys):
     without = printed_table(run(capsys, "outliers", "m.npz", "swapped.csv", "--unlabelled").out)
     assert 1 in with_labels["row"].tolist()
     assert 1 not in without["row"].tolist()
+
+
+@pytest.mark.parametrize("all_rows", [[], ["--all"]])
+def test_outliers_are_sorted(all_rows, fitted, capsys, monkeypatch):
+    argv = ["outliers", "m.npz", "data.csv", "--features", "1", *all_rows]
+    by_row = printed_table(run(capsys, *argv, "--sort", "row").out)
+    assert by_row["row"].is_monotonic_increasing
+    assert by_row.columns[-4:].tolist() == ["feature_1", "value_1", "usual_1", "z_1"]
+    monkeypatch.setattr(tables, "BLOCK_NUMBERS", 100)
+    found = printed_table(run(capsys, *argv).out)
+    assert found["outlyingness"].is_monotonic_decreasing
+    assert set(found["row"]) == set(by_row["row"])
+    by_class = printed_table(run(capsys, *argv, "--sort", "class").out)
+    assert by_class["class"].is_monotonic_increasing
+    assert by_class.groupby("class")["outlyingness"].is_monotonic_decreasing.all()
+    assert set(by_class["row"]) == set(by_row["row"])
 
 
 @pytest.mark.parametrize("command", ["transform", "predict", "outliers"])
@@ -235,7 +257,7 @@ def test_large_files_are_read_in_every_pass(name, fitted, csv, capsys, monkeypat
     facts = json.loads(captured.out)
     assert (facts["rows"], facts["flagged"]) == (150, 15)
     assert angle(load_model("s.npz").scalings_, model.scalings_) < 1e-9
-    found = printed_table(run(capsys, "outliers", "s.npz", name).out)
+    found = printed_table(run(capsys, "outliers", "s.npz", name, "--sort", "row").out)
     np.testing.assert_array_equal(found["row"], np.flatnonzero(model.outliers_))
     assert "needs all rows in memory" in error_of(capsys, *argv, "--cv")
 
@@ -334,7 +356,7 @@ def test_npy_with_the_target_in_a_column(dirty, folder, capsys):
     np.testing.assert_array_equal(load_model("m.npz").scalings_, CappedLDA().fit(X, y).scalings_)
     # The file of the fit has the target, others need not have it.
     found = printed_table(run(capsys, "outliers", "m.npz", "data.npy").out)
-    np.testing.assert_array_equal(found["row"], np.flatnonzero(spoilt))
+    np.testing.assert_array_equal(np.sort(found["row"]), np.flatnonzero(spoilt))
     np.save("new.npy", X)
     for file in ("data.npy", "new.npy"):
         found = printed_table(run(capsys, "predict", "m.npz", file).out)
@@ -354,7 +376,7 @@ def test_labels_in_a_file(labels, dirty, folder, capsys):
         pd.Series(y, name="kind").to_csv(labels, index=False)
     run(capsys, "fit", "X.npy", "--labels", labels, "--model", "m.npz")
     found = printed_table(run(capsys, "outliers", "m.npz", "X.npy", "--labels", labels).out)
-    np.testing.assert_array_equal(found["row"], np.flatnonzero(spoilt))
+    np.testing.assert_array_equal(np.sort(found["row"]), np.flatnonzero(spoilt))
     np.save("short.npy", y[:-1])
     message = error_of(capsys, "fit", "X.npy", "--labels", "short.npy")
     assert "149 labels; give one label per row" in message
@@ -366,7 +388,7 @@ def test_npz(dirty, folder, capsys):
     run(capsys, "fit", "data.npz", "--model", "m.npz")
     assert load_model("m.npz").classes_.tolist() == KINDS.tolist()
     found = printed_table(run(capsys, "outliers", "m.npz", "data.npz").out)
-    np.testing.assert_array_equal(found["row"], np.flatnonzero(spoilt))
+    np.testing.assert_array_equal(np.sort(found["row"]), np.flatnonzero(spoilt))
     run(capsys, "fit", "data.npz", "--key", "A", "--target", "kind", "--model", "m.npz")
     assert load_model("m.npz").means_.shape == (3, 4)
 
@@ -392,7 +414,7 @@ def test_missing_values(csv, capsys):
     assert "--skip-missing" in message
     argv = ["fit", "data.csv", "--target", "kind", "--skip-missing", "--model", "m.npz"]
     assert run(capsys, *argv).out.startswith(
-        "data.csv: 147 rows, 6 features; 3 rows with missing values left out\n"
+        "data.csv: 147 rows, 6 features; 3 rows with missing values ignored\n"
     )
     message = error_of(capsys, "outliers", "m.npz", "data.csv", "--drop", "f3")
     assert "row 7" in message
@@ -443,7 +465,10 @@ def test_drop_leaves_columns_out(csv, capsys):
         (["fit", "data.npz", "--target", "z"], "data.npz has no array 'z' for --target; it has"),
         (["fit", "empty.csv", "--target", "kind"], "empty.csv has no rows"),
         (["predict", "m.npz", "empty.csv"], "empty.csv has no rows"),
-        (["predict", "m.npz", "text.csv"], "'red' is not a number; encode the column"),
+        (
+            ["predict", "m.npz", "text.csv"],
+            "'red' is not a number; the model was fitted to numbers in 'f1'",
+        ),
         (["predict", "none.npz", "data.csv"], "predict: none.npz: No such file"),
         (["predict", ".", "data.csv"], "predict: .: Is a directory"),
         (["predict", "data.csv", "data.csv"], "data.csv is not a model of cappedlda"),

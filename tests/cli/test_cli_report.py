@@ -16,6 +16,7 @@ from cappedlda._cli import accuracy, main, survey
 from cappedlda._cli.accuracy import belonging, cross_validate
 from cappedlda._cli.markup import Markup, join, table, tag
 from cappedlda._cli.pictures import cut
+from cappedlda._cli.report import confusion_table
 from cappedlda._progress import Progress
 
 pd = pytest.importorskip("pandas")
@@ -114,7 +115,7 @@ def test_it_says_all(page, data):
     for item in facts["classes"]:
         expected = [item["class"], *(str(item[key]) for key in ("rows", "flagged", "left_out"))]
         assert expected in [row[:4] for row in rows]
-    listed = [int(row[0]) for row in rows if len(row) == 6 and row[0].isdecimal()]
+    listed = [int(row[0]) for row in rows if len(row) == 7 and row[0].isdecimal()]
     assert sorted(listed) == np.flatnonzero(spoilt).tolist()
     capped, plain = facts["accuracy"]["methods"]
     for name, column in (("_all_rows", 1), ("", 2)):
@@ -151,9 +152,13 @@ def fit_report(folder, *options):
 
 
 def test_the_most_unusual_value_is_named(plain, tmp_path, capsys):
-    assert "f4 = 777" in fit_report(tmp_path)
+    usual = plain.loc[plain["kind"] == plain["kind"][7], "f4"].drop(7).mean()
+    (told,) = re.findall(r"f4 = 777 \(usually (.*?), z \+(.*?)\)", fit_report(tmp_path))
+    assert float(told[0]) == pytest.approx(usual, abs=0.05)
+    assert float(told[1]) > 100
     printed = capsys.readouterr().out
     assert re.search(r"^accuracy in 5 folds +CappedLDA  plain LDA$", printed, re.MULTILINE)
+    assert "On all rows CappedLDA can score below plain LDA" in printed
     assert re.search(r"^all rows +\d+\.\d%  +\d+\.\d%$", printed, re.MULTILINE)
     assert re.search(r"^rows not flagged \(\d+\.\d%\)  +\d+\.\d%  +\d+\.\d%$", printed, re.M)
 
@@ -189,8 +194,7 @@ def test_long_lists_are_cut(dirty, tmp_path, monkeypatch):
     assert "The 4 most outlying of 15 unusual rows" in text
     assert "1 more classes" in text
     assert "sample of" in text
-    ratios = [float(row[3]) for row in page.rows if len(row) == 6 and row[0].isdecimal()
-              and "=" in row[5]]  # fmt: skip
+    ratios = [float(row[3]) for row in page.rows if len(row) == 7 and row[0].isdecimal()]
     assert len(ratios) == 4
     expected = np.sort(CappedLDA().fit(X, y).outlyingness(X, y))[::-1][:4]
     np.testing.assert_allclose(ratios, expected, atol=0.005)  # two decimals
@@ -212,6 +216,32 @@ def test_accuracy_is_that_of_the_folds(dirty):
     assert facts["belonging"] == pytest.approx(1.0 - spoilt.mean(), abs=0.02)
     assert capped["accuracy"] > capped["accuracy_all_rows"]
     assert capped["accuracy"] > plain["accuracy"]
+
+
+def test_the_confusion_matrix_counts_held_out_rows(page, data):
+    _, parsed, facts = page
+    frame, _ = data
+    sizes = frame["the <b>kind</b>"].value_counts()
+    found = facts["accuracy"]["confusions"]
+    hits = sum(item["rows"] for item in found if item["class"] == item["predicted"])
+    accuracy_ = facts["accuracy"]["methods"][0]["accuracy_all_rows"]
+    assert hits / len(frame) == pytest.approx(accuracy_, abs=1e-3)  # folds differ in their rows
+    (start,) = [i for i, row in enumerate(parsed.rows) if row == ["class", *sorted(sizes.index)]]
+    for row in parsed.rows[start + 1 : start + 4]:
+        assert sum(0 if n == "·" else int(n) for n in row[1:]) == sizes[row[0]]
+
+
+def test_of_many_classes_the_worst_confusions_are_told():
+    y = np.repeat(np.arange(30), 10)
+    guesses = y.copy()
+    guesses[:4], guesses[10:13] = 7, 8
+    assert accuracy.confusions(y, guesses) == [
+        {"class": 0, "predicted": 7, "rows": 4},
+        {"class": 1, "predicted": 8, "rows": 3},
+    ]
+    page = Page(confusion_table({"confusions": accuracy.confusions(y, guesses)}))
+    assert page.rows[1:] == [["0", "7", "4"], ["1", "8", "3"]]
+    assert confusion_table({"problem": "too few rows"}) == ""
 
 
 def test_belonging_keeps_at_least_half(clean):
@@ -256,8 +286,10 @@ def test_a_report_for_an_existing_model(dirty, tmp_path, monkeypatch, capsys):
     for name in ("classes", "flagged", "left_out", "epsilon", "accuracy", "parameters"):
         assert found[name] == expected[name]
     pages = [Path(name).read_text() for name in ("f.html", "r.html")]
-    tables = [re.findall(r"<table>.*?</table>", page) for page in pages]
-    assert tables[0] == tables[1]
+    for part in (r"<table>.*?</table>", r"<img .*?>"):
+        found = [re.findall(part, page) for page in pages]
+        assert found[0] == found[1]
+    assert all("classes in &#x27;y&#x27;" in page for page in pages)
     np.savez("unlabelled.npz", X=X)
     assert main(["report", "m.npz", "unlabelled.npz", "--out", "r.html"]) == 2
     assert "needs the classes" in capsys.readouterr().err

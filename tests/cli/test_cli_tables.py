@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from cappedlda._cli import main, tables
+from cappedlda._cli.formats import open_table
 from cappedlda._cli.labels import MISSING, UNKNOWN, Labels, as_text
-from cappedlda._cli.tables import open_table
 from cappedlda._cli.writing import table_writer
 
 pd = pytest.importorskip("pandas")
@@ -159,7 +159,9 @@ def test_numbers_in_other_clothes(tmp_path):
         ("t.npy", b"x,y\n", "t.npy cannot be read: it is damaged, or"),
         ("t.npz", b"x,y\n", "t.npz cannot be read: it is damaged, or"),
         ("t.npz", b"PK\x03\x04x", "t.npz cannot be read: it is damaged"),
-        ("t.xlsx", b"x", "the suffix tells the format, and has to be one of .csv"),
+        ("t.xlsx", b"x", "t.xlsx cannot be read as a spreadsheet: File is not a zip file"),
+        ("t.xls", b"x", "t.xls: .xls files are not read; save the table as .xlsx or .csv"),
+        ("t.docx", b"x", "the suffix tells the format, and has to be one of .csv"),
     ],
 )
 def test_other_content_is_refused(name, content, message, tmp_path):
@@ -385,10 +387,17 @@ def test_commas_are_no_decimals_where_points_are(tmp_path):
 
 def test_all_columns_of_text_are_named_at_once(tmp_path):
     (tmp_path / "t.csv").write_text("id,size,colour,y z\n1,2.5,red,a\n2,3.5,blue,b\n")
-    message = "'red' is not a number, nor are values in 'y z'; leave the columns out with --drop"
+    message = "'red' is not a number, nor are values in 'y z'; encode the columns with --encode, or"
     with pytest.raises(ValueError, match=message) as caught:
         list(open_table(str(tmp_path / "t.csv")).blocks([0, 1, 2, 3]))
-    assert "--drop 'colour,y z', or encode them" in str(caught.value)
+    assert "leave the columns out with --drop 'colour,y z'." in str(caught.value)
+
+
+def test_names_with_commas_get_options_of_their_own(tmp_path):
+    (tmp_path / "t.csv").write_text('a,"b, c",d e\n1,2,3\n')
+    table = open_table(str(tmp_path / "t.csv"))
+    assert table.option("--drop", [0, 1, 2]) == "--drop 'a,d e' --drop 'b, c'"
+    assert table.option("--drop", [1]) == "--drop 'b, c'"
 
 
 def test_names_with_commas_between_them(tmp_path):

@@ -14,7 +14,16 @@ import threading
 from contextlib import contextmanager
 
 from cappedlda import __version__
-from cappedlda._cli import apply, demo, fit, info, reproduce, review
+from cappedlda._cli import (
+    apply,
+    completion,
+    demo,
+    fit,
+    info,
+    outliers,
+    reproduce,
+    review,
+)
 from cappedlda._cli.arguments import UsageError
 from cappedlda._cli.files import check_files
 from cappedlda._files import FULL
@@ -22,9 +31,11 @@ from cappedlda._files import FULL
 COMMANDS = {
     "fit": fit.COMMAND,
     **apply.COMMANDS,
+    "outliers": outliers.COMMAND,
     "report": review.COMMAND,
     "demo": demo.COMMAND,
     "info": info.COMMAND,
+    "completion": completion.COMMAND,
     "reproduce": reproduce.COMMAND,
 }
 
@@ -32,16 +43,27 @@ COMMANDS = {
 def parser():
     """Return the parser of the command line."""
     top = argparse.ArgumentParser(
-        prog="cappedlda", description="Robust linear discriminant analysis."
+        prog="cappedlda",
+        description="Robust linear discriminant analysis: fit a model to a table with wrong rows "
+        "in it, and find these rows.",
+        epilog="Start with: cappedlda fit data.csv --target COLUMN --model model.npz --report "
+        "report.html",
     )
     top.add_argument("--version", action="version", version=f"cappedlda {__version__}")
     commands = top.add_subparsers(dest="command", metavar="command")
     for name, command in COMMANDS.items():
         summary = command.run.__doc__.splitlines()[0]
         sub = commands.add_parser(name, help=summary, description=summary)
-        for names, options in command.arguments:
-            sub.add_argument(*names, **options)
+        add_arguments(sub, command.arguments)
     return top
+
+
+def add_arguments(sub, arguments):
+    """Add arguments to the parser of a command, under their headings."""
+    headings = dict.fromkeys(item.heading for item in arguments)
+    places = {name: sub.add_argument_group(name) if name else sub for name in headings}
+    for item in arguments:
+        places[item.heading].add_argument(*item.names, **item.options)
 
 
 def main(argv=None):

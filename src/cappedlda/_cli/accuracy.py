@@ -7,13 +7,17 @@ import numpy as np
 from cappedlda._tables import table
 
 FOLDS = 5
+MOST_CLASSES = 20  # in a confusion matrix
+WHY = (
+    "On all rows CappedLDA can score below plain LDA: wrong rows count as errors of a model that "
+    "does not follow them."
+)
 HOW = (
-    "Held-out rows may be wrong too, so accuracy is given twice: on all of them, where a wrong "
-    "label counts against the method that is not misled by it; and without the held-out rows "
-    "that are flagged, those whose outlyingness is above 1 in the CappedLDA fitted to the "
-    "training rows of the fold (the farther half, if these are more). Plain LDA is scikit-learn's, "
-    "scored on the same rows. The second figure does not count what CappedLDA calls unusual; where "
-    "the two differ much, look at the flagged rows."
+    "Held-out rows may be wrong too, so accuracy is given twice: on all of them, and without the "
+    f"flagged ones. {WHY} A held-out row is flagged if its outlyingness is above 1 in the "
+    "CappedLDA fitted to the training rows of the fold (at most the farther half of the rows). "
+    "Plain LDA is scikit-learn's, scored on the same rows. The second figure does not count what "
+    "CappedLDA calls unusual; where the two differ much, look at the flagged rows."
 )
 
 
@@ -33,7 +37,7 @@ def cross_validate(model, X, y, progress):
     smallest = int(np.unique(y, return_counts=True)[1].min())
     n_folds = min(FOLDS, max(2, smallest))
     folds = StratifiedKFold(n_folds, shuffle=True, random_state=0)
-    scores, shares = [], []
+    scores, shares, guesses = [], [], np.empty_like(y)
     with warnings.catch_warnings():
         # Small classes and collinear features: the fit to all rows has warned already.
         warnings.simplefilter("ignore")
@@ -44,7 +48,8 @@ def cross_validate(model, X, y, progress):
                 plain = LinearDiscriminantAnalysis().fit(X[train], y[train])
                 belongs = belonging(capped, X[test], y[test])
                 shares.append(belongs.mean())
-                hits = [fitted.predict(X[test]) == y[test] for fitted in (capped, plain)]
+                guesses[test] = capped.predict(X[test])
+                hits = [guesses[test] == y[test], plain.predict(X[test]) == y[test]]
                 scores.append([(hit[belongs].mean(), hit.mean()) for hit in hits])
         except ValueError as error:
             return {"rows": len(y), "folds": n_folds, "problem": " ".join(str(error).split())}
@@ -65,7 +70,21 @@ def cross_validate(model, X, y, progress):
             }
             for i, name in enumerate(names)
         ],
+        "confusions": confusions(y, guesses),
     }
+
+
+def confusions(y, guesses):
+    """Return how many rows of a class are predicted as which; of many classes the worst errors."""
+    pairs, counts = np.unique(np.stack([y, guesses]), axis=1, return_counts=True)
+    found = [
+        {"class": label, "predicted": guess, "rows": n}
+        for label, guess, n in zip(*pairs.tolist(), counts.tolist(), strict=True)
+    ]
+    if len(np.unique(y)) <= MOST_CLASSES:
+        return found
+    errors = [item for item in found if item["class"] != item["predicted"]]
+    return sorted(errors, key=lambda item: -item["rows"])[:MOST_CLASSES]
 
 
 def belonging(model, X, y):
@@ -81,15 +100,14 @@ def summary(facts):
     if "problem" in facts:
         return f"No cross-validation: {facts['problem']}"
     scored = {"all rows": "accuracy_all_rows", not_flagged(facts): "accuracy"}
-    return table(
-        [
-            {
-                f"accuracy in {facts['folds']} folds": rows,
-                **{method["method"]: f"{method[key]:.1%}" for method in facts["methods"]},
-            }
-            for rows, key in scored.items()
-        ]
-    )
+    rows = [
+        {
+            f"accuracy in {facts['folds']} folds": rows,
+            **{method["method"]: f"{method[key]:.1%}" for method in facts["methods"]},
+        }
+        for rows, key in scored.items()
+    ]
+    return f"{table(rows)}\n\n{WHY}"
 
 
 def not_flagged(facts):

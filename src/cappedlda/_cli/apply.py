@@ -1,23 +1,27 @@
-"""`cappedlda transform`, `predict` and `outliers`: a model file at work on a table."""
+"""`cappedlda transform` and `predict`: a model file at work on a table."""
 
 from pathlib import Path
 
+import numpy as np
+
 from cappedlda._cli.arguments import (
+    COLUMNS,
     DATA,
     JSON,
-    LABELS,
     QUIET,
     TABLE,
     Command,
     UsageError,
     argument,
 )
-from cappedlda._cli.labels import Labels
-from cappedlda._cli.rows import applied_reader
-from cappedlda._cli.survey import left_out_rows
+from cappedlda._cli.rows import applied_reader, column_lines
+from cappedlda._cli.training import count_rows
 from cappedlda._cli.writing import SUFFIXES, table_writer, to_json
+from cappedlda._model_fields import are_notes
 from cappedlda._model_file import damaged, read_model
 from cappedlda._progress import Progress
+
+ALL = slice(None)
 
 
 def transform(args):
@@ -26,13 +30,13 @@ def transform(args):
     directions = model.get_feature_names_out().tolist()
 
     def columns(rows):
-        return dict(zip(directions, model.transform(rows.X).T, strict=True))
+        return ALL, dict(zip(directions, model.transform(rows.X).T, strict=True))
 
     return write(args, applied_reader(args, model, names, notes, keep=args.keep), columns)
 
 
 def predict(args):
-    """Predict the class of rows."""
+    """Predict the class of each row."""
     model, names, notes = read(args.model)
     classes = model.classes_.tolist()
 
@@ -41,37 +45,9 @@ def predict(args):
         if args.proba:
             shares = model.predict_proba(rows.X).T
             found |= {f"probability_{name}": p for name, p in zip(classes, shares, strict=True)}
-        return found
+        return ALL, found
 
     return write(args, applied_reader(args, model, names, notes, keep=args.keep), columns)
-
-
-def outliers(args):
-    """List the rows that do not belong to their class, or to any, and those the fit leaves out."""
-    if args.unlabelled and (args.target is not None or args.labels is not None):
-        raise UsageError("--unlabelled leaves the classes out; leave --target and --labels out")
-    if args.out is not None and args.out.endswith(".npy"):
-        raise UsageError("--out: outliers are a table of several types; use .npz")
-    model, names, notes = read(args.model)
-    labels = None if args.unlabelled else Labels(model.classes_)
-    reader = applied_reader(args, model, names, notes, labels, args.keep)
-    labelled = reader.target is not None
-    counts = {"flagged": 0, **({"left_out": 0} if labelled else {}), "labelled": labelled}
-
-    def columns(rows):
-        y = model.predict(rows.X) if rows.codes is None else model.classes_[rows.codes]
-        ratio = model.outlyingness(rows.X, None if rows.codes is None else y)
-        marks = {"flagged": ratio > 1.0}
-        if rows.codes is not None:  # rows without a class are in no fit
-            marks["left_out"] = left_out_rows(model, rows.X, y, ratio)
-        for name, which in marks.items():
-            counts[name] += int(which.sum())
-        return {"class": y, "outlyingness": ratio, **marks}
-
-    def chosen(found):
-        return slice(None) if args.all else found["flagged"] | found.get("left_out", False)
-
-    return write(args, reader, columns, chosen, counts)
 
 
 def read(path):
@@ -90,21 +66,8 @@ def read(path):
 
 def check_notes(path, notes, n_features):
     """Refuse notes of a model file that do not say where columns are."""
-    positions = range(notes["n_columns"]) if is_count(notes.get("n_columns")) else ()
-    features, target = notes.get("features"), notes.get("target_position")
-    if notes and not (
-        isinstance(features, list)
-        and len(features) == n_features
-        and all(is_count(j) and j in positions for j in features)
-        and isinstance(notes.get("target"), str | None)
-        and (target is None or (is_count(target) and target in positions))
-    ):
+    if notes and not are_notes(notes, n_features):
         raise damaged(path, "its notes on columns contradict themselves")
-
-
-def is_count(value):
-    """Return whether a value is an integer of 0 or more."""
-    return isinstance(value, int) and not isinstance(value, bool) and value >= 0
 
 
 def check_names(kept, written):
@@ -116,31 +79,61 @@ def check_names(kept, written):
         )
 
 
-def write(args, reader, columns, chosen=None, counts=None):
-    """Write what `columns` finds for each block of rows, and tell how many there were."""
+def write(args, reader, columns, counts=None, order=None):
+    """Write what is found for each block of rows, and tell how many there were.
+
+    Parameters
+    ----------
+    args : Namespace
+    reader : RowReader
+    columns : callable
+        Takes `Rows`, and returns for which of them there are results, and columns of results.
+    counts : dict, optional
+        Further facts to tell.
+    order : callable, optional
+        Takes the columns of all results and returns the order in which they are written. Without
+        it results are written block by block.
+    """
     progress = Progress(args.quiet)
-    kept_names = [reader.table.column_name(j) for j in reader.keep]
+    results = result_blocks(progress.count(reader, "Rows done", count_rows), reader, columns)
     with table_writer(args.out, args.json) as writer:
-        for rows in progress.count(reader, "Rows done", lambda rows: len(rows.numbers)):
-            found = columns(rows)
-            kept = dict(zip(kept_names, rows.kept, strict=True))
-            which = slice(None) if chosen is None else chosen(found)
-            check_names(kept, {"row", *found})
-            result = {"row": rows.numbers, **kept, **found}
-            writer.write({name: column[which] for name, column in result.items()})
+        for block in results if order is None else [sorted_results(results, order)]:
+            writer.write(block)
     facts = {"rows": reader.n_rows - reader.n_skipped, "skipped": reader.n_skipped}
     facts |= counts or {}
-    progress.say(in_words(facts))
+    facts |= {key: value for key, value in reader.column_facts().items() if key in TOLD}
+    progress.say("\n".join([in_words(facts), *column_lines(facts)]))
     if args.json and args.out is not None:
         print(to_json({**facts, "out": args.out}, indent=2))
     return 0
+
+
+def result_blocks(blocks, reader, columns):
+    """Yield results with the numbers of the rows and the columns to keep, block by block."""
+    kept_names = [reader.table.column_name(j) for j in reader.keep]
+    for rows in blocks:
+        which, found = columns(rows)
+        check_names(kept_names, {"row", *found})
+        kept = {name: column[which] for name, column in zip(kept_names, rows.kept, strict=True)}
+        yield {"row": rows.numbers[which], **kept, **found}
+
+
+def sorted_results(blocks, order):
+    """Return the columns of all blocks as one, sorted."""
+    blocks = list(blocks)
+    joined = {name: np.concatenate([block[name] for block in blocks]) for name in blocks[0]}
+    chosen = order(joined)
+    return {name: column[chosen] for name, column in joined.items()}
+
+
+TOLD = ("imputed", "unknown")  # facts about columns that matter when a model is applied
 
 
 def in_words(facts):
     """Return one line about the rows."""
     text = f"{facts['rows']} rows"
     if facts["skipped"]:
-        text += f", {facts['skipped']} with missing values left out"
+        text += f", {facts['skipped']} with missing values ignored"
     if "flagged" in facts:
         whose = "their class" if facts["labelled"] else "any class: no labels were given"
         text += f"; {facts['flagged']} flagged, unusually far from {whose}"
@@ -150,17 +143,23 @@ def in_words(facts):
 
 
 MODEL = (
-    argument("model", metavar="MODEL", help="file that cappedlda fit wrote"),
+    argument("model", metavar="MODEL", help="model file that cappedlda fit wrote"),
     argument("data", metavar="DATA", help=DATA),
 )
 OUT = (
-    argument("--out", metavar="FILE", help=f"{', '.join(SUFFIXES)} (default: CSV, printed)"),
+    argument(
+        "--out",
+        metavar="FILE",
+        help=f"file to write, one of {', '.join(SUFFIXES)} (default: print CSV)",
+    ),
     argument(
         "--keep",
+        heading=COLUMNS,
         action="append",
         default=[],
-        metavar="COLUMN",
-        help="copy columns to the output: a name, or several with commas between them",
+        metavar="COLUMNS",
+        help="columns to copy to the output: one name, or several separated by commas (default: "
+        "those that fit was told to keep)",
     ),
     *TABLE,
     QUIET,
@@ -177,18 +176,6 @@ COMMANDS = {
             *OUT,
         ),
         READS,
-        WRITES,
-    ),
-    "outliers": Command(
-        outliers,
-        (
-            *MODEL,
-            *LABELS,
-            argument("--unlabelled", action="store_true", help="measure from the nearest class"),
-            argument("--all", action="store_true", help="list all rows, unusual or not"),
-            *OUT,
-        ),
-        (*READS, "labels"),
         WRITES,
     ),
 }

@@ -16,8 +16,7 @@ class Command(NamedTuple):
     ----------
     run : callable
         Takes the parsed arguments and returns the exit status.
-    arguments : tuple
-        As `add_argument` takes them.
+    arguments : tuple of Argument
     reads : tuple of str
         The arguments that are files to read.
     writes : mapping of str to tuple of str or None
@@ -30,9 +29,22 @@ class Command(NamedTuple):
     writes: Mapping = MappingProxyType({})
 
 
-def argument(*names, **options):
+class Argument(NamedTuple):
+    """An argument: its names, how `add_argument` takes it, and its heading in the help."""
+
+    names: tuple
+    options: dict
+    heading: str | None
+
+
+def argument(*names, heading=None, **options):
     """Return an argument for `Command`."""
-    return names, options
+    return Argument(names, options, heading)
+
+
+COLUMNS = "columns and rows"
+WRITTEN = "how the table is written"
+METHOD = "the method"
 
 
 def natural(text):
@@ -53,8 +65,8 @@ class UsageError(ValueError):
     """Arguments that do not go together."""
 
 
-JSON = argument("--json", action="store_true", help="print JSON instead of text")
-QUIET = argument("--quiet", action="store_true", help="show no progress on standard error")
+JSON = argument("--json", action="store_true", help="print the results as JSON")
+QUIET = argument("--quiet", action="store_true", help="do not show progress")
 
 
 def delimiter(text):
@@ -98,58 +110,95 @@ def number(text, highest, wanted):
 
 
 DATA = (
-    "table to read: a .csv, .tsv, .parquet, .arff, .npy or .npz file, a folder of .parquet files, "
-    "or - for CSV from standard input"
+    "table to read: a .csv, .tsv, .xlsx, .parquet, .arff, .npy or .npz file, a folder of .parquet "
+    "files, or - for CSV from standard input"
 )
 # How a table is read.
 TABLE = (
     argument(
         "--delimiter",
+        heading=WRITTEN,
         type=delimiter,
         metavar="C",
-        help="column separator of CSV (default: the one of , ; and tab that the first line has)",
+        help="character between the columns of a CSV file (default: comma, semicolon or tab, "
+        "whichever the first line has)",
     ),
     argument(
         "--decimal",
+        heading=WRITTEN,
         choices=(".", ","),
         metavar="C",
-        help="decimal mark of CSV (default: a comma if columns are separated by ; or tabs "
-        "and numbers are written so, else a point)",
+        help="decimal mark, point or comma (default: recognised from the first 100 lines)",
     ),
     argument(
         "--thousands",
+        heading=WRITTEN,
         choices=(".", ",", " ", "'"),
         metavar="C",
-        help="thousands separator of CSV: point, comma, space or apostrophe (default: none)",
+        help="thousands separator: point, comma, space or apostrophe (default: recognised from "
+        "the first 100 lines)",
+    ),
+    argument(
+        "--na",
+        heading=WRITTEN,
+        action="append",
+        default=[],
+        metavar="TEXT",
+        help="text that stands for a missing value, besides empty cells, NA, null and the like; "
+        "can be repeated",
     ),
     argument(
         "--encoding",
+        heading=WRITTEN,
         type=encoding,
         default="utf-8",
         metavar="E",
-        help="encoding of CSV and ARFF (default: utf-8)",
+        help="character encoding of a CSV or ARFF file (default: utf-8)",
     ),
-    argument("--no-header", action="store_true", help="the first line of CSV has no column names"),
+    argument(
+        "--no-header",
+        heading=WRITTEN,
+        action="store_true",
+        help="say that the first line holds values, not column names",
+    ),
+    argument(
+        "--sheet",
+        heading=WRITTEN,
+        metavar="NAME",
+        help="sheet of an .xlsx file (default: the first)",
+    ),
     argument(
         "--key",
+        heading=WRITTEN,
         default="X",
         metavar="NAME",
-        help="array of the rows in .npz (default: X)",
+        help="name of the array with the rows in an .npz file (default: X)",
     ),
     argument(
         "--drop",
+        heading=COLUMNS,
         action="append",
         default=[],
-        metavar="COLUMN",
-        help="leave columns out: a name, or several with commas between them",
+        metavar="COLUMNS",
+        help="columns to ignore: one name, or several separated by commas",
     ),
-    argument("--skip-missing", action="store_true", help="leave out rows with missing values"),
+    argument(
+        "--skip-missing",
+        heading=COLUMNS,
+        action="store_true",
+        help="ignore rows with missing or infinite values",
+    ),
 )
 LABELS = (
     argument(
         "--target",
         metavar="COLUMN",
-        help="column of the classes, by name or by number from 0; the name of an array in .npz",
+        help="column of the classes, by name or by number counted from 0; in an .npz file the "
+        "name of an array",
     ),
-    argument("--labels", metavar="FILE", help="file of the classes, if they are not in the table"),
+    argument(
+        "--labels",
+        metavar="FILE",
+        help="file with one class per row, if the classes are not in the table",
+    ),
 )

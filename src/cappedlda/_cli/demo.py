@@ -9,7 +9,8 @@ from typing import NamedTuple
 import numpy as np
 
 from cappedlda._cli.arguments import JSON, Command, argument, natural
-from cappedlda._cli.writing import table_writer
+from cappedlda._cli.customers import customers
+from cappedlda._cli.writing import CsvWriter, table_writer
 from cappedlda._files import replacing
 from cappedlda._tables import table
 
@@ -29,6 +30,9 @@ class DemoData(NamedTuple):
 
 def demo(args):
     """Compare plain and capped LDA on data with planted outliers."""
+    if args.customers is not None:
+        write_customers(args.customers, args.seed)
+        return 0
     out = Path(args.out)
     data = demo_data(args.seed)
     if args.csv is not None:
@@ -90,6 +94,13 @@ def write_csv(path, data):
     columns = dict(zip(load_wine().feature_names, data.X.T, strict=True))
     with table_writer(path, as_json=False) as writer:
         writer.write({**columns, "cultivar": data.y})
+
+
+def write_customers(path, seed):
+    """Write the example of a business table, with semicolons between columns."""
+    with replacing(path) as temporary, open(temporary, "w", encoding="utf-8", newline="") as file:
+        CsvWriter(file, ";").write(customers(seed))
+    print(f"Customers who left or stayed: {path}\nTry: cappedlda fit {path} --target status")
 
 
 def demo_models(data):
@@ -165,10 +176,29 @@ def draw_demo(models, results, data, out):
 COMMAND = Command(
     demo,
     (
-        argument("--out", default="demo.png", help="picture to write (default: %(default)s)"),
-        argument("--csv", metavar="FILE", help="write the dirty rows, to try other commands on"),
-        argument("--seed", type=natural, default=0, help="random seed of split and outliers"),
+        argument(
+            "--out",
+            default="demo.png",
+            help="write the picture to this file (default: %(default)s)",
+        ),
+        argument(
+            "--csv",
+            metavar="FILE",
+            help="write the dirty rows to this file, to try other commands on",
+        ),
+        argument(
+            "--customers",
+            metavar="FILE",
+            help="only write an example of a business table, with categories, gaps, dates and "
+            "errors, to this .csv file",
+        ),
+        argument(
+            "--seed",
+            type=natural,
+            default=0,
+            help="random seed of the split and the outliers (default: 0)",
+        ),
         JSON,
     ),
-    writes={"out": None, "csv": (".csv",)},
+    writes={"out": None, "csv": (".csv",), "customers": (".csv",)},
 )

@@ -6,9 +6,11 @@ import warnings
 import numpy as np
 
 from cappedlda._cli.arguments import (
+    COLUMNS,
     DATA,
     JSON,
     LABELS,
+    METHOD,
     QUIET,
     TABLE,
     Command,
@@ -19,43 +21,63 @@ from cappedlda._cli.arguments import (
     positive,
 )
 from cappedlda._cli.labels import Labels
-from cappedlda._cli.rows import training_reader
+from cappedlda._cli.rows import column_lines, training_reader, with_advice
 from cappedlda._cli.survey import Survey
-from cappedlda._cli.tables import needs
+from cappedlda._cli.tables import ColumnError, needs
 from cappedlda._cli.training import Streamed, read_training
 from cappedlda._cli.writing import to_json
 from cappedlda._progress import Progress
 from cappedlda._tables import table
 
 MOST_CLASSES = 30  # that are printed
+LEAST_ROWS = 50  # of a table in which ids are told from measurements
 
 
 def fit(args):
-    """Fit a model to a table, tell which rows are unusual, write model and report."""
+    """Fit a model to a table, count unusual rows, and write the model and a report."""
     check_arguments(args)
     progress = Progress(args.quiet)
-    reader, notes = training_reader(args, Labels())
-    data = read_training(reader, progress)
+    try:
+        reader, notes = training_reader(args, Labels(), progress)
+        data = read_training(reader, progress)
+    except ColumnError as error:
+        raise with_advice(error, args) from None
     model = new_model(args)
     if args.cv and isinstance(data, Streamed):
         raise ValueError(f"--cv needs all rows in memory, but {args.data} is too large for that.")
-    progress.say(f"Fitting {data.n_rows} rows of {len(reader.features)} features")
+    names = reader.recipe.feature_names(reader.table)
+    progress.say(f"Fitting {data.n_rows} rows of {len(names)} features")
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
+        warn_of_ids(reader, data)
         data.fit(model)
     for warning in caught:
         print(f"cappedlda fit: warning: {warning.message}", file=sys.stderr)
     survey = Survey(model, data, progress)
-    facts = facts_of(args, reader, model, survey, caught)
+    facts = facts_of(args, notes, reader, model, survey, caught)
     if args.report is not None:
         from cappedlda._cli.report import write_report
 
-        names = [reader.table.column_name(j) for j in reader.features]
-        facts["accuracy"] = write_report(args.report, model, survey, facts, names, progress)
+        ids = reader.kept_at(survey.listed["row"])
+        facts["accuracy"] = write_report(args.report, model, survey, facts, names, ids, progress)
     if args.model is not None:
         save(args.model, model, reader, notes)
     print(to_json(facts, indent=2) if args.json else as_text(facts))
     return 0
+
+
+def warn_of_ids(reader, data):
+    """Warn of columns of numbers that look like ids; only text files and the like have such."""
+    table = reader.table
+    if table.names is None or data.n_rows < LEAST_ROWS:
+        return
+    for k, position in enumerate(reader.recipe.numeric):
+        if data.all_different(k):
+            warnings.warn(
+                f"Column {table.column_name(position)!r} has a different integer in every row. If "
+                f"it is an id, give {table.option('--keep', [position])}.",
+                stacklevel=2,
+            )
 
 
 def check_arguments(args):
@@ -77,17 +99,18 @@ def new_model(args):
     return CappedLDA(**shared, **{name: value for name, value in chosen.items() if value})
 
 
-def facts_of(args, reader, model, survey, caught):
+def facts_of(args, notes, reader, model, survey, caught):
     """Return what there is to say, as JSON can hold it."""
     labels = [value.item() for value in model.classes_]
     counts = [array.tolist() for array in (survey.rows, survey.flagged, survey.left_out)]
     return {
         "command": args.line,
         "data": reader.table.label,
-        "target": args.target,
+        "target": args.target or notes.get("target"),
         "rows": survey.n_rows,
         "skipped": reader.n_skipped,
-        "features": len(reader.features),
+        "features": len(reader.recipe.sources()),
+        **reader.column_facts(),
         "classes": [
             {"class": label, "rows": n, "flagged": flagged, "left_out": left_out}
             for label, n, flagged, left_out in zip(labels, *counts, strict=True)
@@ -121,7 +144,7 @@ def save(path, model, reader, notes):
     from cappedlda._model_file import write_model
 
     if reader.table.names is not None:
-        names = [reader.table.names[j] for j in reader.features]
+        names = reader.recipe.feature_names(reader.table)
         model.feature_names_in_ = np.array(names, dtype=object)
     write_model(path, model, notes)
 
@@ -131,7 +154,8 @@ def as_text(facts):
     classes = facts["classes"]
     lines = [f"{facts['data']}: {facts['rows']} rows, {facts['features']} features"]
     if facts["skipped"]:
-        lines[0] += f"; {facts['skipped']} rows with missing values left out"
+        lines[0] += f"; {facts['skipped']} rows with missing values ignored"
+    lines += column_lines(facts)
     counts = ("rows", "flagged", "left_out")
     total = {"class": "all", **{name: sum(row[name] for row in classes) for name in counts}}
     shown = sorted(classes, key=lambda row: -row["flagged"])[:MOST_CLASSES]
@@ -161,19 +185,82 @@ def as_text(facts):
     return "\n".join(lines)
 
 
+RECIPE = (
+    argument(
+        "--encode",
+        heading=COLUMNS,
+        action="store_true",
+        help="turn columns of text into features of 0 and 1, one for each category",
+    ),
+    argument(
+        "--categories",
+        heading=COLUMNS,
+        action="append",
+        default=[],
+        metavar="COLUMNS",
+        help="columns of codes to encode as categories although they look like numbers: one name, "
+        "or several separated by commas",
+    ),
+    argument(
+        "--impute",
+        heading=COLUMNS,
+        choices=("median",),
+        help="fill gaps: numbers with the median of their column, categories with the most "
+        "frequent one",
+    ),
+    argument(
+        "--keep",
+        heading=COLUMNS,
+        action="append",
+        default=[],
+        metavar="COLUMNS",
+        help="columns that name the rows, such as an id: not features, but shown in the report "
+        "and in the output of predict, transform and outliers",
+    ),
+)
 COMMAND = Command(
     fit,
     (
         argument("data", metavar="DATA", help=DATA),
         *LABELS,
-        argument("--model", metavar="FILE", help="write the model: an .npz file"),
-        argument("--report", metavar="FILE", help="write a report: an .html file"),
-        argument("--epsilon", type=epsilon, metavar="E", help="cap: auto (default), number or inf"),
-        argument("--q", type=exponent, metavar="Q", help="exponent of the norm (default: 1)"),
-        argument("--n-components", type=positive, metavar="K", help="number of directions"),
-        argument("--cv", action="store_true", help="choose epsilon and q by cross-validation"),
+        argument("--model", metavar="FILE", help="write the fitted model to this .npz file"),
+        argument("--report", metavar="FILE", help="write a report to this .html file"),
+        *RECIPE,
+        argument(
+            "--epsilon",
+            heading=METHOD,
+            type=epsilon,
+            metavar="E",
+            help="cap on the distance of a row: a number, inf for none, or auto (default)",
+        ),
+        argument(
+            "--q",
+            heading=METHOD,
+            type=exponent,
+            metavar="Q",
+            help="exponent of the norm (default: 1)",
+        ),
+        argument(
+            "--n-components",
+            heading=METHOD,
+            type=positive,
+            metavar="K",
+            help="number of directions (default: one fewer than classes)",
+        ),
+        argument(
+            "--cv",
+            heading=METHOD,
+            action="store_true",
+            help="choose epsilon and q by cross-validation",
+        ),
         *TABLE,
-        argument("--n-jobs", type=positive, metavar="K", help="threads (default: all cores)"),
+        argument(
+            "--n-jobs",
+            heading=METHOD,
+            type=positive,
+            metavar="K",
+            help="number of threads (default: all cores)",
+        ),
         QUIET,
         JSON,
     ),

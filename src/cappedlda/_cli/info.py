@@ -10,7 +10,7 @@ from cappedlda._cli.arguments import JSON, Command
 
 
 def info(args):
-    """Tell what is installed, for reports of problems."""
+    """Show what is installed, for bug reports."""
     facts = collect_info()
     if args.json:
         print(json.dumps(facts, indent=2))
@@ -35,7 +35,7 @@ def collect_info():
     from cappedlda._kernels import kernels
 
     needed = ("numpy", "scipy", "scikit-learn", "threadpoolctl")
-    extra = ("matplotlib", "pandas", "pyarrow", "tqdm", "dask")
+    extra = ("matplotlib", "pandas", "pyarrow", "openpyxl", "tqdm", "dask")
     return {
         "cappedlda": __version__,
         "python": platform.python_version(),

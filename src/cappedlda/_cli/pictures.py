@@ -10,18 +10,18 @@ DPI = 180
 LONGEST = 22  # name of a class, in characters
 
 
-def projection(model, X, y):
+def projection(model, X, y, left_out):
     """Return the picture of the rows in the first two directions."""
     from cappedlda.plotting import ProjectionDisplay
 
     def draw(ax):
-        display = ProjectionDisplay.from_estimator(model, X, y, ax=ax)
+        display = ProjectionDisplay.from_estimator(model, X, y, left_out=left_out, ax=ax)
         plain_names(display, model.classes_)
 
     return picture(draw)
 
 
-def distances(model, X, y, n_rows):
+def distances(model, X, y, left_out, n_rows):
     """Return the picture of the distances against epsilon; None without a cap."""
     from cappedlda.plotting import DistanceDisplay
 
@@ -29,7 +29,7 @@ def distances(model, X, y, n_rows):
         return None
 
     def draw(ax):
-        DistanceDisplay.from_estimator(model, X, y, ax=ax)
+        DistanceDisplay.from_estimator(model, X, y, left_out=left_out, ax=ax)
         if len(y) < n_rows:
             ax.set_xlabel("row of the sample")
 

@@ -13,10 +13,20 @@ from cappedlda import __version__
 from cappedlda._cli import pictures
 from cappedlda._cli.accuracy import HOW, cross_validate, not_flagged
 from cappedlda._cli.markup import Markup, join, table, tag
+from cappedlda._cli.rows import column_lines
 from cappedlda._cli.survey import MOST_LISTED
 from cappedlda._files import replacing
 
 MOST_CLASSES = 100  # in the table
+MOST_CONFUSED = 20  # classes in a confusion matrix, which has as many columns
+NOTABLE = 3.0  # robust deviations from which on a further feature is named
+BEYOND = {"cap": "directions", "gate": "all features", "both": "both", "": "neither"}
+UNUSUAL = (
+    "Rows are counted from 0. The outlyingness is the distance from the class over the largest "
+    "that is not flagged: in the discriminant directions, or in all features together. Why: the "
+    "features that contribute most, with the usual value of the class (its mean in the fit), and "
+    "z, the difference in robust deviations."
+)
 # Nothing in the file may run, or be fetched.
 POLICY = "default-src 'none'; img-src data:; style-src 'unsafe-inline'"
 MEANING = (
@@ -26,7 +36,7 @@ MEANING = (
 )
 
 
-def write_report(path, model, survey, facts, names, progress):
+def write_report(path, model, survey, facts, names, ids, progress):
     """Write the report and return the facts about accuracy.
 
     Parameters
@@ -38,6 +48,8 @@ def write_report(path, model, survey, facts, names, progress):
         What `cappedlda fit` found.
     names : list of str
         Of the features.
+    ids : dict of str to list of str
+        Columns that name the unusual rows.
     progress : Progress
     """
     accuracy = cross_validate(model, survey.X, survey.y, progress)
@@ -59,12 +71,12 @@ def write_report(path, model, survey, facts, names, progress):
         key_figures(facts, accuracy),
         tag(
             "div",
-            section("Classes", class_table(facts)),
+            section("Classes", class_table(facts), confusion_table(accuracy)),
             section("Accuracy", accuracy_table(accuracy, survey)),
             class_="pair",
         ),
         section("Pictures", figures(model, survey)),
-        section("Unusual rows", unusual_table(survey, names)),
+        section("Unusual rows", unusual_table(survey, names, ids, facts.get("encoded", {}))),
         section("Parameters and versions", provenance(facts)),
     )
     with replacing(path) as temporary:
@@ -82,11 +94,12 @@ def heading(title, facts):
     """Return title, origin and warnings."""
     made = f"{datetime.now():%Y-%m-%d %H:%M} by cappedlda {__version__}"
     target = f"classes in {facts['target']!r}, " if facts["target"] else ""
-    skipped = f", {facts['skipped']} rows with missing values left out" if facts["skipped"] else ""
+    skipped = f", {facts['skipped']} rows with missing values ignored" if facts["skipped"] else ""
     return tag(
         "header",
         tag("h1", title),
         tag("p", f"{facts['data']}, {target}{made}{skipped}.", class_="soft"),
+        [tag("p", f"{line}.", class_="soft") for line in column_lines(facts)],
         [tag("p", text, class_="warning") for text in facts["warnings"]],
     )
 
@@ -161,17 +174,19 @@ def accuracy_table(accuracy, survey):
 def figures(model, survey):
     """Return projection and distances."""
     X, y = survey.X, survey.y
+    flagged = model.outlyingness(X, y) > 1.0
+    crossed = None if np.array_equal(survey.crossed, flagged) else survey.crossed
     sample = f" A sample of {len(y):,} rows." if len(y) < survey.n_rows else ""
     shown = [
         figure(
-            pictures.projection(model, X, y),
+            pictures.projection(model, X, y, crossed),
             "Rows in the first discriminant directions; flagged rows are ringed, those outside "
             "the view are triangles on its frame. Crosses mark rows that are left out of the fit, "
             "where these are not simply the flagged ones. The background is the predicted "
             f"class.{sample}",
         )
     ]
-    distances = pictures.distances(model, X, y, survey.n_rows)
+    distances = pictures.distances(model, X, y, crossed, survey.n_rows)
     if distances is None:
         return join([tag("div", shown, class_="pictures"), tag("p", "No cap: epsilon is inf.")])
     caption = (
@@ -188,33 +203,87 @@ def figure(source, caption):
     return tag("figure", tag("img", src=source, alt=caption), tag("figcaption", caption))
 
 
-def unusual_table(survey, names):
+def confusion_table(accuracy):
+    """Return how many rows of a class are predicted as which."""
+    found = accuracy.get("confusions", [])
+    title = tag("h3", "Predicted classes")
+    if not found or len({item["class"] for item in found}) > MOST_CONFUSED:
+        return ""
+    if all(item["class"] != item["predicted"] for item in found):  # of many classes
+        rows = [[item["class"], item["predicted"], f"{item['rows']:,}"] for item in found]
+        note = tag("p", "The most frequent errors among the held-out rows.", class_="soft")
+        return join([title, table(["class", "predicted", "rows"], rows, (2,)), note])
+    counts = {(item["class"], item["predicted"]): item["rows"] for item in found}
+    classes = list(dict.fromkeys(label for label, _ in counts))
+    rows = [
+        [label, *(counted(counts.get((label, guess), 0), label == guess) for guess in classes)]
+        for label in classes
+    ]
+    note = tag(
+        "p", "Held-out rows of each class (line) by predicted class (column).", class_="soft"
+    )
+    numbers = range(1, len(classes) + 1)
+    return join([title, table(["class", *classes], rows, numbers), note])
+
+
+def counted(n, right):
+    """Return a number of rows; hits are bold, and zeros are points."""
+    text = f"{n:,}" if n else "·"
+    return tag("strong", text) if right else text
+
+
+def unusual_table(survey, names, ids, encoded):
     """Return the rows that are flagged or left out, the most outlying first."""
     if not survey.n_listed:
         return tag("p", "No row is flagged or left out.")
+    listed = {name: column.tolist() for name, column in survey.listed.items()}
     rows = [
         [
-            item.row,
-            item.label,
-            item.looks_like,
-            f"{item.outlyingness:.2f}",
-            "yes" if item.left_out else "no",
-            f"{names[item.feature]} = {item.value:.6g}",
+            number,
+            *(values[i] for values in ids.values()),
+            listed["class"][i],
+            listed["predicted"][i],
+            f"{listed['outlyingness'][i]:.2f}",
+            BEYOND[listed["beyond"][i]],
+            "yes" if listed["left_out"][i] else "no",
+            reasons(listed, i, names, encoded),
         ]
-        for item in survey.listed
+        for i, number in enumerate(listed["row"])
     ]
-    header = ["row", "class", "predicted", "outlyingness", "left out", "most unusual value"]
-    note = (
-        "Rows are counted from 0. The outlyingness is the distance from the class over the largest "
-        "that is not flagged. The most unusual value is the one farthest from the centre of the "
-        "class, in standard deviations of the rows that are not flagged."
-    )
+    header = ["row", *ids, "class", "predicted", "outlyingness", "unusual in", "left out", "why"]
     if survey.n_listed > MOST_LISTED:
-        note = (
-            f"The {MOST_LISTED} most outlying of {survey.n_listed:,} unusual rows; "
-            f"cappedlda outliers lists all. {note}"
-        )
-    return join([tag("p", note, class_="soft"), table(header, rows, (0, 3))])
+        cut = f"The {MOST_LISTED} most outlying of {survey.n_listed:,} unusual rows; "
+        note = f"{cut}cappedlda outliers lists all. {UNUSUAL}"
+    else:
+        note = UNUSUAL
+    numbers = (0, len(ids) + 3)
+    return join([tag("p", note, class_="soft"), table(header, rows, numbers)])
+
+
+def reasons(listed, i, names, encoded):
+    """Return the features that make a row unusual, with its values and the usual ones."""
+    categories = {feature: column for column, some in encoded.items() for feature in some}
+    found = []
+    for k in range(1, sum(name.startswith("feature_") for name in listed) + 1):
+        value, usual, z = (listed[f"{name}_{k}"][i] for name in ("value", "usual", "z"))
+        if found and not abs(z) >= NOTABLE:
+            continue
+        name = names[listed[f"feature_{k}"][i]]
+        if name in categories:
+            level = name.removeprefix(f"{categories[name]}=")
+            told = f"{categories[name]} is {'' if value else 'not '}{level}"
+            share = usual if value else 1.0 - usual
+            found.append(f"{told} (as in {max(share, 0.0):.0%} of the class)")
+        else:
+            told = f"{digits(value, 6)} (usually {digits(usual, 4)}, z {digits(z, 3, '+')})"
+            found.append(f"{name} = {told}")
+    return [tag("div", text, class_="reason") for text in found]
+
+
+def digits(value, n, sign=""):
+    """Return a number with n digits, and more if it is a large one, without an exponent."""
+    large = 10.0**n <= abs(value) < 1e15
+    return f"{value:{sign},.0f}" if large else f"{value:{sign}.{n}g}"
 
 
 def provenance(facts):

@@ -76,31 +76,43 @@ COMMAND = Command(
         argument(
             "table",
             type=one_of("table", table_names),
-            help="artificial, uci, uci-noise, coil100, usps or all",
+            help="table to reproduce: artificial, uci, uci-noise, coil100, usps or all",
         ),
         argument(
             "--data",
             metavar="DIR",
-            help="folder of .npz files (default: the environment variable CAPPEDLDA_DATA, "
-            "else what can be made or fetched from OpenML)",
+            help="folder with the data as .npz files (default: the environment variable "
+            "CAPPEDLDA_DATA, else what can be made or fetched from OpenML)",
         ),
-        argument("--out", metavar="DIR", default="results", help="results (default: %(default)s)"),
-        argument("--quick", action="store_true", help="few folds and rows, thin grids"),
-        argument("--n-jobs", type=positive, metavar="K", help="processes (default: all cores)"),
+        argument(
+            "--out",
+            metavar="DIR",
+            default="results",
+            help="folder of the results (default: %(default)s)",
+        ),
+        argument("--quick", action="store_true", help="use few folds and rows, and coarse grids"),
+        argument(
+            "--n-jobs", type=positive, metavar="K", help="number of processes (default: all cores)"
+        ),
         argument(
             "--datasets",
             nargs="+",
             metavar="NAME",
             type=one_of("data set", case_names),
-            help="only these data sets",
+            help="run only these data sets",
         ),
         argument(
             "--methods",
             nargs="+",
             metavar="NAME",
             type=one_of("method", method_names),
-            help="only these methods",
+            help="run only these methods",
         ),
-        argument("--seed", type=natural, default=0, help="random seed of folds, draws and noise"),
+        argument(
+            "--seed",
+            type=natural,
+            default=0,
+            help="random seed of folds, draws and noise (default: 0)",
+        ),
     ),
 )

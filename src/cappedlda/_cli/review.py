@@ -13,20 +13,21 @@ from cappedlda._progress import Progress
 
 
 def report(args):
-    """Write a report on rows and their classes, for a model that was fitted before."""
+    """Write a report on a table of rows with classes, for an existing model."""
     needs("matplotlib", "report")
     from cappedlda._cli.report import write_report
 
     args.report = args.out
     progress = Progress(args.quiet)
-    model, names, notes = read(args.model)
-    reader = applied_reader(args, model, names, notes, Labels(model.classes_))
+    model, columns, notes = read(args.model)
+    reader = applied_reader(args, model, columns, notes, Labels(model.classes_))
     if reader.target is None:
         raise UsageError("a report needs the classes of the rows: give --target COLUMN")
     survey = Survey(model, read_training(reader, progress), progress)
-    facts = facts_of(args, reader, model, survey, [])
-    columns = [reader.table.column_name(j) for j in reader.features]
-    facts["accuracy"] = write_report(args.out, model, survey, facts, columns, progress)
+    facts = facts_of(args, notes, reader, model, survey, [])
+    names = reader.recipe.feature_names(reader.table)
+    ids = reader.kept_at(survey.listed["row"])
+    facts["accuracy"] = write_report(args.out, model, survey, facts, names, ids, progress)
     print(to_json(facts, indent=2) if args.json else as_text(facts))
     return 0
 
@@ -35,7 +36,9 @@ COMMAND = Command(
     report,
     (
         *MODEL,
-        argument("--out", metavar="FILE", required=True, help="report to write: an .html file"),
+        argument(
+            "--out", metavar="FILE", required=True, help="write the report to this .html file"
+        ),
         *LABELS,
         *TABLE,
         QUIET,

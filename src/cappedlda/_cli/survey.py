@@ -1,23 +1,11 @@
 """A last look at the training rows: what is flagged, what is left out, and a sample."""
 
-from typing import NamedTuple
-
 import numpy as np
+
+from cappedlda._cli.outliers import explained
 
 MOST_SAMPLED = 20_000  # rows in pictures and cross-validation
 MOST_LISTED = 200  # unusual rows in a report
-
-
-class Unusual(NamedTuple):
-    """A row that is flagged or left out: what it is, looks like, and what is unusual about it."""
-
-    row: int
-    label: object
-    looks_like: object
-    outlyingness: float
-    left_out: bool
-    feature: int
-    value: float
 
 
 class Survey:
@@ -31,10 +19,11 @@ class Survey:
         out.
     n_listed : int
         Rows that are flagged or left out.
-    listed : list of Unusual
-        Of these the most outlying ones, the most outlying first.
-    X, y : ndarray
-        The sample: all rows if they are few.
+    listed : dict of str to ndarray
+        Of these the most outlying ones, the most outlying first: the columns of
+        `CappedLDA.explain`, with features by number.
+    X, y, crossed : ndarray
+        The sample, all rows if they are few, and which of them are left out.
     """
 
     def __init__(self, model, data, progress):
@@ -43,64 +32,35 @@ class Survey:
         self.flagged = np.zeros_like(self.rows)
         self.left_out = np.zeros_like(self.rows)
         self.n_listed = 0
+        self.listed = {}
         rng = np.random.default_rng(0)
         share = MOST_SAMPLED / data.n_rows
-        worst, sample = [], []
+        sample = []
         blocks = progress.count(data.blocks(), "Looking at all rows", lambda block: len(block[0]))
         for index, X, y in blocks:
-            codes = np.searchsorted(model.classes_, y)
-            ratio = model.outlyingness(X, y)
-            flagged, left_out = ratio > 1.0, left_out_rows(model, X, y, ratio)
-            for counts, which in ((self.flagged, flagged), (self.left_out, left_out)):
-                counts += np.bincount(codes[which], minlength=len(counts))
-            self.rows += np.bincount(codes, minlength=len(self.rows))
-            out = flagged | left_out
-            self.n_listed += int(out.sum())
-            block = ratio, index, X, codes, left_out
-            worst = most_outlying([*worst, tuple(array[out] for array in block)])
+            self.rows += self._counts(model, y)
+            found = explained(model, X, y)
+            self.flagged += self._counts(model, found["class"][found["flagged"]])
+            self.left_out += self._counts(model, found["class"][found["left_out"]])
+            self.n_listed += len(found["row"])
+            self._list({**found, "row": index[found["row"]]})
+            crossed = np.zeros(len(y), bool)
+            crossed[found["row"]] = found["left_out"]
             chosen = slice(None) if share >= 1.0 else rng.random(len(y)) < share
-            sample.append((X[chosen], y[chosen]))
-        self.X, self.y = (np.concatenate(parts) for parts in zip(*sample, strict=True))
-        self.listed = describe(model, worst, self.X, self.y)
-
-
-def left_out_rows(model, X, y, ratio):
-    """Return which rows the fit leaves out, given their labels and their outlyingness."""
-    if not hasattr(model, "leave_out_level_"):
-        return ratio > 1.0  # earlier versions left out what they flagged
-    measured = [samples.left_out for samples in model.measure_chunks(lambda: [(X, y)])]
-    return np.concatenate([np.empty(0, bool), *measured])
-
-
-def most_outlying(parts):
-    """Return the rows of largest ratio as one part, the largest first."""
-    joined = [np.concatenate(arrays) for arrays in zip(*parts, strict=True)]
-    order = np.argsort(-joined[0], kind="stable")[:MOST_LISTED]
-    return [tuple(array[order] for array in joined)]
-
-
-def describe(model, worst, X, y):
-    """Return the unusual rows with the feature that is farthest off in each."""
-    ((ratio, index, rows, codes, left_out),) = worst
-    if not len(index):
-        return []
-    codes_of_sample = np.searchsorted(model.classes_, y)
-    kept = model.outlyingness(X, y) <= 1.0
-    spread = np.std(X[kept] - model.means_[codes_of_sample[kept]], axis=0)
-    # A feature that does not vary is unusual wherever it differs.
-    spread = np.maximum(spread, np.finfo(float).tiny)
-    with np.errstate(over="ignore"):
-        features = np.argmax(np.abs(rows - model.means_[codes]) / spread, axis=1)
-    guesses = model.predict(rows)
-    return [
-        Unusual(
-            int(index[i]),
-            model.classes_[codes[i]].item(),
-            guesses[i].item(),
-            float(ratio[i]),
-            bool(left_out[i]),
-            int(features[i]),
-            float(rows[i, features[i]]),
+            sample.append((X[chosen], y[chosen], crossed[chosen]))
+        self.X, self.y, self.crossed = (
+            np.concatenate(parts) for parts in zip(*sample, strict=True)
         )
-        for i in range(len(index))
-    ]
+
+    def _counts(self, model, labels):
+        codes = np.searchsorted(model.classes_, labels)
+        return np.bincount(codes, minlength=len(self.rows))
+
+    def _list(self, found):
+        """Keep the most outlying rows of those that are listed and some more."""
+        joined = {
+            name: np.concatenate([self.listed[name], column]) if self.listed else column
+            for name, column in found.items()
+        }
+        order = np.argsort(-joined["outlyingness"], kind="stable")[:MOST_LISTED]
+        self.listed = {name: column[order] for name, column in joined.items()}

@@ -1,35 +1,28 @@
-"""Tables in files: CSV, Parquet, ARFF, .npy and .npz, read in blocks of rows.
+"""Tables: columns found by name, blocks of rows, and errors that name the place.
 
 A table knows its columns by position; `names` is None where a file has none. It may be read
-any number of times. What a reader needs is imported when it is used.
+any number of times. What a reader needs is imported when it is used. CSV and ARFF are in
+`text_tables`, spreadsheets in `spreadsheets`, and `formats` opens a file by its suffix.
 """
 
-import lzma
 import re
 import shlex
-import shutil
-import sys
-import tempfile
-import warnings
-import weakref
-import zlib
-from contextlib import contextmanager
 from difflib import get_close_matches
 from itertools import chain
-from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
-from cappedlda._files import arrow_to_numpy, map_npy, npz_names, open_parquet, read_npz
+from cappedlda._files import arrow_to_numpy, open_parquet
 
 BLOCK_NUMBERS = 2_000_000  # that are in memory at a time
 MOST_NAMED = 8  # columns that a message lists
-COMPRESSIONS = (".gz", ".bz2", ".xz", ".zst")
-CSV = {".csv": ",", ".txt": ",", ".data": ",", ".tsv": "\t", ".tab": "\t"}
-STDIN = "-"
-# What readers of compressed files raise besides ValueError and OSError.
-DAMAGED = (EOFError, zlib.error, lzma.LZMAError)
+# Dates as people and databases write them, with or without a time of day.
+DATE = re.compile(
+    r"([0-9]{4}[-./][0-9]{1,2}[-./][0-9]{1,2}|[0-9]{1,2}[-./][0-9]{1,2}[-./]([0-9]{4}|[0-9]{2}))"
+    r"([ T][0-9]{1,2}:[0-9]{2}.*)?"
+)
+HARD_SPACES = str.maketrans({"\u00a0": " ", "\u202f": " ", "\u2009": " ", "\u2019": "'"})
 
 
 class Block(NamedTuple):
@@ -49,17 +42,23 @@ class Table:
         The file, for messages.
     names : list of str or None
     n_columns : int
+    notation : Notation
+        How numbers are written, where they are text.
     may_drop : bool
         Whether a column of text could be left out; not if a model needs it.
+    encoded : bool
+        Whether columns are encoded already that are text in the first rows.
     """
 
-    def __init__(self, label, names, n_columns):
+    def __init__(self, label, names, n_columns, notation=None):
         self.label = label
         self.names = names
         self.n_columns = n_columns
+        self.notation = notation or Notation()
         self.may_drop = True
+        self.encoded = False
 
-    def blocks(self, features, others=()):
+    def blocks(self, features, others=(), width=None):
         """Yield the rows in order.
 
         Parameters
@@ -68,9 +67,19 @@ class Table:
             Columns of numbers, which become X. Missing values become NaN.
         others : list of int
             Further columns, as they are; of a CSV file, as text.
+        width : int, optional
+            Numbers that a row will take, if these are not its columns.
         """
-        n_rows = max(1, BLOCK_NUMBERS // max(1, len(features) + len(others)))
-        yield from self._blocks(list(features), list(others), n_rows)
+        n_rows = block_rows(width or len(features) + len(others))
+        start = 0
+        for columns in self._columns(sorted({*features, *others}), list(others), n_rows):
+            X = self._matrix(start, features, columns)
+            yield Block(start, X, [columns[j] for j in others])
+            start += len(X)
+
+    def first_columns(self, positions):
+        """Return columns of the first block by position, as they are; none of an empty table."""
+        return next(iter(self._columns(sorted(positions), [], block_rows(len(positions)))), {})
 
     def position(self, name, option):
         """Return the position of a column, given by its name or its number."""
@@ -100,14 +109,14 @@ class Table:
         """Return the name of a column, or its number if it has none."""
         return str(position) if self.names is None else self.names[position]
 
-    def column_argument(self, position):
-        """Return what a shell takes as the name of a column."""
-        return shlex.quote(self.column_name(position))
-
     def error_at(self, position, row, problem):
         """Return an error that names the place of a value."""
+        return ValueError(self.place(position, row) + problem)
+
+    def place(self, position, row):
+        """Return where a value stands, for a message."""
         name = position if self.names is None else repr(self.names[position])
-        return ValueError(f"{self.label}, column {name}, row {row} (counted from 0): {problem}")
+        return f"{self.label}, column {name}, row {row} (counted from 0): "
 
     def _unknown_column(self, name, option):
         if self.names is None:
@@ -127,38 +136,100 @@ class Table:
             advice += " If commas do not separate the columns, give --delimiter."
         return f"{self.label} has no column {name!r} for {option}; {advice}"
 
-    def _not_numbers(self, start, wrong):
-        """Return an error about all columns with text: positions, and what is wrong in each."""
-        (first, error), *others = wrong
-        problem = f"{error.value!r} is not a number"
-        if others:
-            names = ", ".join(repr(self.column_name(j)) for j, _ in others[:MOST_NAMED])
-            more = f" and {len(others) - MOST_NAMED} more" if len(others) > MOST_NAMED else ""
-            problem += f", nor are values in {names}{more}"
-        column, it = ("columns", "them") if others else ("column", "it")
-        remedy = f"encode the {column} as numbers."
-        if self.may_drop:
-            names = shlex.quote(",".join(self.column_name(j) for j, _ in wrong))
-            remedy = f"leave the {column} out with --drop {names}, or encode {it} as numbers."
-        return self.error_at(first, start + error.index, f"{problem}; {remedy}")
-
     def _matrix(self, start, features, columns):
         """Return columns as one matrix, in float32 if all of them are."""
-        if not columns:
-            return np.empty((0, 0))
-        numbers, wrong = [], []
-        for position, values in zip(features, columns, strict=True):
+        numbers, wrong = [], {}
+        for position in features:
             try:
-                numbers.append(as_numbers(values))
+                numbers.append(self.numbers(columns[position]))
             except NotANumberError as error:
-                wrong.append((position, error))
+                wrong[position] = error
         if wrong:
             raise self._not_numbers(start, wrong)
-        narrow = all(values.dtype == np.float32 for values in numbers)
-        X = np.empty((len(numbers[0]), len(numbers)), np.float32 if narrow else np.float64)
+        narrow = bool(numbers) and all(values.dtype == np.float32 for values in numbers)
+        n_rows = len(next(iter(columns.values())))
+        X = np.empty((n_rows, len(numbers)), np.float32 if narrow else np.float64)
         for j, values in enumerate(numbers):
             X[:, j] = values
         return X
+
+    def numbers(self, values):
+        """Return a column as numbers, NaN where a value is missing."""
+        if values.dtype.kind in "fiub":
+            return values
+        numbers = np.empty(len(values))
+        # Dates of NumPy would become numbers, by their unit.
+        values = values.astype(str) if values.dtype.kind in "mM" else values
+        for i, value in enumerate(values.tolist()):
+            try:
+                numbers[i] = np.nan if is_missing(value) else self.notation.number(value)
+            except (TypeError, ValueError):
+                raise NotANumberError(i, value) from None
+        return numbers
+
+    def _not_numbers(self, start, wrong):
+        """Return an error about all columns with text: what is wrong, by position."""
+        first, error = next(iter(wrong.items()))
+        problem = f"{str(error.value)!r} is not a number"
+        if others := [repr(self.column_name(j)) for j in wrong][1:]:
+            more = f" and {len(others) - MOST_NAMED} more" if len(others) > MOST_NAMED else ""
+            problem += f", nor are values in {', '.join(others[:MOST_NAMED])}{more}"
+        remedies = {self._text_remedy: [], self._notation_remedy: [], self._date_remedy: []}
+        for j, other in wrong.items():
+            remedies[self._remedy(other.value)].append(j)
+        advice = "; ".join(remedy(columns) for remedy, columns in remedies.items() if columns)
+        return ColumnError(f"{self.place(first, start + error.index)}{problem}; {advice}.", self)
+
+    def _remedy(self, value):
+        """Return the method that tells what to do about columns with such a value."""
+        if is_date(value):
+            return self._date_remedy
+        return self._notation_remedy if is_number_elsewhere(value) else self._text_remedy
+
+    def _text_remedy(self, positions):
+        if not self.may_drop:
+            return f"the model was fitted to numbers in {self._listed(positions)}"
+        columns = "columns" if len(positions) > 1 else "column"
+        if self.encoded:
+            return (
+                f"in the first rows the {columns} held numbers: correct the text, declare it a "
+                f"missing value with --na, or give {self.option('--categories', positions)}"
+            )
+        return (
+            f"encode the {columns} with --encode, or leave the {columns} out with "
+            f"{self.option('--drop', positions)}"
+        )
+
+    def _date_remedy(self, positions):
+        hold, them = ("hold", "them") if len(positions) > 1 else ("holds", "it")
+        text = f"{self._listed(positions)} {hold} dates: replace {them} by a number, such as "
+        drop = f", or leave {them} out with {self.option('--drop', positions)}"
+        return f"{text}the days since a fixed day{drop if self.may_drop else ''}"
+
+    def date_error(self, positions):
+        """Return an error about columns of dates."""
+        return ColumnError(f"{self.label}: {self._date_remedy(positions)}.", self)
+
+    def _notation_remedy(self, positions):
+        return (
+            f"numbers in {self._listed(positions)} are written in another way than with "
+            f"{self.notation}: make the file consistent, or give --decimal and --thousands"
+        )
+
+    def _listed(self, positions):
+        return ", ".join(repr(self.column_name(j)) for j in positions)
+
+    def option(self, name, positions):
+        """Return an option with columns, as a shell takes it."""
+        names = [self.column_name(j) for j in positions]
+        joined = [",".join(plain)] if (plain := [n for n in names if "," not in n]) else []
+        values = [*joined, *(n for n in names if "," in n)]
+        return " ".join(f"{name} {shlex.quote(value)}" for value in values)
+
+
+def block_rows(width):
+    """Return the number of rows in a block, each of which takes so many numbers."""
+    return max(1, BLOCK_NUMBERS // max(1, width))
 
 
 def refuse_repeated(label, names):
@@ -170,6 +241,14 @@ def refuse_repeated(label, names):
         seen.add(name)
 
 
+class ColumnError(ValueError):
+    """Columns of a table that cannot be features as they are."""
+
+    def __init__(self, message, table):
+        super().__init__(message)
+        self.table = table
+
+
 class NotANumberError(ValueError):
     """A value that is neither a number nor missing, and where it stands."""
 
@@ -179,24 +258,65 @@ class NotANumberError(ValueError):
         self.value = value
 
 
-def as_numbers(values):
-    """Return a column as numbers, NaN where a value is missing."""
-    if values.dtype.kind in "fiub":
-        return values
-    numbers = np.empty(len(values))
-    for i, value in enumerate(values.tolist()):
+class Notation(NamedTuple):
+    """How numbers are written: the decimal mark, and what separates thousands, if anything."""
+
+    decimal: str = "."
+    thousands: str | None = None
+
+    def __str__(self):
+        between = "" if self.thousands is None else f" and {self.thousands!r} between thousands"
+        return f"the decimal mark {self.decimal!r}{between}"
+
+    def number(self, value):
+        """Return the number that a value is; raise a ValueError or TypeError if it is none."""
+        return float(self._plain(value.strip()) if isinstance(value, str) else value)
+
+    def reads(self, text):
+        """Tell whether text is a number in this notation."""
         try:
-            numbers[i] = np.nan if is_missing(value) else plain_float(value)
-        except (TypeError, ValueError):
-            raise NotANumberError(i, value) from None
-    return numbers
+            self.number(text)
+        except ValueError:
+            return False
+        return True
+
+    def _plain(self, text):
+        if self.thousands is not None:
+            text = text.translate(HARD_SPACES)
+            # Only in groups of three, for 01.02.2024 is a date.
+            if self._grouped().fullmatch(text):
+                text = text.replace(self.thousands, "")
+        if self.decimal != "." and "." in text:
+            raise ValueError(f"{text!r} has a point")
+        text = text.replace(self.decimal, ".")
+        if "_" in text:  # Python reads 1_000 as 1000; a table does not
+            raise ValueError(f"{text!r} has an underscore")
+        return text
+
+    def _grouped(self):
+        between, mark = re.escape(self.thousands), re.escape(self.decimal)
+        return re.compile(rf"[-+]?[1-9][0-9]{{0,2}}({between}[0-9]{{3}})+({mark}[0-9]*)?")
 
 
-def plain_float(value):
-    """Return the number that a value is; Python's own 1_000 is none in a table."""
-    if isinstance(value, str) and "_" in value:
-        raise ValueError(f"{value!r} has an underscore")
-    return float(value)
+# From the plainest on.
+NOTATIONS = tuple(
+    Notation(decimal, thousands)
+    for thousands in (None, ".", ",", " ", "'")
+    for decimal in (".", ",")
+    if decimal != thousands
+)
+
+
+def is_number_elsewhere(value):
+    """Tell whether text is a number in some notation."""
+    return isinstance(value, str) and any(notation.reads(value) for notation in NOTATIONS)
+
+
+def is_date(value):
+    """Tell whether a value is a date, or text that looks like one."""
+    if isinstance(value, str):
+        return DATE.fullmatch(value.strip()) is not None
+    return hasattr(value, "year")
 
 
 def is_missing(value):
@@ -216,11 +336,16 @@ class ArrayTable(Table):
         super().__init__(label, None, array.shape[1])
         self.array = array
 
-    def _blocks(self, features, others, n_rows):
+    def blocks(self, features, others=(), width=None):
+        """Yield the rows in order; X is a part of the array if its columns stand together."""
+        n_rows = block_rows(width or len(features) + len(others))
         chosen = as_slice(features)
         for start in range(0, len(self.array), n_rows):
             rows = self.array[start : start + n_rows]
             yield Block(start, np.asarray(rows[:, chosen]), [rows[:, j] for j in others])
+
+    def _columns(self, wanted, text, n_rows):
+        yield {j: self.array[:n_rows, j] for j in wanted}
 
 
 def as_slice(positions):
@@ -228,87 +353,6 @@ def as_slice(positions):
     if positions and positions == list(range(positions[0], positions[-1] + 1)):
         return slice(positions[0], positions[-1] + 1)
     return positions
-
-
-class CsvTable(Table):
-    """A text file with one row per line, read by pandas."""
-
-    def __init__(self, label, source, *, header=False, names=None, **options):
-        self._source = source
-        self._options = {
-            "header": 0 if header else None,
-            "names": names,
-            "index_col": False,
-            "skipinitialspace": True,
-            "low_memory": False,
-            **options,
-        }
-        with self._reading(label):
-            head = self._read(nrows=0 if header or names else 1)
-            if header:
-                # As they are written, for pandas renames equal names.
-                first = self._read(nrows=1, header=None, dtype=str, keep_default_na=False)
-                refuse_repeated(label, filter(None, first.iloc[0]))
-        names = [str(name) for name in head.columns] if header else names
-        super().__init__(label, names, len(head.columns))
-        self._keys = list(head.columns)
-
-    def _read(self, **options):
-        import pandas as pd
-
-        if not isinstance(self._source, Path):
-            self._source.seek(0)
-        # From 3.1 on pandas reads the nearest number anyway, and warns if it is asked for.
-        exact = {} if pandas_version() >= (3, 1) else {"float_precision": "round_trip"}
-        return pd.read_csv(self._source, **{**exact, **self._options, **options})
-
-    def _blocks(self, features, others, n_rows):
-        start = 0
-        wanted = sorted({*features, *others})
-        text = {self._keys[j]: str for j in others}
-        with self._reading(self.label):
-            # All columns, for only then does pandas object to lines that are too long.
-            reader = self._read(dtype=text, chunksize=n_rows)
-        with reader:
-            while True:
-                with self._reading(self.label):
-                    frame = next(reader, None)
-                if frame is None:
-                    return
-                columns = {j: frame[self._keys[j]].to_numpy() for j in wanted}
-                X = self._matrix(start, features, [columns[j] for j in features])
-                yield Block(start, X, [columns[j] for j in others])
-                start += len(frame)
-
-    @contextmanager
-    def _reading(self, label):
-        from pandas.errors import EmptyDataError, ParserWarning
-
-        with warnings.catch_warnings():
-            warnings.simplefilter("error", ParserWarning)
-            try:
-                yield
-            except EmptyDataError:
-                raise ValueError(f"{label} cannot be read as CSV: it is empty") from None
-            except UnicodeError:
-                encoding = self._options["encoding"]
-                raise ValueError(
-                    f"{label} is not text in {encoding}; name its encoding with --encoding, "
-                    "for example cp1252 or utf-16."
-                ) from None
-            except (ValueError, OSError, ParserWarning, ImportError, *DAMAGED) as error:
-                if label in str(error):
-                    raise
-                reason = (str(error).strip() or "it ends too early").splitlines()[0]
-                reason = reason.removeprefix("Error tokenizing data. C error: ")
-                raise ValueError(f"{label} cannot be read as CSV: {reason}") from None
-
-
-def pandas_version():
-    """Return the first two numbers of the version of pandas."""
-    import pandas as pd
-
-    return tuple(map(int, pd.__version__.split(".")[:2]))
 
 
 class ParquetTable(Table):
@@ -323,162 +367,11 @@ class ParquetTable(Table):
                 raise ValueError(f"{path} has other columns than {paths[0]}; make them alike.")
         super().__init__(label, names, len(names))
 
-    def _blocks(self, features, others, n_rows):
-        wanted = [self.names[j] for j in {*features, *others}]
-        start = 0
-        batches = (file.iter_batches(n_rows, columns=wanted) for file in self._files)
+    def _columns(self, wanted, text, n_rows):
+        names = {j: self.names[j] for j in wanted}
+        batches = (file.iter_batches(n_rows, columns=list(names.values())) for file in self._files)
         for batch in chain.from_iterable(batches):
-            columns = {name: arrow_to_numpy(batch.column(name)) for name in wanted}
-            X = self._matrix(start, features, [columns[self.names[j]] for j in features])
-            yield Block(start, X, [columns[self.names[j]] for j in others])
-            start += len(batch)
-
-
-ATTRIBUTE = re.compile(r"""@attribute\s+(?:'([^']*)'|"([^"]*)"|(\S+))\s+\S""", re.IGNORECASE)
-
-
-def arff_table(path, encoding):
-    """Return the table in a dense ARFF file: a header, then what is nearly CSV."""
-    names, n_lines = [], 0
-    with open(path, encoding=encoding, errors="replace") as file:
-        for line in map(str.strip, file):
-            n_lines += 1
-            if line.lower() == "@data":
-                break
-            if found := ATTRIBUTE.match(line):
-                names.append(next(name for name in found.groups() if name is not None))
-        else:
-            raise ValueError(f"{path} cannot be read as ARFF: it has no line @data")
-        first = next((line for line in map(str.strip, file) if line and line[0] != "%"), "")
-    if first.startswith("{"):
-        raise ValueError(f"{path} is sparse ARFF, which is not supported; write it as dense ARFF.")
-    if not names:
-        raise ValueError(f"{path} cannot be read as ARFF: it has no line @attribute")
-    refuse_repeated(path, names)
-    options = {"skiprows": n_lines, "comment": "%", "quotechar": "'", "na_values": "?"}
-    return CsvTable(path, Path(path), names=names, encoding=encoding, **options)
-
-
-class Dialect(NamedTuple):
-    """How a CSV file is written: between columns, in numbers, and between thousands."""
-
-    sep: str
-    decimal: str
-    thousands: str | None
-
-    @classmethod
-    def of(cls, head, usual, delimiter=None, decimal=None, thousands=None):
-        """Return the dialect of text that begins with some lines; what is given is not guessed.
-
-        Parameters
-        ----------
-        head : list of str
-            The first lines.
-        usual : str
-            The separator if the first line has neither it nor another one.
-        """
-        first = head[0] if head else ""
-        found = [usual, *(mark for mark in ";\t," if mark != usual)]
-        sep = delimiter or next((mark for mark in found if mark in first), usual)
-        if decimal is None:
-            cells = [cell.strip() for line in head[1:] for cell in line.split(sep)]
-            comma = any(DECIMAL_COMMA.fullmatch(cell) for cell in cells)
-            point = any(DECIMAL_POINT.fullmatch(cell) for cell in cells)
-            decimal = "," if sep != "," and thousands != "," and comma and not point else "."
-        return cls(sep, decimal, thousands)
-
-
-DECIMAL_COMMA, DECIMAL_POINT = re.compile(r"[-+]?[0-9]+,[0-9]+"), re.compile(r"[-+]?[0-9]+\.[0-9]+")
-HEAD_LINES = 100  # from which the dialect is told
-
-
-def head_of(source, encoding):
-    """Return the first lines of a file that may be compressed, or of a spooled stream."""
-    import pandas as pd
-
-    options = {"header": None, "sep": "\x00", "engine": "c", "quoting": 3, "dtype": str}
-    try:
-        lines = pd.read_csv(source, nrows=HEAD_LINES, encoding=encoding, **options)[0]
-    except (ValueError, OSError, ImportError, *DAMAGED):
-        return []  # whoever reads the table will say what is wrong
-    finally:
-        if not isinstance(source, Path):
-            source.seek(0)
-    return [str(line) for line in lines]
-
-
-def open_table(path, *, delimiter=None, header=True, encoding="utf-8", key="X", **numbers):
-    """Return the table in a file, by the suffix of its name; `-` is CSV from standard input.
-
-    Parameters
-    ----------
-    path : str
-    delimiter : str, optional
-        Between the columns of a CSV file. By default the one that its first line has.
-    header : bool
-        Whether the first line of a CSV file has the names of the columns.
-    encoding : str
-        Of CSV and ARFF.
-    key : str
-        The array in an .npz file.
-    **numbers
-        `decimal` and `thousands` of a CSV file.
-    """
-    text = {"encoding": encoding, "header": header}
-    if path == STDIN:
-        needs("pandas", "Reading CSV")
-        spool = tempfile.SpooledTemporaryFile(max_size=2**26)  # noqa: SIM115 (the table keeps it)
-        shutil.copyfileobj(sys.stdin.buffer, spool)
-        dialect = Dialect.of(head_of(spool, encoding), ",", delimiter, **numbers)
-        table = CsvTable("standard input", spool, **dialect._asdict(), **text)
-        weakref.finalize(table, spool.close)
-        return table
-    if Path(path).is_dir():
-        paths = sorted(Path(path).glob("*.parquet"))
-        if not paths:
-            raise IsADirectoryError(f"{path} is a directory without .parquet files; give one file.")
-        needs("pyarrow", "Reading Parquet")
-        return ParquetTable(path, paths)
-    if not Path(path).exists():
-        raise FileNotFoundError(f"there is no file {path}")
-    suffix = suffix_of(path)
-    if suffix in CSV:
-        needs("pandas", "Reading CSV")
-        head = head_of(Path(path), encoding)
-        dialect = Dialect.of(head, CSV[suffix], delimiter, **numbers)
-        return CsvTable(path, Path(path), **dialect._asdict(), **text)
-    if suffix == ".parquet":
-        needs("pyarrow", "Reading Parquet")
-        return ParquetTable(path, [path])
-    if suffix == ".arff":
-        needs("pandas", "Reading ARFF")
-        return arff_table(path, encoding)
-    if suffix in (".npy", ".npz"):
-        return ArrayTable(path, read_array(path, key))
-    known = ", ".join([*CSV, ".parquet", ".arff", ".npy", ".npz"])
-    raise ValueError(f"{path}: the suffix tells the format, and has to be one of {known}.")
-
-
-def suffix_of(path):
-    """Return the suffix of a file, before that of a compression."""
-    path = Path(path)
-    return Path(path.stem if path.suffix in COMPRESSIONS else path.name).suffix.lower()
-
-
-def read_array(path, key):
-    """Return the array in an .npy file, mapped, or the one under `key` in an .npz file."""
-    if suffix_of(path) == ".npy":
-        return map_npy(path)
-    found = read_npz(path, [key])
-    if key not in found:
-        known = ", ".join(map(repr, npz_names(path)))
-        raise ValueError(f"{path} has no array {key!r}; it has {known}.")
-    return found[key]
-
-
-def arrays_in(path):
-    """Return the names of the arrays in an .npz file; in another file there are none."""
-    return npz_names(path) if suffix_of(path) == ".npz" else []
+            yield {j: arrow_to_numpy(batch.column(name)) for j, name in names.items()}
 
 
 def needs(module, task):

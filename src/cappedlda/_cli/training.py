@@ -24,6 +24,11 @@ class InMemory:
         self._index, self._X, self._y = index, X, y
         self.n_rows = len(y)
 
+    def all_different(self, column):
+        """Tell whether a column has a different integer in every row."""
+        values = self._X[:, column]
+        return bool(np.all(values == np.rint(values))) and len(np.unique(values)) == self.n_rows
+
     def fit(self, model):
         """Fit a model to the rows."""
         return model.fit(self._X, self._y)
@@ -51,6 +56,10 @@ class Streamed:
         self._labels = reader.labels.values()
         self._n_passes = 0
         self.n_rows = reader.n_rows - reader.n_skipped
+
+    def all_different(self, column):
+        """Tell whether a column has a different integer in every row: not looked at."""
+        return False
 
     def fit(self, model):
         """Fit a model to the rows."""
@@ -80,9 +89,9 @@ def read_training(reader, progress):
     -------
     data : InMemory or Streamed
     """
-    table, columns = reader.table, as_slice(reader.features)
+    table, columns = reader.table, as_slice(reader.recipe.numeric)
     mapped = isinstance(table, ArrayTable) and isinstance(columns, slice)
-    mapped = mapped and not reader.skip_missing
+    mapped = mapped and reader.recipe.plain and not reader.skip_missing
     streamed, n_bytes = False, 0
     numbers, X, codes = [], [], []
     for rows in progress.count(reader, f"Reading {table.label}", count_rows):

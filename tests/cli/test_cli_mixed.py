@@ -1,0 +1,417 @@
+"""Tables as people have them: categories, gaps, dates, ids, thousands separators, spreadsheets."""
+
+import json
+import sys
+from io import BytesIO, StringIO, TextIOWrapper
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from cappedlda import CappedLDA, load_model
+from cappedlda._cli import main, tables, training
+from cappedlda._cli.formats import open_table
+from cappedlda._cli.recipe import Recipe
+from cappedlda._cli.report import digits, reasons
+from cappedlda._cli.rows import RESULT_NAMES, RowReader
+from cappedlda._model_file import read_model, write_model
+
+pd = pytest.importorskip("pandas")
+N = 400
+OPTIONS = ["--target", "status", "--encode", "--impute", "median", "--keep", "customer"]
+
+
+@pytest.fixture
+def customers():
+    """A business table; rows 7 and 77 have a code for an unknown amount."""
+    rng = np.random.default_rng(5)
+    left = np.arange(N) % 3 == 0
+    plan = rng.choice(["basic", "plus", "pro"], N, p=[0.5, 0.3, 0.2])
+    frame = pd.DataFrame(
+        {
+            "customer": [f"C{1000 + i}" for i in range(N)],
+            "plan": np.where(left & (plan == "pro"), "basic", plan),
+            "age": np.where(left, 35, 50) + rng.integers(-9, 10, N),
+            "amount": np.where(left, 800.0, 1500.0) + 100.0 * rng.normal(size=N),
+            "since": "2024-01-31",
+            "status": np.where(left, "left", "stayed"),
+        }
+    ).astype({"age": "Int64"})
+    frame.loc[[3, 33], "age"] = pd.NA
+    frame.loc[[4, 44, 144], "plan"] = None
+    frame.loc[[5, 55], "plan"] = "gold"
+    frame["amount"] = frame["amount"].round(2)
+    frame.loc[[7, 77], "amount"] = 9_999_999.0
+    return frame
+
+
+@pytest.fixture
+def folder(customers, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    customers.drop(columns="since").to_csv("customers.csv", index=False)
+    return tmp_path
+
+
+def run(capsys, *argv, status=0):
+    capsys.readouterr()
+    found = main([*map(str, argv)])
+    captured = capsys.readouterr()
+    assert found == status, captured.err
+    return captured
+
+
+def matrix(frame):
+    """Return the features as the guide says that they are made."""
+    plan = frame["plan"].fillna("basic")
+    age = frame["age"].astype(float)
+    return np.column_stack(
+        [age.fillna(age.median()), frame["amount"], plan == "plus", plan == "pro"]
+    ).astype(float)
+
+
+def fit(capsys, *argv):
+    """Fit the table and return what was said, as JSON."""
+    line = ["fit", "customers.csv", *OPTIONS, "--model", "m.npz", "--json", "--quiet", *argv]
+    return json.loads(run(capsys, *line).out)
+
+
+def test_the_model_is_that_of_the_encoded_and_imputed_table(folder, customers, capsys):
+    facts = fit(capsys)
+    expected = CappedLDA().fit(matrix(customers), customers["status"].to_numpy(str))
+    model = load_model("m.npz")
+    names = ["age", "amount", "plan=plus", "plan=pro"]
+    assert model.feature_names_in_.tolist() == names
+    np.testing.assert_array_equal(model.scalings_, expected.scalings_)
+    assert facts["encoded"] == {"plan": ["plan=plus", "plan=pro"]}
+    assert facts["imputed"] == {"age": 2, "plan": 3}
+    assert facts["kept"] == ["customer"]
+    assert facts["features"] == 4
+    assert facts["flagged"] == expected.outliers_.sum()
+
+
+def test_fit_tells_people(folder, capsys):
+    lines = run(capsys, "fit", "customers.csv", *OPTIONS).out.splitlines()
+    assert lines[:3] == [
+        "customers.csv: 400 rows, 4 features",
+        "Encoded columns, with their numbers of features: plan (2)",
+        "Gaps filled in: 2 in age, 3 in plan",
+    ]
+
+
+@pytest.mark.parametrize("command", ["predict", "transform", "outliers"])
+def test_models_take_the_raw_table(command, folder, customers, capsys):
+    fit(capsys)
+    expected = CappedLDA().fit(matrix(customers), customers["status"].to_numpy(str))
+    customers[customers.columns[::-1]].to_csv("again.csv", index=False)
+    captured = run(capsys, command, "m.npz", "again.csv", "--quiet")
+    found = pd.read_csv(StringIO(captured.out))
+    assert found.columns[:2].tolist() == ["row", "customer"]
+    assert found["customer"].tolist() == customers["customer"][found["row"]].tolist()
+    X = matrix(customers)
+    if command == "predict":
+        np.testing.assert_array_equal(found["prediction"], expected.predict(X))
+    elif command == "transform":
+        np.testing.assert_allclose(found["cappedlda0"], expected.transform(X)[:, 0])
+    else:
+        assert {7, 77} <= set(found["row"])
+        assert set(found["row"]) == set(np.flatnonzero(expected.outliers_ | expected.left_out_))
+
+
+def test_an_array_of_directions_has_no_ids(folder, customers, capsys):
+    fit(capsys)
+    run(capsys, "transform", "m.npz", "customers.csv", "--out", "z.npy")
+    assert np.load("z.npy").dtype == np.float64
+    assert np.load("z.npy").shape == (N,)
+
+
+def test_unknown_categories_are_counted(folder, customers, capsys):
+    fit(capsys)
+    customers[:20].assign(plan="platinum").to_csv("new.csv", index=False)
+    captured = run(capsys, "predict", "m.npz", "new.csv")
+    assert captured.err.splitlines() == [
+        "20 rows",
+        "Gaps filled in: 1 in age",
+        "Categories unknown to the model: 20 in plan, taken as 'basic'",
+    ]
+    facts = json.loads(run(capsys, "predict", "m.npz", "new.csv", "--json", "--out", "p.csv").out)
+    assert facts["unknown"] == {"plan": {"values": 20, "taken_as": "basic"}}
+    assert facts["imputed"] == {"age": 1}
+    customers[:20].assign(plan="basic").to_csv("new.csv", index=False)
+    assert run(capsys, "predict", "m.npz", "new.csv").out == captured.out
+
+
+def test_a_report_on_the_raw_table(folder, capsys):
+    pytest.importorskip("matplotlib")
+    facts = fit(capsys, "--report", "f.html")
+    again = json.loads(
+        run(capsys, "report", "m.npz", "customers.csv", "--out", "r.html", "--json").out
+    )
+    for key in ("encoded", "imputed", "kept", "flagged", "classes", "accuracy"):
+        assert again[key] == facts[key]
+    for name in ("f.html", "r.html"):
+        text = Path(name).read_text("utf-8")
+        row = text[text.index(">C1007<") :].split("</tr>")[0]
+        assert "amount = 9,999,999 (usually" in row
+        assert "Gaps filled in: 2 in age, 3 in plan." in text
+
+
+@pytest.mark.parametrize(
+    ("value", "n", "text"),
+    [(9999999.0, 6, "9,999,999"), (0.123456, 4, "0.1235"), (-1e300, 6, "-1e+300"), (17.0, 3, "17")],
+)
+def test_numbers_are_readable(value, n, text):
+    assert digits(value, n) == text
+
+
+def test_ids_of_listed_rows(folder, monkeypatch):
+    monkeypatch.setattr(tables, "BLOCK_NUMBERS", 100)
+    reader = RowReader(open_table("customers.csv"), Recipe([1]), keep=[0, 4])
+    found = reader.kept_at(np.array([399, 0, 250]))
+    assert found == {
+        "customer": ["C1399", "C1000", "C1250"],
+        "status": ["left", "left", "stayed"],
+    }
+    assert RowReader(open_table("customers.csv"), Recipe([1])).kept_at(np.array([3])) == {}
+
+
+def test_reasons_tell_categories_in_words():
+    listed = {"feature_1": [1], "value_1": [1.0], "usual_1": [0.02], "z_1": [9.0]}
+    listed |= {"feature_2": [0], "value_2": [5.0], "usual_2": [1.25], "z_2": [-4.0]}
+    listed |= {"feature_3": [2], "value_3": [0.0], "usual_3": [0.9], "z_3": [3.0]}
+    names, encoded = ["age", "plan=pro", "vip=yes"], {"plan": ["plan=pro"], "vip": ["vip=yes"]}
+    assert reasons(listed, 0, names, encoded) == [
+        '<div class="reason">plan is pro (as in 2% of the class)</div>',
+        '<div class="reason">age = 5 (usually 1.25, z -4)</div>',
+        '<div class="reason">vip is not yes (as in 10% of the class)</div>',
+    ]
+    listed["z_2"], listed["z_3"] = [-2.9], [2.9]
+    assert len(reasons(listed, 0, names, encoded)) == 1
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet", "xlsx", "standard input"])
+def test_all_formats_give_the_same_model(kind, folder, customers, capsys, monkeypatch):
+    expected = fit(capsys)
+    scalings = load_model("m.npz").scalings_
+    frame = customers.drop(columns="since")
+    name = f"other.{kind}"
+    if kind == "xlsx":
+        pytest.importorskip("openpyxl")
+        frame.to_excel(name, index=False)
+    elif kind == "parquet":
+        frame.astype({"plan": "category"}).to_parquet(name)
+    else:
+        frame.to_csv(name, index=False)
+    if kind == "standard input":
+        text = BytesIO(frame.to_csv(index=False).encode())
+        monkeypatch.setattr(sys, "stdin", TextIOWrapper(text))
+        name = "-"
+    facts = json.loads(run(capsys, "fit", name, *OPTIONS, "--model", "o.npz", "--json").out)
+    np.testing.assert_array_equal(load_model("o.npz").scalings_, scalings)
+    assert facts["imputed"] == expected["imputed"]
+
+
+def test_large_tables_are_encoded_in_every_pass(folder, capsys, monkeypatch):
+    expected = fit(capsys)
+    scalings = load_model("m.npz").scalings_
+    monkeypatch.setattr(training, "MOST_BYTES", 0)
+    monkeypatch.setattr(tables, "BLOCK_NUMBERS", 300)
+    assert fit(capsys)["imputed"] == expected["imputed"]
+    np.testing.assert_allclose(load_model("m.npz").scalings_, scalings, rtol=1e-9)
+
+
+def test_columns_without_names_go_by_place(folder, customers, capsys):
+    frame = customers.drop(columns="since")
+    frame.to_csv("plain.csv", index=False, header=False)
+    argv = ["--no-header", "--quiet"]
+    options = ["--target", "4", "--keep", "0", "--encode", "--impute", "median"]
+    run(capsys, "fit", "plain.csv", *options, "--model", "m.npz", *argv)
+    found = run(capsys, "predict", "m.npz", "plain.csv", *argv).out
+    assert found.startswith("row,0,prediction\n0,C1000,")
+    frame.drop(columns=["customer", "status"]).to_csv("short.csv", index=False, header=False)
+    short = run(capsys, "predict", "m.npz", "short.csv", *argv)
+    assert [line.split(",")[-1] for line in short.out.splitlines()] == [
+        line.split(",")[-1] for line in found.splitlines()
+    ]
+    assert "short.csv has no column '0', which the fit was told to keep." in short.err
+
+
+def test_rows_without_a_label_teach_nothing(folder, customers, capsys):
+    customers.loc[10:60, "status"] = None
+    customers.loc[10:60, "age"] = 90
+    customers.loc[10:60, "plan"] = "none of them"
+    customers.drop(columns="since").to_csv("customers.csv", index=False)
+    fit(capsys, "--skip-missing")
+    notes = read_model("m.npz")[1]
+    labelled = customers.dropna(subset="status")
+    assert notes["medians"] == [labelled["age"].median(), labelled["amount"].median()]
+    assert notes["categories"][0]["rare"] == ["gold"]
+
+
+def test_labels_in_a_file_are_checked_first(folder, customers, capsys):
+    customers.drop(columns=["since", "status"]).to_csv("rows.csv", index=False)
+    customers[["status"]].to_csv("labels.csv", index=False)
+    customers[["status"]][:-1].to_csv("short.csv", index=False)
+    argv = ["fit", "rows.csv", *OPTIONS[2:], "--model", "l.npz"]
+    fit(capsys)
+    run(capsys, *argv, "--labels", "labels.csv")
+    np.testing.assert_array_equal(load_model("l.npz").scalings_, load_model("m.npz").scalings_)
+    message = run(capsys, *argv, "--labels", "short.csv", status=1).err
+    assert "rows.csv has at least 400 rows, but there are 399 labels" in message
+
+
+@pytest.mark.parametrize("name", ["row", "prediction", "outlyingness"])
+def test_ids_do_not_take_the_names_of_results(name, folder, customers, capsys):
+    customers.drop(columns="since").rename(columns={"customer": name}).to_csv(
+        "customers.csv", index=False
+    )
+    options = ["--target", "status", "--encode", "--impute", "median", "--keep", name]
+    message = run(capsys, "fit", "customers.csv", *options, status=2).err
+    assert f"--keep {name}: results have a column of that name; rename it" in message
+
+
+def test_result_names_are_those_that_are_written(folder, capsys):
+    fit(capsys)
+    written = set()
+    for command in ("predict", "outliers"):
+        header = run(capsys, command, "m.npz", "customers.csv").out.splitlines()[0].split(",")
+        written |= {name for name in header if not name[-1].isdecimal()}
+    assert written - {"customer"} == RESULT_NAMES
+
+
+def test_ids_that_are_numbers_are_suspected(folder, customers, capsys):
+    customers.assign(number=np.arange(N)[::-1]).drop(columns="since").to_csv(
+        "customers.csv", index=False
+    )
+    (text,) = fit(capsys)["warnings"]
+    assert text.startswith("Column 'number' has a different integer in every row. If it is an id,")
+    assert fit(capsys, "--keep", "number")["warnings"] == []
+
+
+def test_codes_can_be_declared_categories(folder, customers, capsys):
+    customers.assign(region=np.arange(N) % 4 + 1).drop(columns="since").to_csv(
+        "customers.csv", index=False
+    )
+    facts = fit(capsys, "--categories", "region")
+    assert facts["encoded"]["region"] == ["region=2", "region=3", "region=4"]
+    message = run(capsys, "fit", "customers.csv", *OPTIONS, "--categories", "status", status=2).err
+    assert "--categories status: this is not a feature" in message
+
+
+def test_gaps_without_impute_are_refused_or_skipped(folder, capsys):
+    argv = ["fit", "customers.csv", "--target", "status", "--encode", "--keep", "customer"]
+    message = run(capsys, *argv, status=1).err
+    assert "column 'age', row 3 (counted from 0): the value is missing; fill gaps with" in message
+    assert message.endswith("Try adding: --impute median\n")
+    assert "395 rows, 4 features; 5 rows with missing" in run(capsys, *argv, "--skip-missing").out
+
+
+def test_one_error_names_all_options(folder, customers, capsys, monkeypatch):
+    customers.to_csv("raw.csv", index=False)
+    wanted = "Try adding: --encode --impute median --keep customer --drop since\n"
+    assert run(capsys, "fit", "raw.csv", "--target", "status", status=1).err.endswith(wanted)
+    text = BytesIO(customers.to_csv(index=False).encode())
+    monkeypatch.setattr(sys, "stdin", TextIOWrapper(text))
+    assert run(capsys, "fit", "-", "--target", "status", status=1).err.endswith(wanted)
+    run(capsys, "fit", "raw.csv", "--target", "status", *wanted.split()[2:])
+
+
+@pytest.mark.parametrize("date", ["2024-01-31", "31.01.2024", "1/31/24", "2024-01-31T12:30:00Z"])
+def test_dates_get_a_remedy(date, folder, customers, capsys):
+    customers.assign(since=date).to_csv("dates.csv", index=False)
+    for options in (OPTIONS, ["--target", "status", "--drop", "customer,plan"]):
+        message = run(capsys, "fit", "dates.csv", *options, status=1).err
+        assert "'since' holds dates: replace it by a number, such as the days since" in message
+        assert "or leave it out with --drop since" in message
+
+
+def test_ids_and_stray_text_are_no_categories(folder, customers, capsys):
+    options = ["--target", "status", "--encode", "--impute", "median"]
+    message = run(capsys, "fit", "customers.csv", *options, status=1).err
+    assert "'customer': 400 different values in 400 rows are too many for categories" in message
+    assert "carry it to the results with --keep customer" in message
+    customers.astype({"age": object}).assign(
+        age=lambda f: f["age"].where(f.index != 9, "not told")
+    ).drop(columns="since").to_csv("stray.csv", index=False)
+    message = run(capsys, "fit", "stray.csv", *OPTIONS, status=1).err
+    assert "column 'age', row 9 (counted from 0): 'not told' is not a number, but most" in message
+    facts = json.loads(run(capsys, "fit", "stray.csv", *OPTIONS, "--na", "not told", "--json").out)
+    assert facts["imputed"]["age"] == 3
+
+
+def test_text_that_comes_late_gets_a_remedy(folder, customers, capsys, monkeypatch):
+    monkeypatch.setattr(tables, "BLOCK_NUMBERS", 300)
+    codes = np.where(np.arange(N) < 300, np.arange(N) % 3, np.array(["A", "B"])[np.arange(N) % 2])
+    customers.assign(code=codes).drop(columns="since").to_csv("customers.csv", index=False)
+    message = run(capsys, "fit", "customers.csv", *OPTIONS, status=1).err
+    assert "column 'code', row 300 (counted from 0): 'A' is not a number; in the first" in message
+    assert "declare it a missing value with --na, or give --categories code" in message
+    facts = fit(capsys, "--categories", "code")
+    assert facts["encoded"]["code"] == ["code=1", "code=2", "code=A", "code=B"]
+
+
+def test_an_empty_column_is_refused(folder, customers, capsys):
+    customers.assign(empty=np.nan).drop(columns="since").to_csv("empty.csv", index=False)
+    message = run(capsys, "fit", "empty.csv", *OPTIONS, status=1).err
+    assert "column 'empty': all values are missing; ignore the column with --drop empty" in message
+
+
+def test_a_model_remembers_how_numbers_are_written(folder, customers, capsys):
+    """One row with the amount 1.234 does not tell whether the point separates thousands."""
+    frame = customers.drop(columns=["since", "plan", "customer"]).dropna()
+    for i, text in ((3, "unknown"), (9, "n.k.")):
+        frame = frame.astype({"age": object})
+        frame.loc[frame.index[i], "age"] = text
+    amounts = [f"{x:,.2f}".translate(str.maketrans(",.", ".,")) for x in frame["amount"]]
+    frame.assign(amount=amounts).to_csv("german.csv", sep=";", index=False)
+    options = ["--target", "status", "--impute", "median", "--na", "unknown", "--na", "n.k."]
+    run(capsys, "fit", "german.csv", *options, "--model", "m.npz")
+    for amount, notation in (("1.234", "1234"), ("1234,0", "1234"), ("1234.5", "1234.5")):
+        Path("one.csv").write_text(f"age;amount\nunknown;{amount}\n")
+        Path("plain.csv").write_text(f"age;amount\n;{notation}\n")
+        found = [run(capsys, "transform", "m.npz", f"{name}.csv").out for name in ("one", "plain")]
+        assert found[0] == found[1], amount
+
+
+def test_fit_says_how_numbers_are_read(folder, customers, capsys):
+    text = customers.drop(columns=["since", "plan", "customer"]).dropna()
+    text["amount"] = [f"{x:,.2f}" for x in text["amount"]]
+    text.to_csv("comma.csv", index=False)
+    err = run(capsys, "fit", "comma.csv", "--target", "status").err
+    assert (
+        "Numbers in comma.csv are read with the decimal mark '.' and ',' between thousands" in err
+    )
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"medians": [1.0]},
+        {"medians": [1.0, np.inf]},
+        {"medians": [1.0, "2"]},
+        {"category_names": []},
+        {"category_names": [1]},
+        {"keep": "customer"},
+        {"na": [1]},
+        {"notation": [",", ","]},
+        {"notation": [";", None]},
+        {"categories": [{}]},
+        {"categories": []},
+        {"features": [2, 1]},
+        {"features": [2, 9]},
+    ],
+)
+def test_wrong_recipes_are_refused(change, folder, capsys):
+    fit(capsys)
+    model, notes = read_model("m.npz")
+    write_model("n.npz", model, {**notes, **change})
+    message = run(capsys, "predict", "n.npz", "customers.csv", status=1).err
+    assert "n.npz is damaged: its notes on columns contradict themselves" in message
+
+
+def test_a_model_without_the_columns_says_so(folder, customers, capsys):
+    fit(capsys)
+    customers.drop(columns=["plan", "age"]).to_csv("less.csv", index=False)
+    message = run(capsys, "predict", "m.npz", "less.csv", status=1).err
+    assert (
+        "less.csv has no column 'age', which the model was fitted to (and lacks 1 more)" in message
+    )

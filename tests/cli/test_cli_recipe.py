@@ -1,0 +1,164 @@
+"""Columns of awkward tables, one by one: notations of numbers, sheets, categories, gaps."""
+
+import sys
+from collections import Counter
+
+import numpy as np
+import pytest
+
+from cappedlda._cli import main, recipe
+from cappedlda._cli.formats import open_table
+from cappedlda._cli.recipe import Category, Recipe, RowSample
+from cappedlda._cli.text_tables import notation_of
+
+pd = pytest.importorskip("pandas")
+
+
+@pytest.mark.parametrize("unit", ["ns", "s"])
+def test_dates_of_parquet_are_no_numbers(unit, tmp_path):
+    since = np.array(["2024-01-31", "2024-02-29"], dtype=f"datetime64[{unit}]")
+    pd.DataFrame({"since": since, "x": [1.0, 2.0]}).to_parquet(tmp_path / "d.parquet")
+    with pytest.raises(ValueError, match="'since' holds dates"):
+        list(open_table(str(tmp_path / "d.parquet")).blocks([0, 1]))
+
+
+GERMAN = "since;amount;rate;count\n01.02.2024;1.234,50;0,5;1.000\n31.12.2023;17,5;1,25;12\n"
+
+
+def test_thousands_separators_are_recognised_and_dates_stay_dates(tmp_path):
+    """For pandas 01.02.2024 is the number 1022024 if points separate thousands."""
+    (tmp_path / "t.csv").write_text(GERMAN)
+    table = open_table(str(tmp_path / "t.csv"))
+    assert table.notation == (",", ".")
+    (block,) = table.blocks([1, 2, 3], [0])
+    np.testing.assert_array_equal(block.X, [[1234.5, 0.5, 1000.0], [17.5, 1.25, 12.0]])
+    assert block.columns[0].tolist() == ["01.02.2024", "31.12.2023"]
+    with pytest.raises(ValueError, match="'01.02.2024' is not a number.*'since' holds dates"):
+        list(table.blocks([0, 1]))
+
+
+@pytest.mark.parametrize(
+    ("cells", "sep", "notation"),
+    [
+        (["1.5", "2"], ";", (".", None)),
+        (["1,5", "2"], ";", (",", None)),
+        (["1,5", "2"], ",", (".", None)),
+        (["1.234", "2.5"], ",", (".", None)),
+        (["1.234", "2,5"], ";", (",", ".")),
+        (["1,234", "2.5"], ",", (".", ",")),
+        (["1,234,567"], ",", (".", ",")),
+        (["1 234,5", "12"], ";", (",", " ")),
+        (["1\u202f234,5", "12"], ";", (",", " ")),
+        (["1'234.50"], ",", (".", "'")),
+        (["01.02.2024", "1.5"], ";", (".", None)),
+        (["030 123 456"], ",", (".", None)),
+        ([], ",", (".", None)),
+    ],
+)
+def test_the_notation_of_numbers(cells, sep, notation):
+    assert notation_of(cells, sep) == notation
+
+
+def test_marks_that_are_given_are_not_guessed(tmp_path, capsys):
+    (tmp_path / "t.csv").write_text(GERMAN)
+    assert open_table(str(tmp_path / "t.csv"), thousands="'").notation.thousands == "'"
+    assert open_table(str(tmp_path / "t.csv"), decimal=".").notation.decimal == "."
+    argv = ["fit", str(tmp_path / "t.csv"), "--target", "count"]
+    assert main([*argv, "--decimal", ",", "--thousands", ","]) == 1
+    message = capsys.readouterr().err
+    assert "--decimal and --thousands are both ','; they have to differ" in message
+    assert main([*argv, "--drop", "since", "--decimal", "."]) == 1
+    message = capsys.readouterr().err
+    assert "are written in another way than with the decimal mark '.'" in message
+
+
+@pytest.fixture
+def book(tmp_path):
+    pytest.importorskip("openpyxl")
+    path = tmp_path / "book.xlsx"
+    with pd.ExcelWriter(path) as writer:
+        pd.DataFrame({"x": [1.5, None, 2.5], "kind": ["a", "b", "a"]}).to_excel(
+            writer, sheet_name="first", index=False, startrow=2
+        )
+        pd.DataFrame({"y": ["1.234,5", "2"]}).to_excel(writer, sheet_name="second", index=False)
+        pd.DataFrame([["x", "x"], [1, 2]]).to_excel(
+            writer, sheet_name="twice", index=False, header=False
+        )
+        pd.DataFrame().to_excel(writer, sheet_name="empty")
+    return str(path)
+
+
+def test_spreadsheets(book):
+    table = open_table(book)
+    assert table.names == ["x", "kind"]
+    (block,) = table.blocks([0], [1])
+    np.testing.assert_array_equal(block.X[:, 0], [1.5, np.nan, 2.5])
+    assert block.columns[0].tolist() == ["a", "b", "a"]
+    (block,) = open_table(book, sheet="second", decimal=",", thousands=".").blocks([0])
+    np.testing.assert_array_equal(block.X[:, 0], [1234.5, 2.0])
+
+
+@pytest.mark.parametrize(
+    ("sheet", "message"),
+    [
+        ("third", "has no sheet 'third'; it has 'first', 'second', 'twice', 'empty'"),
+        ("twice", "has two columns 'x'"),
+        ("empty", "cannot be read as a spreadsheet: the sheet is empty"),
+    ],
+)
+def test_other_sheets_are_refused(sheet, message, book):
+    with pytest.raises(ValueError, match=message):
+        open_table(book, sheet=sheet)
+
+
+def test_spreadsheets_without_openpyxl(book, monkeypatch):
+    monkeypatch.setattr(
+        "importlib.util.find_spec", lambda name: None if name == "openpyxl" else sys
+    )
+    with pytest.raises(ValueError, match=r'Reading .xlsx needs openpyxl.*"cappedlda\[cli\]"'):
+        open_table(book)
+
+
+CATEGORY = Category(0, "basic", ("plus", "pro"), ("gold",), True)
+
+
+def test_encoding_a_category():
+    values = np.array(["plus", " basic", None, "gold", "new", "pro", np.nan], dtype=object)
+    features, missing, unknown = CATEGORY.encode(values)
+    np.testing.assert_array_equal(
+        features, [[1, 0, 0], [0, 0, 0], [0, 0, 0], [0, 0, 1], [0, 0, 1], [0, 1, 0], [0, 0, 0]]
+    )
+    assert missing.nonzero()[0].tolist() == [2, 6]
+    assert unknown.nonzero()[0].tolist() == [4]
+    features, _, unknown = CATEGORY._replace(has_other=False).encode(values)
+    np.testing.assert_array_equal(features[[3, 4]], 0.0)  # as the usual one
+    assert unknown.nonzero()[0].tolist() == [4]
+
+
+def test_applying_a_recipe():
+    X = np.array([[1.0, np.nan], [np.nan, 2.0]])
+    values = [np.array(["pro", None], dtype=object)]
+    filled = Recipe([3, 5], [CATEGORY._replace(column=4)], [10.0, 20.0]).apply(X, values)
+    np.testing.assert_array_equal(filled.X, [[1, 20, 0, 1, 0], [10, 2, 0, 0, 0]])
+    assert filled.filled == {3: 1, 5: 1, 4: 1}
+    gaps = Recipe([3, 5], [CATEGORY._replace(column=4)]).apply(X, values)
+    np.testing.assert_array_equal(np.isnan(gaps.X).sum(axis=1), [1, 4])
+    assert gaps.filled == {}
+
+
+def test_rare_categories_share_a_feature(monkeypatch):
+    counts = Counter({"b": 500, "a": 480, "c": 10, "d": 9, "e": 1})
+    found = recipe.category_of(None, 2, counts, 1000)
+    assert found == Category(2, "b", ("a", "c"), ("d", "e"), True)
+    found = recipe.category_of(None, 2, Counter({"b": 500, "a": 491, "d": 9}), 1000)
+    assert found == Category(2, "b", ("a",), ("d",), False)
+
+
+def test_a_sample_of_many_rows(monkeypatch):
+    monkeypatch.setattr(recipe, "SAMPLE_NUMBERS", 0)
+    sample = RowSample(1)
+    for part in np.split(np.arange(10_000.0)[:, None], 20):
+        sample.add(part)
+    assert sample.rows.shape == (1000, 1)
+    assert len(np.unique(sample.rows)) == 1000
+    assert np.median(sample.rows) == pytest.approx(5000, abs=500)  # three standard errors
