@@ -96,7 +96,8 @@ def main():
         X = features(frame.drop(columns=label))
         if usable(X, y):
             np.savez_compressed(out / f"{name}.npz", X=X, y=y)
-            print(f"{name}: {label}, {X.shape[0]} rows, {X.shape[1]} features, {y.max() + 1} classes")
+            rows, n = X.shape
+            print(f"{name}: {label}, {rows} rows, {n} features, {y.max() + 1} classes")
 
 
 if __name__ == "__main__":
