@@ -12,7 +12,8 @@ Find the rows we trust (`warm_start`, and the first part of `finish`):
 
 6. Trimmed LDA (q = 2) on the sample, until directions and caps agree.
 7. Converge on the sample with the norm that is asked for; then reweighting, LDA on the rows
-   inside gate and caps, until these are stable: the core, rows we trust.
+   inside gate and caps, until these are stable: the core, rows we trust. If it hides a cloud,
+   the same with stricter fences.
 
 Finish (`finish`):
 

@@ -1,0 +1,103 @@
+"""Clouds that fit inside the usual fences."""
+
+import numpy as np
+import pytest
+from sklearn.discriminant_analysis import LinearDiscriminantAnalysis as LDA
+
+from cappedlda import CappedLDA
+from cappedlda._cutoffs.fences import STRICT_REACH
+from cappedlda._data.array import ArrayRows
+from cappedlda._fit.hidden_cloud import MOST_HARM, is_larger
+from cappedlda._fit.leave_out import harm
+from cappedlda._initial.dense import concentrated_support
+from cappedlda._solvers.frame import Frame
+
+N_FEATURES = 6
+STEP = np.eye(N_FEATURES)[0]  # between the means of the classes: one deviation
+
+
+def two_classes(rng, count):
+    y = np.arange(count) % 2
+    return rng.normal(size=(count, N_FEATURES)) + y[:, None] * STEP, y
+
+
+def beyond_the_other_class(X, y, share):
+    """Move part of each class to where it is five times as far from the other, on its far side."""
+    X, planted = X.copy(), np.zeros(len(y), bool)
+    for label, side in ((0, 5.0), (1, -5.0)):
+        rows = np.flatnonzero(y == label)[: round(share * np.sum(y == label))]
+        X[rows] += side * STEP
+        planted[rows] = True
+    return X, planted
+
+
+@pytest.mark.parametrize("share", [0.2, 0.3])
+def test_a_cloud_of_five_deviations_is_left_out(rng, share):
+    X, y = two_classes(rng, 1000)
+    X_new, y_new = two_classes(rng, 4000)
+    dirty, planted = beyond_the_other_class(X, y, share)
+    oracle = LDA().fit(X[~planted], y[~planted]).score(X_new, y_new)
+    assert LDA().fit(dirty, y).score(X_new, y_new) < 0.5  # the directions are turned round
+    model = CappedLDA().fit(dirty, y)
+    assert model.score(X_new, y_new) > oracle - 0.02
+    assert np.mean(model.left_out_[planted]) > 0.8
+    assert np.mean(model.left_out_[~planted]) < 0.02
+
+
+def test_it_is_found_on_the_sample_of_large_data(rng):
+    X, y = two_classes(rng, 40_000)
+    X_new, y_new = two_classes(rng, 4000)
+    dirty, planted = beyond_the_other_class(X, y, 0.3)
+    model = CappedLDA().fit(dirty, y)
+    assert model.n_sampled_ > 0
+    assert np.mean(model.left_out_[planted]) > 0.8
+    assert model.score(X_new, y_new) > 0.65
+
+
+def skewed(rng, X):
+    return np.exp(0.8 * X)
+
+
+def discrete(rng, X):
+    return np.round(X)
+
+
+def flags(rng, X):
+    return np.where(np.arange(X.shape[1]) < 3, X, X > 1.5)
+
+
+@pytest.mark.parametrize("kind", [skewed, discrete, flags])
+def test_clean_classes_stay_whole(rng, kind):
+    X, y = two_classes(rng, 1000)
+    X_new, y_new = two_classes(rng, 4000)
+    X, X_new = kind(rng, X), kind(rng, X_new)
+    model = CappedLDA().fit(X, y)
+    assert model.score(X_new, y_new) > LDA().fit(X, y).score(X_new, y_new) - 0.01
+
+
+def test_two_halves_of_a_class_are_no_larger_part(rng):
+    X, y = two_classes(rng, 400)
+    rows = ArrayRows(X, y.astype(np.int32), 2)
+    part = np.ones(400, bool)
+    assert is_larger(rows, part)
+    part[np.flatnonzero(y == 0)[:100]] = False
+    assert not is_larger(rows, part)
+
+
+def test_the_concentrated_part_of_a_class_in_one_direction(rng):
+    X, y = two_classes(rng, 600)
+    dirty, planted = beyond_the_other_class(X, y, 0.3)
+    rows = ArrayRows(np.ascontiguousarray(dirty[:, :1]), y.astype(np.int32), 2)
+    support = concentrated_support(rows, STRICT_REACH)
+    assert np.mean(support[planted]) < 0.1
+    assert np.mean(support[~planted]) > 0.95
+
+
+def test_harm_is_what_a_wider_support_does_to_the_core(rng):
+    X, y = two_classes(rng, 600)
+    dirty, planted = beyond_the_other_class(X, y, 0.3)
+    frame = Frame.of(np.zeros((2, N_FEATURES)), np.ones(N_FEATURES), np.full(2, 0.5), N_FEATURES)
+    codes, all_rows = y.astype(np.int32), np.ones(600, bool)
+    assert harm(ArrayRows(dirty, codes, 2), ~planted, ~planted, frame) == 0.0
+    assert abs(harm(ArrayRows(X, codes, 2), ~planted, all_rows, frame)) < 0.2 * MOST_HARM
+    assert harm(ArrayRows(dirty, codes, 2), ~planted, all_rows, frame) > MOST_HARM
