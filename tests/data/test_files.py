@@ -258,6 +258,33 @@ def test_a_folder_is_read_ahead_and_no_thread_is_left(rows, parquet):
     assert threading.active_count() == n_threads
 
 
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_no_thread_is_left_by_a_fit_that_fails(rows, tmp_path, n_jobs):
+    X, y, _ = rows
+    X[300] = np.inf
+    frame = pd.DataFrame(X, columns=list("abcde")).assign(y=y)
+    frame.to_parquet(tmp_path / "rows.parquet")
+    n_threads = threading.active_count()
+    with pytest.raises(ValueError, match="NaN or infinity, first in its row 0") as caught:
+        CappedLDA(n_jobs=n_jobs).fit_chunks(ParquetFolder(tmp_path, "y", batch_rows=100))
+    assert caught.tb is not None  # while somebody looks at the error
+    assert threading.active_count() == n_threads
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_no_thread_is_left_by_a_job_that_fails(rows, parquet, n_jobs):
+    source = ParquetFolder(parquet, "y", list("abcde"), batch_rows=100)
+    chunks, n_threads = ChunkRows(source, n_jobs=n_jobs, regime=SMALL), threading.active_count()
+
+    def broken(*slab):
+        raise OSError("broken")
+
+    with pytest.raises(OSError, match="broken") as caught:
+        chunks.reduce(broken)
+    assert caught.tb is not None
+    assert threading.active_count() == n_threads
+
+
 def test_what_is_read_ahead_is_bounded_and_in_order():
     asked = []
 
