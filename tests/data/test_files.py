@@ -236,12 +236,23 @@ def test_labels_are_read_without_the_rows(rows, parquet):
         np.testing.assert_array_equal(weights, weight)
 
 
+def test_a_source_of_ones_own_may_read_labels_alone(rows):
+    class Own(Counted):
+        def read_labels(self):
+            for start in range(0, 2000, 700):
+                yield None, *(array[start : start + 700] for array in self.arrays[1:])
+
+    source = Own(*rows)
+    assert_same_model(CappedLDA().fit_chunks(source), CappedLDA().fit(*rows))
+    assert source.n_reads == 5  # the first chunk for its features, then four times all
+
+
 def test_labels_that_differ_from_those_of_the_rows_are_detected(rows):
     X, y, _ = rows
 
     class Other(Counted):
         def read_labels(self):
-            yield cappedlda.sources.Chunk(None, np.roll(y, 1)[:-1])
+            yield None, y[:-1]
 
     with pytest.raises(ValueError, match="gives other rows than in the first pass: the number"):
         CappedLDA().fit_chunks(Other(X, y))
