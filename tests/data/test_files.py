@@ -352,6 +352,15 @@ def test_gaps_and_words_in_parquet_are_named(rows, tmp_path):
         CappedLDA().fit_chunks(source)
 
 
+def test_columns_that_parquet_lacks_are_named(rows, parquet):
+    with pytest.raises(ValueError, match=r"part0.parquet has the columns .* not \['z'\]"):
+        CappedLDA().fit_chunks(ParquetFolder(parquet, "z"))
+    with pytest.raises(ValueError, match=r"part0.parquet has the columns .* not \['v'\]"):
+        CappedLDA().fit_chunks(ParquetFolder(parquet, "y", list("av")))
+    with pytest.raises(ValueError, match="X of chunk 0 .* has no features"):
+        CappedLDA().fit_chunks(ParquetFolder(parquet, "y", []))
+
+
 def test_measured_chunks_of_parquet(rows, parquet):
     X, y, _ = rows
     source = ParquetFolder(parquet, "y", list("abcde"))
