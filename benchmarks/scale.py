@@ -9,6 +9,7 @@ the scratch folder and removes it.
 
 import argparse
 import json
+import multiprocessing
 import os
 import pickle
 import tempfile
@@ -57,36 +58,54 @@ def measure_memmap(folder, quick):
 def measure_files(folder, quick):
     """All threads, in the page cache: elapsed and processor time of each source, and its peak."""
     n_rows, n, n_files = (500_000 if quick else 5_000_000), 30, 5
-    X, y, _ = contaminated(n_rows, n, 5)
-    write_files(folder, X, y, n_files)
+    write_files(folder, *contaminated(n_rows, n, 5)[:2], n_files)
+    jobs = file_jobs(folder)
+    times = interleaved(jobs, least=3, clock=elapsed_and_used)
+    sources = {}
+    for name in jobs:
+        (elapsed, used), (unit, _) = np.transpose(times[name]), np.transpose(times[UNIT])
+        with multiprocessing.get_context("spawn").Pool(1) as pool:
+            peak = pool.apply(peak_of_file_job, (folder, name))
+        sources[name] = {
+            "seconds": elapsed.min(),
+            "ratio": float(np.median(elapsed / unit)),
+            "processor_seconds": used.min(),
+            "extra_bytes": peak,
+        }
+    sizes = {"rows": n_rows, "features": n, "files": n_files}
+    return {"machine": machine(), **sizes, "sources": sources}
+
+
+UNIT = "array in memory"
+
+
+def elapsed_and_used():
+    return np.array([time.perf_counter(), time.process_time()])
+
+
+def peak_of_file_job(folder, name):
+    """Return the peak in a process of its own, that has used no memory before."""
+    return peak_of(file_jobs(folder)[name])
+
+
+def file_jobs(folder):
+    """Return a fit to each kind of source."""
+    X, y = np.load(folder / "X.npy"), np.load(folder / "y.npy")
     mapped = np.load(folder / "X.npy", mmap_mode="r")
     model, parquet = CappedLDA(), ParquetFolder(folder / "parquet", "y")
 
     def chunks():
-        for start in range(0, n_rows, 65_536):
+        for start in range(0, len(y), 65_536):
             yield X[start : start + 65_536], y[start : start + 65_536]
 
-    jobs = {
-        "array in memory": lambda: model.fit(X, y),
+    return {
+        UNIT: lambda: model.fit(X, y),
         "memory map": lambda: model.fit(mapped, y),
         "chunks of the array": lambda: model.fit_chunks(chunks),
         "NpyFolder": lambda: model.fit_chunks(NpyFolder(folder)),
         "ParquetFolder": lambda: model.fit_chunks(parquet),
         "ParquetFolder, cache=True": lambda: model.fit_chunks(parquet, cache=folder),
     }
-    elapsed = interleaved(jobs, least=3, clock=time.perf_counter)
-    used = interleaved(jobs, least=3, warm_up=False)
-    sources = {
-        name: {
-            "seconds": min(elapsed[name]),
-            "ratio": ratio_of(elapsed, name, "array in memory"),
-            "processor_seconds": min(used[name]),
-            "extra_bytes": peak_of(job),
-        }
-        for name, job in jobs.items()
-    }
-    sizes = {"rows": n_rows, "features": n, "files": n_files}
-    return {"machine": machine(), **sizes, "sources": sources}
 
 
 def write_files(folder, X, y, n_files):

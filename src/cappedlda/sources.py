@@ -212,8 +212,9 @@ class ParquetFolder:
         others = [self.target] + [self.sample_weight] * (self.sample_weight is not None)
         for path in paths:
             with open_parquet(path) as file:
-                names = self._features(path, file.schema_arrow.names) if with_features else []
-                batches = file.iter_batches(self.batch_rows, columns=[*names, *others])
+                names = self._features(path, file.schema_arrow.names)
+                columns = [*names, *others] if with_features else others
+                batches = file.iter_batches(self.batch_rows, columns=columns)
                 for number, batch in enumerate(batches):
                     X = Columns.of_batch(batch.select(names)) if with_features else None
                     y, *weight = (arrow_to_numpy(batch.column(column)) for column in others)

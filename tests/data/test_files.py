@@ -236,12 +236,23 @@ def test_labels_are_read_without_the_rows(rows, parquet):
         np.testing.assert_array_equal(weights, weight)
 
 
+def test_a_source_of_ones_own_may_read_labels_alone(rows):
+    class Own(Counted):
+        def read_labels(self):
+            for start in range(0, 2000, 700):
+                yield None, *(array[start : start + 700] for array in self.arrays[1:])
+
+    source = Own(*rows)
+    assert_same_model(CappedLDA().fit_chunks(source), CappedLDA().fit(*rows))
+    assert source.n_reads == 5  # the first chunk for its features, then four times all
+
+
 def test_labels_that_differ_from_those_of_the_rows_are_detected(rows):
     X, y, _ = rows
 
     class Other(Counted):
         def read_labels(self):
-            yield cappedlda.sources.Chunk(None, np.roll(y, 1)[:-1])
+            yield None, y[:-1]
 
     with pytest.raises(ValueError, match="gives other rows than in the first pass: the number"):
         CappedLDA().fit_chunks(Other(X, y))
@@ -255,6 +266,33 @@ def test_a_folder_is_read_ahead_and_no_thread_is_left(rows, parquet):
     np.testing.assert_array_equal(first.X, rows[0][:100])
     assert threading.active_count() == n_threads + 1
     chunks.close()
+    assert threading.active_count() == n_threads
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_no_thread_is_left_by_a_fit_that_fails(rows, tmp_path, n_jobs):
+    X, y, _ = rows
+    X[300] = np.inf
+    frame = pd.DataFrame(X, columns=list("abcde")).assign(y=y)
+    frame.to_parquet(tmp_path / "rows.parquet")
+    n_threads = threading.active_count()
+    with pytest.raises(ValueError, match="NaN or infinity, first in its row 0") as caught:
+        CappedLDA(n_jobs=n_jobs).fit_chunks(ParquetFolder(tmp_path, "y", batch_rows=100))
+    assert caught.tb is not None  # while somebody looks at the error
+    assert threading.active_count() == n_threads
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_no_thread_is_left_by_a_job_that_fails(rows, parquet, n_jobs):
+    source = ParquetFolder(parquet, "y", list("abcde"), batch_rows=100)
+    chunks, n_threads = ChunkRows(source, n_jobs=n_jobs, regime=SMALL), threading.active_count()
+
+    def broken(*slab):
+        raise OSError("broken")
+
+    with pytest.raises(OSError, match="broken") as caught:
+        chunks.reduce(broken)
+    assert caught.tb is not None
     assert threading.active_count() == n_threads
 
 
@@ -312,6 +350,15 @@ def test_gaps_and_words_in_parquet_are_named(rows, tmp_path):
     frame.assign(b="word").to_parquet(tmp_path / "rows.parquet")
     with pytest.raises(TypeError, match="has the type object; give real numbers"):
         CappedLDA().fit_chunks(source)
+
+
+def test_columns_that_parquet_lacks_are_named(rows, parquet):
+    with pytest.raises(ValueError, match=r"part0.parquet has the columns .* not \['z'\]"):
+        CappedLDA().fit_chunks(ParquetFolder(parquet, "z"))
+    with pytest.raises(ValueError, match=r"part0.parquet has the columns .* not \['v'\]"):
+        CappedLDA().fit_chunks(ParquetFolder(parquet, "y", list("av")))
+    with pytest.raises(ValueError, match="X of chunk 0 .* has no features"):
+        CappedLDA().fit_chunks(ParquetFolder(parquet, "y", []))
 
 
 def test_measured_chunks_of_parquet(rows, parquet):

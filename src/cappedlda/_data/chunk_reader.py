@@ -71,7 +71,8 @@ class ChunkReader:
             yield from self
             return
         for number, chunk in enumerate(read()):
-            chunk = self._checked_labels(_name(number, chunk), chunk)
+            chunk = _as_chunk(number, chunk)
+            chunk = self._checked_labels(chunk)
             if len(chunk.y):
                 yield chunk
         if self.example is None:
@@ -83,20 +84,15 @@ class ChunkReader:
         chunks.close()  # a source may have begun to read more
 
     def _checked(self, number, chunk):
-        if not isinstance(chunk, tuple) or not 2 <= len(chunk) <= len(Chunk._fields):
-            raise TypeError(
-                f"chunk {number} is a {type(chunk).__name__}; give a tuple (X, y) or "
-                "(X, y, sample_weight)."
-            )
-        chunk = Chunk(*chunk)
-        name, X, source = _name(number, chunk), chunk.X, chunk.X
+        chunk = _as_chunk(number, chunk)
+        X, source, name = chunk.X, chunk.X, chunk.name
         if isinstance(X, Columns):
             source = X.frame
         else:
             X = np.asarray(X)
         if X.ndim != 2:
             raise ValueError(f"X of {name} has {X.ndim} dimensions; give rows and columns.")
-        chunk = self._checked_labels(name, chunk._replace(X=X), len(X))
+        chunk = self._checked_labels(chunk._replace(X=X), len(X))
         if self.example is None:
             if X.shape[1] == 0:
                 raise ValueError(f"X of {name} has no features; a fit needs at least 1.")
@@ -106,9 +102,9 @@ class ChunkReader:
         self._compare(name, kinds)
         return chunk
 
-    def _checked_labels(self, name, chunk, n_rows=None):
+    def _checked_labels(self, chunk, n_rows=None):
         """Return a chunk with its labels and weights as arrays."""
-        y, weight = _column(chunk.y), _column(chunk.sample_weight)
+        name, y, weight = chunk.name, _column(chunk.y), _column(chunk.sample_weight)
         n_rows = len(y) if n_rows is None else n_rows
         for what, length in (("y", y), ("sample_weight", weight)):
             if length is not None and len(length) != n_rows:
@@ -117,7 +113,7 @@ class ChunkReader:
         given = "none" if weight is None else "given"
         self._compare(name, {"type of y": kind, "sample_weight": given})
         check_missing_labels(y, f"y of {name}")
-        return chunk._replace(y=y, sample_weight=_checked_weight(name, weight), name=name)
+        return chunk._replace(y=y, sample_weight=_checked_weight(name, weight))
 
     def _compare(self, name, kinds):
         """Check that a chunk is like the first one, of which the kinds are kept."""
@@ -129,9 +125,16 @@ class ChunkReader:
                 )
 
 
-def _name(number, chunk):
-    """Return what errors call a chunk."""
-    return f"chunk {number}" if chunk.name is None else f"chunk {number} ({chunk.name})"
+def _as_chunk(number, chunk):
+    """Return what a source has given as a chunk, with the name that errors call it by."""
+    if not isinstance(chunk, tuple) or not 2 <= len(chunk) <= len(Chunk._fields):
+        raise TypeError(
+            f"chunk {number} is a {type(chunk).__name__}; give a tuple (X, y) or "
+            "(X, y, sample_weight)."
+        )
+    chunk = Chunk(*chunk)
+    name = f"chunk {number}" if chunk.name is None else f"chunk {number} ({chunk.name})"
+    return chunk._replace(name=name)
 
 
 def _column(values):

@@ -5,6 +5,7 @@ how they were cut, bit for bit.
 """
 
 from bisect import bisect
+from contextlib import closing
 from functools import cache
 from operator import itemgetter
 from typing import NamedTuple
@@ -292,10 +293,10 @@ class ChunkRows(Rows):
                 self._spare.append(slab)
             return part, result
 
-        slabs = items(self._slabs(total))
-        for part, result in self.watched(ordered_map(run, slabs, self.n_jobs)):
-            total += part
-            yield result
+        with closing(self._slabs(total)) as slabs:  # an error may live long, its source not
+            for part, result in self.watched(ordered_map(run, items(slabs), self.n_jobs)):
+                total += part
+                yield result
         self._recognise(total)
 
     def _weights_of(self, slab):

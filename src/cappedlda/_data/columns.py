@@ -17,14 +17,14 @@ class Columns:
     frame : pyarrow.Table of shape (0 or 1, n)
         For the names of the columns.
     columns : list of n ndarray of shape (rows,)
+    n_rows : int
     """
 
     ndim = 2
 
-    def __init__(self, frame, columns):
+    def __init__(self, frame, columns, n_rows):
         self.frame = frame
         self._columns = columns
-        n_rows = len(columns[0]) if columns else frame.num_rows
         self.shape = (n_rows, len(columns))
         self.dtype = np.result_type(*columns) if columns else np.dtype(float)
 
@@ -34,14 +34,15 @@ class Columns:
         import pyarrow as pa
 
         frame = pa.Table.from_batches([batch.slice(0, 1)])
-        return cls(frame, [arrow_to_numpy(column) for column in batch.columns])
+        return cls(frame, [arrow_to_numpy(column) for column in batch.columns], batch.num_rows)
 
     def __len__(self):
         return self.shape[0]
 
     def __getitem__(self, rows):
         """Return some rows, by a slice."""
-        return Columns(self.frame, [column[rows] for column in self._columns])
+        n_rows = len(range(*rows.indices(len(self))))
+        return Columns(self.frame, [column[rows] for column in self._columns], n_rows)
 
     def copy_to(self, out):
         """Copy the rows to an array of shape (rows, n)."""
