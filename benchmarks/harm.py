@@ -14,6 +14,7 @@ the library.
 """
 
 import argparse
+import itertools
 import subprocess
 from pathlib import Path
 
@@ -36,6 +37,8 @@ CELLS = [
 ]
 # RobustScaler changes nothing for LDA.
 METHODS = [ORACLE, *(peer for peer in PEERS if peer != "RobustScaler + LDA"), OURS]
+# Bounds of the distances of clouds.
+CLOUDS = (0, 3, 6, 12, 25, np.inf)
 # A rule this much below plain LDA on the very rows it kept is broken (points).
 BROKEN = 8.0
 
@@ -143,7 +146,7 @@ def replaced_by_lda(frame):
     return f"A method that cannot be fitted to a set counts as LDA there ({named or 'none'})."
 
 
-def page(frame, folders, state):
+def page(frame, folders, state, command):
     """Return harm.md."""
     fast = [method for method in METHODS if method not in (*SLOW, ORACLE)]
     parts = [
@@ -156,8 +159,7 @@ def page(frame, folders, state):
         f"5 training rows per feature, {frame.split.nunique()} splits of 60 % training rows, raw "
         "features. CappedLDA has its default parameters and is not told what was planted.",
         used_in_development(folders),
-        f"Measured with the library's code at commit {state}: `python benchmarks/harm.py --data "
-        f"{' '.join(folders)} --out docs/robustness`. " + failures(frame),
+        f"Measured with the library's code at commit {state}: `{command}`. " + failures(frame),
         "## The default",
         "*Flagged* rows are unusual (`outliers_`); rows *left out* (`left_out_`) have weight 0 "
         "because their presence hurts. A rule is *broken* if it is "
@@ -171,6 +173,11 @@ def page(frame, folders, state):
         "All sets and splits.",
         method_table(frame, fast),
         *slow_part(frame),
+        "## Which clouds are found",
+        "Far leverage by the distance of the cloud from its own class, in Mahalanobis units of the "
+        "clean rows (the least over the classes), sets and splits together. A cloud near its class, "
+        "or of classes that hardly differ, cannot be told from it.",
+        cloud_table(frame),
         "## The kinds of dirt",
         "Rows are drawn from each class; s are the standard deviations of the features over all "
         "rows. *Far scatter*: anywhere on a sphere of 10 s per feature. *Far leverage*: a cloud "
@@ -180,6 +187,31 @@ def page(frame, folders, state):
         "1000*: the row times 1000.",
     ]
     return "\n\n".join(parts) + "\n"
+
+
+def cloud_table(frame):
+    """Planted rows flagged and points lost, by the distance of the cloud."""
+    part = frame[(frame.method == OURS) & (frame.model == "far leverage") & frame.distance.notna()]
+    rows = [
+        ["distance", "share planted", "fits", "planted rows flagged %", "points", "points of LDA"]
+    ]
+    lda = frame[frame.method == "LDA"].set_index(["data", "dirt", "split"]).points
+    for bounds in itertools.pairwise(CLOUDS):
+        for share, some in part[part.distance.between(*bounds, inclusive="left")].groupby("share"):
+            beside = lda.reindex(some.set_index(["data", "dirt", "split"]).index)
+            rows.append(
+                [
+                    f"{bounds[0]:g} to {bounds[1]:g}"
+                    if bounds[1] < np.inf
+                    else f"above {bounds[0]:g}",
+                    f"{100 * share:.0f} %",
+                    str(len(some)),
+                    f"{some.recall.mean():.1f}",
+                    f"{some.points.mean():+.2f}",
+                    f"{beside.mean():+.2f}",
+                ]
+            )
+    return as_table(rows)
 
 
 def slow_part(frame):
@@ -252,7 +284,9 @@ def main(argv=None):
     methods = [name for name in METHODS if not (given.fast and name in SLOW)]
     records = run(sets, methods, given.splits, CELLS, CELLS, file, given.n_jobs)
     frame = prepared(records, folder_of)
-    text = page(frame, list(found), code_state())
+    fast = "--fast " if given.fast else ""
+    command = f"python benchmarks/harm.py {fast}--data {' '.join(found)} --out {given.out}"
+    text = page(frame, list(found), code_state(), command)
     (out / "harm.md").write_text(text)
     (out / "harm.json").write_text(compact(frame, PERCENT))
     picture(frame, out / "harm.png")

@@ -33,6 +33,24 @@ class Problem:
         return [self.codes == i for i in range(len(self.labels))]
 
     @cached_property
+    def cloud_distance(self):
+        """Distance of the mean of the planted rows from that of the others, least of all classes.
+
+        In Mahalanobis units of the rows that were not planted.
+        """
+        good = LDA(solver="lsqr", store_covariance=True).fit(
+            self.X[~self.touched], self.codes[~self.touched]
+        )
+        planted = [rows & self.touched for rows in self.classes]
+        moves = [
+            self.X[rows].mean(axis=0) - mean
+            for rows, mean in zip(planted, good.means_, strict=True)
+            if rows.any()
+        ]
+        inverse = np.linalg.pinv(good.covariance_)
+        return min((float(np.sqrt(move @ inverse @ move)) for move in moves), default=None)
+
+    @cached_property
     def envelopes(self):
         """An EllipticEnvelope for each class."""
         if min(rows.sum() for rows in self.classes) <= ROWS_PER_FEATURE * self.X.shape[1]:

@@ -83,6 +83,8 @@ def run_part(name, X, y, split, methods, cells):
         X_dirty, y_dirty, touched = contaminate(model, X_train, y_train, share, seed)
         problem = Problem(X_dirty, y_dirty, share, touched)
         key = {"data": name, "model": model, "share": share, "split": split}
+        if model == "far leverage":
+            key["distance"] = problem.cloud_distance
         for method in methods:
             try:
                 result = one_fit(METHODS[method], problem, (X_test, y_test))
