@@ -54,6 +54,17 @@ def test_it_is_found_on_the_sample_of_large_data(rng):
     assert model.score(X_new, y_new) > 0.65
 
 
+def test_a_row_of_weight_k_is_k_rows(rng):
+    X, y = two_classes(rng, 600)
+    dirty, planted = beyond_the_other_class(X, y, 0.04)
+    weights = np.where(planted, 12, 1)  # a third of the weight
+    rows = np.repeat(np.arange(600), weights)
+    weighted = CappedLDA().fit(dirty, y, sample_weight=weights)
+    repeated = CappedLDA().fit(dirty[rows], y[rows])
+    np.testing.assert_array_equal(weighted.left_out_[rows], repeated.left_out_)
+    assert weighted.left_out_[planted].mean() > 0.8
+
+
 def skewed(rng, X):
     return np.exp(0.8 * X)
 

@@ -215,3 +215,10 @@ def test_no_ridge_is_advised_for_one_feature_or_no_scatter():
     assert oas_ridge(np.zeros((3, 3)), 3, 4.0) == 0.0
     huge, small = (oas_ridge(scale * np.diag([1.0, 2.0, 3.0]), 3, 4.0) for scale in (1e300, 1.0))
     assert huge == pytest.approx(1e300 * small)
+
+
+def test_quietest_directions_of_no_scatter_are_finite():
+    A = np.diag([2.0, 1.0, -1e-17])  # what rounding leaves of a direction without scatter
+    B = np.eye(3)[:, :2]
+    found = linalg.quietest_directions(A, B, 1)
+    np.testing.assert_allclose(np.abs(found), [[0.0], [0.0], [1.0]], atol=1e-12)

@@ -14,7 +14,7 @@ from cappedlda._cutoffs.fences import STRICT_REACH
 from cappedlda._fit.leave_out import harm
 from cappedlda._fit.reweighting import Metric, until_stable
 from cappedlda._fit.steps import lda_on_support, with_caps_by_distances
-from cappedlda._initial.dense import STUCK_SHARE, concentrated_support
+from cappedlda._initial.dense import STUCK_SHARE, concentrated_support, weight_in
 from cappedlda._initial.estimate import InitialEstimate
 
 SEARCH_STEPS = 8
@@ -83,7 +83,7 @@ def larger_part(sample, measure, inside, priors):
         nearer = concentrated_support(sample.with_features(images), STRICT_REACH)
         if sample.sample_weight is not None:
             nearer &= sample.sample_weight > 0.0
-        if (nearer == part).all() or not found and few_others(nearer, inside):
+        if (nearer == part).all() or not found and few_others(sample, nearer, inside):
             break
         part, found, n_passes = nearer, True, n_passes + 1
         support = InitialEstimate(frame.centres, frame.scale, part)
@@ -94,9 +94,9 @@ def larger_part(sample, measure, inside, priors):
     return part, Metric(frame, W), n_passes + 1
 
 
-def few_others(part, inside):
-    """Return whether a part has nearly all rows of the core."""
-    return np.count_nonzero(inside & ~part) < LEAST_CLOUD * np.count_nonzero(inside)
+def few_others(rows, part, inside):
+    """Return whether a part has nearly all of the core."""
+    return weight_in(rows, inside & ~part) < LEAST_CLOUD * weight_in(rows, inside)
 
 
 def is_larger(rows, part):

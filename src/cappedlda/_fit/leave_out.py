@@ -102,8 +102,8 @@ def harm(rows, core, wider, frame):
         As in `harmless_level`.
     """
     verdicts = judgements(rows, np.where(core, 0, np.where(wider, 1, 2)), 2, frame)
-    first, second = next(verdicts), next(verdicts, None)
-    return 0.0 if second is None else second.loss - first.loss
+    first, second = next(verdicts, None), next(verdicts, None)
+    return 0.0 if first is None or second is None else second.loss - first.loss
 
 
 def judgements(rows, step, count, frame):
@@ -205,7 +205,7 @@ def core_units(moments, centres):
     they are constant altogether.
     """
     shares = moments.weights / moments.weights.sum()
-    means, scatter = moments.centred()
+    _, scatter = moments.centred()
     within, between = scatter.diagonal() / moments.weights.sum(), shares @ centres**2
     unit, flat = units_of(within, between, centres)
     return np.where(flat & (between > 0.0), np.sqrt(between), unit)

@@ -200,6 +200,7 @@ def quietest_directions(A, B, count):
     basis = linalg.qr(B, pivoting=True, check_finite=False)[0][:, rank_of(B) :]
     # All of them, whatever the count: fewer must be the first ones of more.
     values, vectors = eigh(basis.T @ A @ basis)
-    lengths = np.sqrt(np.maximum(values, RANK_CUTOFF * values[-1]))
+    least = max(RANK_CUTOFF * values[-1], 0.0)  # rounding may leave no value above zero
+    lengths = np.sqrt(np.maximum(values, least))
     lengths[lengths <= 0.0] = 1.0
     return basis @ (vectors[:, :count] / lengths[:count])

@@ -4,6 +4,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from cappedlda._solvers import linalg
+
 
 @dataclass(frozen=True)
 class WithinCovariance:
@@ -40,7 +42,10 @@ class WithinCovariance:
     @np.errstate(over="ignore", invalid="ignore")
     def full(self):
         """Return the matrix of shape (n, n) in raw features."""
-        inner = self.matrix
-        if self.basis is not None:
-            inner = self.basis @ inner @ self.basis.T
-        return inner * self.scale * self.scale[:, None]
+        if self.basis is None:
+            return self.matrix * self.scale * self.scale[:, None]
+        # By a root: rounding must not leave it asymmetric, or with negative variances.
+        values, vectors = linalg.eigh(self.matrix)
+        root = self.basis @ (vectors * np.sqrt(np.maximum(values, 0.0)))
+        root *= self.scale[:, None]
+        return root @ root.T
