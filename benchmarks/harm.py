@@ -175,7 +175,7 @@ def page(frame, folders, state, command):
         *slow_part(frame),
         "## Which clouds are found",
         "Far leverage by the distance of the cloud from its own class, in Mahalanobis units of the "
-        "clean rows (the least over the classes), sets and splits together. A cloud near its class, "
+        "clean rows (the least over the classes), all sets and splits. A cloud near its class, "
         "or of classes that hardly differ, cannot be told from it.",
         cloud_table(frame),
         "## The kinds of dirt",

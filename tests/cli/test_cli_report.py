@@ -14,9 +14,9 @@ from common import make_classes, spoil
 from cappedlda import CappedLDA
 from cappedlda._cli import accuracy, main, survey
 from cappedlda._cli.accuracy import belonging, cross_validate
-from cappedlda._markup import Markup, join, table, tag
 from cappedlda._cli.pictures import cut
 from cappedlda._cli.report import confusion_table
+from cappedlda._markup import Markup, join, table, tag
 from cappedlda._progress import Progress
 
 pd = pytest.importorskip("pandas")

@@ -220,5 +220,5 @@ def test_no_ridge_is_advised_for_one_feature_or_no_scatter():
 def test_quietest_directions_of_no_scatter_are_finite():
     A = np.diag([2.0, 1.0, -1e-17])  # what rounding leaves of a direction without scatter
     B = np.eye(3)[:, :2]
-    found = linalg.quietest_directions(A, B, 1)
+    found = quietest_directions(A, B, 1)
     np.testing.assert_allclose(np.abs(found), [[0.0], [0.0], [1.0]], atol=1e-12)

@@ -12,10 +12,10 @@ import sklearn
 from cappedlda import __version__
 from cappedlda._cli import pictures
 from cappedlda._cli.accuracy import HOW, cross_validate, not_flagged
-from cappedlda._markup import Markup, join, table, tag
 from cappedlda._cli.rows import column_lines
 from cappedlda._cli.survey import MOST_LISTED
 from cappedlda._files import replacing
+from cappedlda._markup import Markup, join, table, tag
 
 MOST_CLASSES = 100  # in the table
 MOST_CONFUSED = 20  # classes in a confusion matrix, which has as many columns
