@@ -16,6 +16,7 @@ from cappedlda._fit.reweighting import Metric, until_stable
 from cappedlda._fit.steps import lda_on_support, with_caps_by_distances
 from cappedlda._initial.dense import STUCK_SHARE, concentrated_support, weight_in
 from cappedlda._initial.estimate import InitialEstimate
+from cappedlda._initial.standardize import medians_and_scale
 
 SEARCH_STEPS = 8
 # Rows inside the usual fences are presumed good: the probability that the larger part gives to its
@@ -23,6 +24,9 @@ SEARCH_STEPS = 8
 MOST_HARM = 0.05
 # A smaller share of the core is a tail, not a cloud.
 LEAST_CLOUD = 0.05
+# A cloud of that share just outside the stricter fence moves the mean of its class by this, in
+# robust deviations; the median it hardly moves.
+LEAST_MOVE = LEAST_CLOUD * STRICT_REACH
 
 
 def core_without_cloud(sample, core, objective, gate, options):
@@ -78,9 +82,11 @@ def larger_part(sample, measure, inside, priors):
     """
     frame, W = measure
     part, found, n_passes = inside, False, 0
-    for _ in range(SEARCH_STEPS):
-        images = np.asarray(sample.X / frame.scale, np.float64) @ W
-        nearer = concentrated_support(sample.with_features(images), STRICT_REACH)
+    for step in range(SEARCH_STEPS):
+        images = images_of(sample, frame, W)
+        if step == 0 and not means_are_moved(images, frame.centres / frame.scale @ W):
+            break
+        nearer = concentrated_support(images, STRICT_REACH)
         if sample.sample_weight is not None:
             nearer &= sample.sample_weight > 0.0
         if (nearer == part).all() or not found and few_others(sample, nearer, inside):
@@ -92,6 +98,18 @@ def larger_part(sample, measure, inside, priors):
         return part, None, n_passes
     frame = with_caps_by_distances(sample, frame, W, STRICT_REACH)
     return part, Metric(frame, W), n_passes + 1
+
+
+def images_of(rows, frame, W):
+    """Return the rows in the discriminant space."""
+    return rows.with_features(np.asarray(rows.X / frame.scale, np.float64) @ W)
+
+
+def means_are_moved(rows, means):
+    """Return whether a mean is as far from the median of its class as a cloud would move it."""
+    medians, scale, _ = medians_and_scale(rows)
+    moves = (means - medians) / scale
+    return np.sqrt(np.einsum("ij,ij->i", moves, moves).max()) > LEAST_MOVE
 
 
 def few_others(rows, part, inside):
