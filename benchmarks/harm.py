@@ -168,7 +168,7 @@ def page(frame, folders, state, command):
         "![Points of accuracy against the oracle, one dot per data set](harm.png)",
         f"All {frame.data.nunique()} sets:",
         default_table(frame),
-        *(text for folder in folders for text in folder_part(frame, folder)),
+        *(text for folder in folders for text in folder_part(frame, folder) if len(folders) > 1),
         "## Against LDA with and without shrinkage",
         "All sets and splits.",
         method_table(frame, fast),
