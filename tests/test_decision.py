@@ -178,10 +178,12 @@ def test_up_to_a_number_all_kept_rows_are_noted(rng, n_rows, noted):
     assert len(np.unique(lda._calibrated().own)) == noted
 
 
-def test_a_row_that_is_alone_in_its_class_is_not_noted(rng):
+@pytest.mark.parametrize("weight", [None, 0.1, 0.3 / 220], ids=["no weights", "0.1", "sum 0.3"])
+def test_a_row_that_is_alone_in_its_class_is_not_noted(rng, weight):
     X, y = three_classes(rng, 200)
     X, y = np.vstack([X, 20.0 + rng.normal(size=(20, 8))]), np.append(y, 3 + np.arange(20))
-    calibration = CappedLDA(epsilon=np.inf).fit(X, y)._calibrated()
+    weights = None if weight is None else np.full(220, weight)
+    calibration = CappedLDA(epsilon=np.inf).fit(X, y, sample_weight=weights)._calibrated()
     assert len(calibration.weights) == 200
     assert calibration.own.min() > 0.0
 

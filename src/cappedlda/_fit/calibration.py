@@ -13,7 +13,7 @@ import numpy as np
 from cappedlda._data.array import ArrayRows
 from cappedlda._initial.csteps import Pieces
 from cappedlda._regime import Regime
-from cappedlda._solvers.leave_one_out import ClassMoments, PlainLDA
+from cappedlda._solvers.leave_one_out import LEAST_REST, ClassMoments, PlainLDA
 from cappedlda._solvers.plain import units_of
 from cappedlda._solvers.shrinkage import MOST_SHRUNK
 from cappedlda._solvers.within import WithinCovariance
@@ -117,7 +117,8 @@ def calibrator_of(reweighted, prepared):
         return None
     weights = np.ones(sample.shape[0]) if sample.sample_weight is None else sample.sample_weight
     kept = kept_of(sample, reweighted, prepared) & (weights > 0.0)
-    kept &= reweighted.within.weight[sample.codes] > np.minimum(weights, 1.0)
+    of_class = reweighted.within.weight[sample.codes]
+    kept &= of_class - np.minimum(weights, 1.0) > LEAST_REST * of_class
     if not kept.any():
         return None
     noted = noted_rows(sample, kept)
