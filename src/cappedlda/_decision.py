@@ -193,10 +193,9 @@ class DecidingDiscriminant(MeasuringDiscriminant):
         if calibration is None:
             raise ValueError(
                 "This model knows no covariance of all features, which decisions on new rows "
-                "need: it has more features than rows, or more than 1000 sparse ones, or no "
-                "class of two rows, or was "
-                "fitted with polish=False or solver='paper', or comes from a file of an earlier "
-                "version. Use outlyingness(X) > 1 instead."
+                "need: it has more features than rows, or more than 1000 sparse ones, or no class "
+                "of two rows, or was fitted with polish=False or solver='paper', or comes from a "
+                "file of an earlier version. Use outlyingness(X) > 1 instead."
             )
         n_rows = calibration.weights.sum()
         if alpha * (n_rows + 1.0) < 1.0:
