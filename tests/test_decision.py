@@ -10,7 +10,7 @@ from common import in_regime, make_classes, spoil
 from scipy import sparse
 
 from cappedlda import CappedLDA, CappedLDACV, load_model, save_model
-from cappedlda._decision import cut_offs, tail_weights
+from cappedlda._decision import DecidingDiscriminant, cut_offs, tail_weights
 
 
 def three_classes(rng, n_rows, n_features=8):
@@ -126,6 +126,109 @@ def test_as_many_classes_as_features_leave_nothing_off_the_plane(rng):
     assert lda.is_outlier(X, alpha=0.05).mean() < 0.06
 
 
+def twelve_classes(rng):
+    """Nine features that the plane takes, and three constants that shrinkage lifts off zero."""
+    y = np.arange(60) % 12
+    X = 3.0 * rng.normal(size=(12, 9))[y] + rng.normal(size=(60, 9))
+    return np.c_[X, np.tile([3.1, 0.7, 2.3], (60, 1))], y
+
+
+def one_feature(rng):
+    y = np.arange(300) % 2
+    return np.c_[rng.normal(size=300) + 3.0 * y, np.full(300, 0.7)], y
+
+
+@pytest.mark.filterwarnings("ignore:rank_deficient")
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize(
+    ("make", "shrinkage"), [(twelve_classes, "few_rows"), (one_feature, "auto")]
+)
+def test_rounding_is_no_distance(rng, make, shrinkage, dtype):
+    X, y = make(rng)
+    X = X.astype(dtype)
+    lda = CappedLDA(shrinkage=shrinkage).fit(X, y)
+    assert not lda._calibrated().off_plane.any()
+    assert lda.is_outlier(X, alpha=0.05).mean() < 0.06
+    assert lda.is_outlier(X, y, alpha=0.05).mean() < 0.06
+
+
+@pytest.mark.parametrize("convert", [np.asarray, np.float32, sparse.csr_array])
+def test_another_value_of_a_constant_feature_is_an_outlier(rng, convert):
+    X, y = three_classes(rng, 600)
+    X = np.c_[X, np.full(600, 7.1), np.array([0.0, 0.5, 0.5])[y]]
+    lda = CappedLDA().fit(X, y)
+    np.testing.assert_array_equal(lda._calibrated().flat, [False] * 8 + [True] * 2)
+    assert lda.is_outlier(convert(X), y).mean() < 0.02
+    assert lda.is_outlier(convert(X)).mean() < 0.02
+    for feature, value in ((8, 1e6), (8, 7.2), (8, 1e38), (9, 0.1)):
+        strange = X.copy()
+        strange[:, feature] = value
+        assert lda.is_outlier(convert(strange)).all()
+        assert lda.is_outlier(convert(strange), y).all()
+    strange[:, 9] = 0.5  # of other classes than the first
+    np.testing.assert_array_equal(lda.is_outlier(strange, y)[y == 0], True)
+    assert lda.is_outlier(strange).mean() < 0.02
+
+
+@pytest.mark.parametrize(("n_rows", "noted"), [(4095, 4095), (4096, 4096), (4100, 4096)])
+def test_up_to_a_number_all_kept_rows_are_noted(rng, n_rows, noted):
+    X, y = three_classes(rng, n_rows, 2)
+    lda = CappedLDA(epsilon=np.inf).fit(X, y)
+    assert len(lda._calibrated().weights) == noted
+    assert len(np.unique(lda._calibrated().own)) == noted
+
+
+@pytest.mark.parametrize("weight", [None, 0.1, 0.3 / 220], ids=["no weights", "0.1", "sum 0.3"])
+def test_a_row_that_is_alone_in_its_class_is_not_noted(rng, weight):
+    X, y = three_classes(rng, 200)
+    X, y = np.vstack([X, 20.0 + rng.normal(size=(20, 8))]), np.append(y, 3 + np.arange(20))
+    weights = None if weight is None else np.full(220, weight)
+    calibration = CappedLDA(epsilon=np.inf).fit(X, y, sample_weight=weights)._calibrated()
+    assert len(calibration.weights) == 200
+    assert calibration.own.min() > 0.0
+
+
+def test_threads_may_ask_for_it_at_once(rng, model):
+    """The second comes while the first has just made the calibration."""
+    made = model._calibration
+    expected = made()
+
+    class Late(DecidingDiscriminant):
+        reads = 0
+
+        @property
+        def _calibration(self):
+            self.reads += 1
+            return made if self.reads == 1 else expected._asdict()
+
+        @_calibration.setter
+        def _calibration(self, value):
+            pass
+
+    np.testing.assert_array_equal(Late()._calibrated().own, expected.own)
+
+
+def test_without_min_proba_no_probabilities_are_computed(rng, model, monkeypatch):
+    X, _ = three_classes(rng, 50)
+    expected = model.predict_or_reject(X, min_proba=1e-9)
+    monkeypatch.delattr("cappedlda._discriminant.LinearDiscriminant._probabilities")
+    np.testing.assert_array_equal(model.predict_or_reject(X), expected)
+
+
+@pytest.mark.parametrize("estimator", [CappedLDA(), CappedLDACV(cv=2, multipliers=(1.0,))])
+def test_pickles_from_before_a_parameter_get_its_default(rng, estimator):
+    X, y = three_classes(rng, 300)
+    lda = estimator.fit(X, y)
+    state = dict(lda.__getstate__())
+    del state["shrinkage"]
+    old = type(lda).__new__(type(lda))
+    old.__setstate__(state)
+    assert old.shrinkage == "few_rows"
+    assert repr(old) == repr(lda)
+    np.testing.assert_array_equal(old.predict(X), lda.predict(X))
+    np.testing.assert_array_equal(old.fit(X, y).scalings_, lda.scalings_)
+
+
 @pytest.mark.parametrize("estimator", [CappedLDA(), CappedLDACV(cv=2, multipliers=(1.0,))])
 def test_files_and_pickles_decide_the_same_and_hold_no_row(rng, tmp_path, estimator):
     X, y = three_classes(rng, 300)
@@ -166,7 +269,7 @@ def test_more_features_than_rows_cannot_decide(rng):
         (0.0, ValueError, "alpha=0.0 is out of range; use a small share"),
         (0.6, ValueError, "alpha=0.6 is out of range"),
         ("1%", TypeError, "alpha='1%' must be a number"),
-        (1e-4, ValueError, "alpha=0.0001 is a share that 600 kept rows cannot show; use alpha of"),
+        (1e-4, ValueError, r"the 600 rows noted \(at most 4096\) cannot show"),
     ],
 )
 def test_a_share_that_cannot_be_is_refused(model, alpha, error, words):
@@ -205,7 +308,7 @@ def test_rejected_rows_get_a_label_like_the_classes(rng):
     ("classes", "settings", "error", "words"),
     [
         ([0, 1, 2], {"reject_label": 2}, ValueError, "reject_label=2 is a class; use a label"),
-        ([0, 1, 2], {"reject_label": "no"}, TypeError, "reject_label='no' does not fit"),
+        ([0, 1, 2], {"reject_label": "no"}, TypeError, "numbers: use a number, such as -1"),
         ([0, 1, 2], {"reject_label": [1]}, TypeError, r"reject_label=\[1\] does not fit"),
         (["a", "b", "c"], {}, TypeError, "reject_label=-1 does not fit classes that are strings"),
         ([0, 1, 2], {"min_proba": 1.5}, ValueError, "min_proba=1.5 is out of range"),

@@ -200,6 +200,7 @@ EMPTY = {
     "gate_scale": np.zeros(0),
     "_covariance": np.zeros((0, 0)),
     "calibration_whitener": np.zeros((0, 6)),
+    "calibration_flat": np.zeros(0, bool),
 }
 
 

@@ -1,8 +1,10 @@
 """Models converted to ONNX answer as the fitted ones, in onnxruntime."""
 
 import numpy as np
+import onnx
 import pytest
 import skl2onnx
+from common import make_classes
 from numpy.testing import assert_allclose, assert_array_equal
 from onnxruntime import InferenceSession
 from sklearn.linear_model import LogisticRegression
@@ -30,7 +32,7 @@ def assert_same_answers(outputs, model, X, tolerance):
     expected = model.transform(X)
     assert outputs["variable"].dtype == X.dtype
     assert_allclose(outputs["variable"], expected, atol=tolerance * np.abs(expected).max())
-    if hasattr(model, "outlyingness"):
+    if "outlyingness" in outputs and hasattr(model, "outlyingness"):
         assert outputs["outlyingness"].dtype == X.dtype
         assert_allclose(outputs["outlyingness"], model.outlyingness(X), rtol=tolerance)
 
@@ -42,7 +44,7 @@ def test_labels_probabilities_and_projection(clean, n_classes, labels, dtype):
     X, y = clean
     X, y = X[y < n_classes].astype(dtype), np.array(labels)[y[y < n_classes]]
     model = CappedLDA().fit(X, y)
-    outputs = run(to_onnx(model, X), X)
+    outputs = run(to_onnx(model, X, outlyingness=True), X)
     assert list(outputs) == ["label", "probabilities", "variable", "outlyingness"]
     assert_same_answers(outputs, model, X, TOLERANCE[dtype])
 
@@ -50,14 +52,18 @@ def test_labels_probabilities_and_projection(clean, n_classes, labels, dtype):
 @pytest.mark.parametrize("model", [CappedLDACV("all", multipliers=(1.0,), cv=3), RDA(1)])
 def test_the_other_estimators(clean, model):
     X, y = clean
-    assert_same_answers(run(to_onnx(model.fit(X, y), X), X), model, X, 1e-10)
+    measures = isinstance(model, CappedLDA)
+    graph = to_onnx(model.fit(X, y), X, outlyingness=measures)
+    outputs = run(graph, X)
+    assert ("outlyingness" in outputs) == measures
+    assert_same_answers(outputs, model, X, 1e-10)
 
 
 @pytest.mark.parametrize("settings", [{}, {"start": "lda", "epsilon": 3.0}, {"epsilon": np.inf}])
 def test_outlyingness_of_rows_that_are_far_off(dirty, settings):
     X, y, _ = dirty
     model = CappedLDA(**settings).fit(X, y)
-    found = run(to_onnx(model, X), X)["outlyingness"]
+    found = run(to_onnx(model, X, outlyingness=True), X)["outlyingness"]
     assert_allclose(found, model.outlyingness(X), rtol=1e-9)
     assert (found > 1.0).any() == (model.epsilon != np.inf)
 
@@ -71,7 +77,10 @@ def test_booleans_become_integers(clean):
 def test_last_step_of_a_pipeline(clean):
     X, y = clean
     model = make_pipeline(StandardScaler(), CappedLDA()).fit(X, y)
-    assert_same_answers(run(to_onnx(model, X), X), model, X, 1e-10)
+    outputs = run(to_onnx(model, X, outlyingness=True), X)
+    assert_same_answers(outputs, model, X, 1e-10)
+    expected = model[-1].outlyingness(model[0].transform(X))
+    assert_allclose(outputs["outlyingness"], expected, rtol=1e-9)
 
 
 def test_before_another_classifier_it_transforms(clean):
@@ -87,7 +96,7 @@ def test_before_another_classifier_it_transforms(clean):
     [
         (None, ["label", "probabilities"]),
         ("transform", ["variable"]),
-        ("all", ["label", "probabilities", "variable", "outlyingness"]),
+        ("all", ["label", "probabilities", "variable"]),
     ],
 )
 def test_skl2onnx_knows_the_estimators(clean, output, names):
@@ -95,6 +104,34 @@ def test_skl2onnx_knows_the_estimators(clean, output, names):
     options = None if output is None else {CappedLDA: {"output": output}}
     graph = skl2onnx.to_onnx(CappedLDA().fit(X, y), X[:1], options=options)
     assert list(run(graph, X)) == names
+
+
+def test_the_outlyingness_is_exported_on_request_only(clean):
+    X, y = clean
+    model = CappedLDA().fit(X, y)
+    assert list(run(to_onnx(model, X), X)) == ["label", "probabilities", "variable"]
+    options = {CappedLDA: {"output": "all", "outlyingness": True}}
+    graph = skl2onnx.to_onnx(model, X[:1], options=options)
+    assert list(run(graph, X)) == ["label", "probabilities", "variable", "outlyingness"]
+
+
+def test_no_tensor_is_as_large_as_rows_classes_and_features(rng):
+    X, y = make_classes(rng, [10] * 40, 5)
+    model = CappedLDA().fit(X, y)
+    graph = to_onnx(model, X, outlyingness=True)
+    values = onnx.shape_inference.infer_shapes(graph).graph.value_info
+    shapes = [value.type.tensor_type.shape.dim for value in values]
+    classes = [shape[1].dim_value for shape in shapes if len(shape) == 3]
+    assert max(classes) == 2
+    assert_allclose(run(graph, X)["outlyingness"], model.outlyingness(X), rtol=1e-9)
+
+
+def test_what_has_no_outlyingness_is_refused(clean):
+    X, y = clean
+    with pytest.raises(ValueError, match="outlyingness=True, but RDA does not measure it; use"):
+        to_onnx(RDA(1).fit(X, y), X, outlyingness=True)
+    with pytest.raises(TypeError, match="outlyingness='yes' must be True or False"):
+        to_onnx(CappedLDA().fit(X, y), X, outlyingness="yes")
 
 
 def test_labels_that_onnx_does_not_have(clean):

@@ -80,7 +80,9 @@ def test_cross_validation_may_choose_the_rows(dirty):
     ("settings", "error", "words"),
     [
         ({"remove": "all"}, ValueError, "remove='all' is unknown; use one of 'left_out'"),
-        ({"estimator": StandardScaler()}, TypeError, "finds no outliers; use a CappedLDA"),
+        ({"estimator": StandardScaler()}, TypeError, r"estimator=.* finds no outliers; use an"),
+        ({"estimator": CappedLDA}, TypeError, r"estimator=.* finds no outliers; use an instance"),
+        ({"estimator": "lda"}, TypeError, r"estimator='lda' finds no outliers; use an instance"),
     ],
 )
 def test_bad_parameters_are_refused(clean, settings, error, words):

@@ -81,7 +81,19 @@ def test_where_rows_are_not_kept_flags_are_not_counted(dirty):
     for lda in (chunked, lazy):
         found = cells(str(lda.summary()), "all")
         assert found[1:4] == ["150", "-", str(expected.left_out_.sum())]
-        assert '<td class="number">-</td>' in lda.summary()._repr_html_()
+        assert '<td class="number" style="text-align: right">-</td>' in lda.summary()._repr_html_()
+
+
+def test_rows_without_weight_are_not_counted(dirty):
+    X, y, _ = dirty
+    weights = (np.arange(150) % 15 > 0).astype(float)
+    lda = CappedLDA().fit(X, y, sample_weight=weights)
+    chunked = CappedLDA().fit_chunks(lambda: [(X, y, weights)])
+    left_out = lda.left_out_[weights > 0.0].sum()
+    assert left_out < lda.left_out_.sum()
+    flagged = lda.outliers_[weights > 0.0].sum()
+    assert cells(str(lda.summary()), "all")[1:4] == ["140", str(flagged), str(left_out)]
+    assert cells(str(chunked.summary()), "all")[1:4] == ["140", "-", str(left_out)]
 
 
 def test_files_keep_it(dirty, tmp_path):

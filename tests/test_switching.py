@@ -177,6 +177,8 @@ def test_parameters_that_are_not_there_say_what_to_do(estimator):
         ({"shrinkage": 1.5}, ValueError, "shrinkage=1.5 is out of range"),
         ({"shrinkage": -0.1}, ValueError, "shrinkage=-0.1 is out of range"),
         ({"shrinkage": [0.1]}, TypeError, "must be a number"),
+        ({"shrinkage": np.array([0.1, 0.2])}, TypeError, r"shrinkage=array\(.* must be a number"),
+        ({"shrinkage": False}, TypeError, 'shrinkage=False must be a number; use "few_rows"'),
         ({"priors": "equal"}, ValueError, "priors='equal' is unknown; use one of 'uniform'"),
     ],
 )

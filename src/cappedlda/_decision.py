@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from typing import Any
 
 import numpy as np
@@ -9,11 +10,16 @@ from scipy.sparse import issparse
 from sklearn.utils.validation import check_is_fitted
 
 from cappedlda._data.base import slices_of
-from cappedlda._fit.calibration import Calibration, Calibrator
+from cappedlda._discriminant import class_codes
+from cappedlda._fit.calibration import MOST_NOTED, Calibration, Calibrator
 from cappedlda._measuring import MeasuringDiscriminant
 from cappedlda._solvers.leave_one_out import plane_axes
 from cappedlda._typing import ArrayLike, Bools, Floats, Labels, MatrixLike
 from cappedlda._validation import check_real
+
+# What a feature that is constant within the classes may differ by, relative to its size: rounding,
+# even that of float32.
+SAME_CONSTANT = 1e-6
 
 
 class DecidingDiscriminant(MeasuringDiscriminant):
@@ -32,6 +38,9 @@ class DecidingDiscriminant(MeasuringDiscriminant):
         of the mean of its class: the same quantile in both spaces, chosen so that a share
         `alpha` of these rows is beyond one cut-off or the other.
 
+        A feature that is constant within the classes has no distance: there a row is an outlier
+        if it has another value than every class, or than its own class if `y` is given.
+
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features)
@@ -39,8 +48,9 @@ class DecidingDiscriminant(MeasuringDiscriminant):
             Class of each row, if known. A row is then judged by its distance from that class.
         alpha : float, default=0.01
             Share of good rows that may be taken for outliers. It cannot be less than
-            1 / (1 + rows that the fit has kept). With fewer than about 2 / `alpha` rows the share
-            may be up to twice as large.
+            1 / (1 + noted rows): the distances of up to 4096 kept rows are noted, none of them
+            alone in its class. With fewer than about 2 / `alpha` rows the share may be up to
+            twice as large.
 
         Returns
         -------
@@ -111,19 +121,23 @@ class DecidingDiscriminant(MeasuringDiscriminant):
         return self._by_rows("_predict_or_reject", X, **settings)
 
     def _predict_or_reject(self, X, _=None, *, alpha, min_proba, reject_label):
-        probabilities = self._probabilities(X)
         rejected = self._is_outlier(X, None, alpha)
-        if min_proba is not None:
+        if min_proba is None:
+            codes = class_codes(self._decide(X))
+        else:
+            probabilities = self._probabilities(X)
+            codes = probabilities.argmax(axis=1)
             rejected |= probabilities.max(axis=1) < min_proba
-        labels = self._labels_with(reject_label)
-        return labels[np.where(rejected, len(self.classes_), probabilities.argmax(axis=1))]
+        return self._labels_with(reject_label)[np.where(rejected, len(self.classes_), codes)]
 
     def _labels_with(self, reject_label):
         """Return the classes, and the label of rejected rows after them."""
         classes, label = self.classes_, np.asarray(reject_label)
         named = [array.dtype.kind in "OUST" for array in (classes, label)]
         if label.ndim or named[0] != named[1]:
-            like = "strings: use a string like 'rejected'" if named[0] else "numbers: use one"
+            like = "strings: use a string like 'rejected'"
+            if not named[0]:
+                like = "numbers: use a number, such as -1"
             raise TypeError(f"reject_label={reject_label!r} does not fit classes that are {like}.")
         if label in classes:
             raise ValueError(
@@ -138,7 +152,8 @@ class DecidingDiscriminant(MeasuringDiscriminant):
         projected, off_plane = self._two_distances(X, codes, calibration.whitener)
         usual = calibration.nearest if y is None else calibration.own
         cuts = cut_offs((usual, calibration.off_plane), calibration.weights, alpha)
-        return ~((projected <= cuts[0]) & (off_plane <= cuts[1]))  # NaN is too far
+        near = (projected <= cuts[0]) & (off_plane <= cuts[1])  # NaN is too far
+        return ~(near & self._has_constants(X, codes, np.flatnonzero(calibration.flat)))
 
     def _two_distances(self, X, codes, whitener):
         """Return the distances of rows in the discriminant space, and off it, shape (N,)."""
@@ -160,6 +175,17 @@ class DecidingDiscriminant(MeasuringDiscriminant):
                     found[1, rows] = 0.0
         return found
 
+    def _has_constants(self, X, codes, flat):
+        """Return which rows have, in the flat features, the values of their class or of any."""
+        found = np.ones(X.shape[0], bool)
+        if len(flat) == 0:
+            return found
+        constants = self.means_[:, flat]
+        for rows in slices_of(X.shape[0], self._regime.slab_rows(X.shape[1])):
+            block = X[rows][:, flat].toarray() if issparse(X) else X[rows, flat]
+            found[rows] = are_constants(block, constants, None if codes is None else codes[rows])
+        return found
+
     def _check_calibration(self, alpha):
         check_is_fitted(self)
         check_real("alpha", alpha, 0.0, 0.5, "use a small share, such as 0.01")
@@ -167,26 +193,32 @@ class DecidingDiscriminant(MeasuringDiscriminant):
         if calibration is None:
             raise ValueError(
                 "This model knows no covariance of all features, which decisions on new rows "
-                "need: it has more features than rows, or more than 1000 sparse ones, or was "
-                "fitted with polish=False or solver='paper', or comes from a file of an earlier "
-                "version. Use outlyingness(X) > 1 instead."
+                "need: it has more features than rows, or more than 1000 sparse ones, or no class "
+                "of two rows, or was fitted with polish=False or solver='paper', or comes from a "
+                "file of an earlier version. Use outlyingness(X) > 1 instead."
             )
         n_rows = calibration.weights.sum()
         if alpha * (n_rows + 1.0) < 1.0:
             raise ValueError(
-                f"alpha={alpha!r} is a share that {n_rows:g} kept rows cannot show; use alpha of "
-                f"{1.0 / (n_rows + 1.0):.2g} or more, or fit more rows."
+                f"alpha={alpha!r} is a share that the {n_rows:g} rows noted (at most {MOST_NOTED}) "
+                f"cannot show; use alpha of {1.0 / (n_rows + 1.0):.2g} or more."
             )
 
     def _calibrated(self):
         """Return the calibration, made now if it was not asked for before, or None."""
-        if isinstance(self._calibration, Calibrator):
-            self._calibration = self._calibration()._asdict()
-        return None if self._calibration is None else Calibration(**self._calibration)
+        found = self._calibration  # read once: another thread may be replacing it
+        if isinstance(found, Calibrator):
+            found = self._calibration = found()._asdict()
+        return None if found is None else Calibration(**found)
 
     def __getstate__(self):
         self._calibrated()  # no training row is stored
         return super().__getstate__()
+
+    def __setstate__(self, state):
+        """Restore a pickle; parameters that its version did not have yet get their defaults."""
+        parameters = inspect.signature(type(self)).parameters.values()
+        super().__setstate__({item.name: item.default for item in parameters} | state)
 
 
 def from_centres(images, centres, codes):
@@ -197,6 +229,21 @@ def from_centres(images, centres, codes):
     for centre in centres:
         np.minimum(nearest, np.linalg.norm(images - centre, axis=1), out=nearest)
     return nearest
+
+
+def are_constants(values, constants, codes):
+    """Return which rows of shape (N, f) are one of the constants (c, f), or that of their class."""
+    tolerance = SAME_CONSTANT * np.abs(constants).max(axis=0)
+    if codes is not None:
+        return np.all(np.abs(values - constants[codes]) <= tolerance, axis=1)
+    found, left = np.zeros(len(values), bool), np.arange(len(values))
+    for constant in constants:  # mostly they are the same for all classes, and one will do
+        same = np.all(np.abs(values[left] - constant) <= tolerance, axis=1)
+        found[left[same]] = True
+        left = left[~same]
+        if len(left) == 0:
+            break
+    return found
 
 
 def cut_offs(distances, weights, alpha):

@@ -4,6 +4,7 @@ import importlib.util
 
 import numpy as np
 from scipy.sparse import issparse
+from sklearn.utils.validation import _get_feature_names
 
 from cappedlda._data.factory import blocks_of, is_dask, is_read_by_slices
 from cappedlda._validation import check_count
@@ -24,8 +25,7 @@ def explain(model, X, y=None, n_features=3, rows=None):
             "This model does not know how much features vary, which explain needs: it was fitted "
             "without a robust start, or by solver='paper'. Fit it with start='robust'."
         )
-    advice = "use a positive integer, up to the number of features"
-    check_count("n_features", n_features, 1, model.n_features_in_, advice)
+    check_count("n_features", n_features, 1, np.inf, "use a positive integer")
     names, index = names_of(model, X), X.index if hasattr(X, "iloc") else None
     wanted = wanted_rows(rows, X.shape[0] if hasattr(X, "shape") else len(X))
     parts, start = [], 0
@@ -69,7 +69,7 @@ def explain_rows(model, X, y, n_features, names, wanted=None):
     """
     n_rows = X.shape[0]
     codes = None if y is None else model._codes(y, n_rows)
-    ratio = ratios(model, X, codes)
+    ratio, from_codes = ratios(model, X, codes)
     marks = {"flagged": ratio > 1.0}
     if codes is not None:
         marks["left_out"] = left_out_rows(model, X, codes, ratio)
@@ -77,8 +77,8 @@ def explain_rows(model, X, y, n_features, names, wanted=None):
         wanted = np.logical_or.reduce(list(marks.values()))
     (chosen,) = np.nonzero(wanted)
     X = X[chosen].toarray() if issparse(X) else np.ascontiguousarray(X[chosen])
-    codes = nearest_classes(model, X) if codes is None else codes[chosen]
-    cap_ratio, gate_ratio = (ratios(model, X, codes, space) for space in ("projected", "full"))
+    codes = from_codes[chosen]
+    cap_ratio, gate_ratio = (ratios(model, X, codes, space)[0] for space in ("projected", "full"))
     beyond = zip((cap_ratio > 1.0).tolist(), (gate_ratio > 1.0).tolist(), strict=True)
     labels = model.classes_[codes]
     return {
@@ -93,11 +93,11 @@ def explain_rows(model, X, y, n_features, names, wanted=None):
 
 
 def ratios(model, X, codes, space="both"):
-    """Return the outlyingness of checked rows; without codes from where it is least."""
+    """Return the outlyingness of checked rows, and the codes of the given or nearest classes."""
     if X.shape[0] == 0:
-        return np.empty(0)
+        return np.empty(0), np.empty(0, np.int32)
     with np.errstate(over="ignore"):  # what is too far to be measured is infinitely far
-        return model._outlyingness(X, None if codes is None else model.classes_[codes], space)
+        return model._outlyingness_and_codes(X, codes, space)
 
 
 def leading_features(model, X, codes, by_gate, n_features, names):
@@ -148,16 +148,11 @@ def left_out_rows(model, X, codes, ratio):
     return left_out
 
 
-def nearest_classes(model, X):
-    """Return the class from which each row is least outlying."""
-    codes = np.arange(len(model.classes_))
-    return np.argmin([ratios(model, X, np.repeat(code, len(X))) for code in codes], axis=0)
-
-
 def names_of(model, X):
     """Return the names of the features: of the fit, or of a frame, or their numbers."""
-    names = getattr(model, "feature_names_in_", getattr(X, "columns", None))
-    return np.arange(model.n_features_in_) if names is None else np.asarray(names)
+    names = getattr(model, "feature_names_in_", None)
+    names = _get_feature_names(X) if names is None else names
+    return np.arange(model.n_features_in_) if names is None else names
 
 
 def wanted_rows(rows, n_rows):

@@ -2,6 +2,8 @@
 
 import html
 
+RIGHT = "text-align: right"  # notebooks have no style sheet of ours
+
 
 class Markup(str):
     """Text that is HTML already."""
@@ -45,7 +47,7 @@ def table(header, rows, numbers=()):
 
     def cells(kind, row):
         return [
-            tag(kind, item, class_="number") if j in numbers else tag(kind, item)
+            tag(kind, item, class_="number", style=RIGHT) if j in numbers else tag(kind, item)
             for j, item in enumerate(row)
         ]
 

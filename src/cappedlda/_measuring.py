@@ -155,7 +155,7 @@ class MeasuringDiscriminant(LinearDiscriminant):
             Class of each row. Without it a row is measured from the class where it fits best,
             and there is no column `left_out`.
         n_features : int, default=3
-            Features to name for each row.
+            Features to name for each row, at most all.
         rows : "all", array-like of int or bool, or None, default=None
             Which rows to explain, by position. None takes those that are flagged or left out.
 
@@ -191,15 +191,18 @@ class MeasuringDiscriminant(LinearDiscriminant):
         return explain(self, X, y, n_features, rows)
 
     def _outlyingness(self, X, y, space):
+        codes = None if y is None else self._codes(y, X.shape[0])
+        return self._outlyingness_and_codes(X, codes, space)[0]
+
+    def _outlyingness_and_codes(self, X, codes, space="both"):
+        """Return the outlyingness of rows, and from which classes: the given or nearest ones."""
         images = None if space == "full" else self._images(X)
         gate = None if space == "projected" else self._gate
         centres = self._usual.centres @ self._metric
-        n_rows = X.shape[0]
-        rows = rows_of(X, np.zeros(n_rows, np.int32), len(self.classes_))
-        if y is None:
+        rows = rows_of(X, np.zeros(X.shape[0], np.int32), len(self.classes_))
+        if codes is None:
             return least_outlyingness(rows, images, centres, self.caps_, gate)
-        rows = rows.labelled(self._codes(y, n_rows))
-        return outlyingness(rows, images, centres, self.caps_, gate)
+        return outlyingness(rows.labelled(codes), images, centres, self.caps_, gate), codes
 
     def _images(self, X):
         """Return the images in which distances are measured; one that overflows is infinite."""

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-NUMBERS, LABELS, TEXT = "fiu", "biufU", "U"
+NUMBERS, LABELS, TEXT, MARKS = "fiu", "biufU", "U", "b"
 # Relative error of sums that are checked; rounding is a thousand times smaller.
 TOLERANCE = 1e-6
 
@@ -150,6 +150,7 @@ CALIBRATION = (
     Field("calibration_own", "v", NUMBERS, DISTANCES),
     Field("calibration_nearest", "v", NUMBERS, DISTANCES),
     Field("calibration_off_plane", "v", NUMBERS, DISTANCES),
+    Field("calibration_flat", "n", MARKS, ANY),
 )
 CV_FIELDS = (
     Field("n_splits_", None, INTEGER, COUNT),

@@ -135,15 +135,17 @@ def decisions_of(model):
 def class_counts(rows, samples, solution):
     """Return rows, flagged rows and rows left out of each class, shape (c, 3).
 
-    NaN stands for what is not known: where results for single rows are not kept, flagged
-    rows are not counted, and the weight that is left out stands for its rows.
+    Rows of weight 0 are not counted. NaN stands for what is not known: where results for single
+    rows are not kept, flagged rows are not counted, and the weight that is left out stands for
+    its rows.
     """
     counts = np.full((rows.n_classes, 3), np.nan)
+    counts[:, 0] = rows.class_counts
     if samples is not None and isinstance(samples.outliers, np.ndarray):
-        for column, marks in enumerate((None, samples.outliers, samples.left_out)):
-            codes = rows.codes if marks is None else rows.codes[marks]
+        has_weight = True if rows.sample_weight is None else rows.sample_weight > 0.0
+        for column, marks in enumerate((samples.outliers, samples.left_out), start=1):
+            codes = rows.codes[marks & has_weight]
             counts[:, column] = np.bincount(codes, minlength=rows.n_classes)
     else:
-        counts[:, 0] = rows.class_counts
         counts[:, 2] = np.round((1.0 - solution.kept_shares) * solution.class_weights)
     return counts

@@ -15,7 +15,7 @@ class SwitchingHints:
     def __init_subclass__(cls, **settings):
         super().__init_subclass__(**settings)
         # That of `__init__`, for `help` and the checks of scikit-learn, and not that of `__new__`.
-        first, *others = inspect.signature(cls.__init__).parameters.values()
+        _, *others = inspect.signature(cls.__init__).parameters.values()
         cls.__signature__ = inspect.Signature(others)
 
     def __new__(cls, *_, **keywords):

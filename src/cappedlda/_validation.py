@@ -115,8 +115,9 @@ def check_shrinkage(shrinkage):
     if isinstance(shrinkage, str):
         if shrinkage not in ("few_rows", "auto"):
             raise ValueError(f"shrinkage={shrinkage!r} is unknown; {advice}.")
-    elif shrinkage is not None and shrinkage != 0.0:
-        check_real("shrinkage", shrinkage, 0.0, 1.0, advice)
+    elif shrinkage is not None:
+        below_zero = np.nextafter(0.0, -1.0)  # 0 is allowed
+        check_real("shrinkage", shrinkage, below_zero, 1.0, advice)
 
 
 def check_priors(priors, n_classes):

@@ -39,6 +39,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
 from cappedlda import CappedLDA, CappedLDACV, compared
+from cappedlda._validation import check_flag
 
 if TYPE_CHECKING:
     from onnx import ModelProto
@@ -49,14 +50,18 @@ __all__ = ["to_onnx"]
 
 ESTIMATORS = (CappedLDA, CappedLDACV, *(getattr(compared, name) for name in compared.__all__))
 OUTPUTS = ("predict", "transform", "all")
+# Classes are measured from in this many parts, at most: fewer need larger tensors of rows,
+# classes and features, and the time to make a graph grows with the square of its nodes.
+MOST_PARTS = 32
 
 
-def to_onnx(model: CappedLDA | Pipeline, X: MatrixLike) -> ModelProto:
+def to_onnx(
+    model: CappedLDA | Pipeline, X: MatrixLike, *, outlyingness: bool = False
+) -> ModelProto:
     """Convert a fitted discriminant, or a pipeline with some, to ONNX.
 
-    The graph has the outputs ``label`` and ``probabilities``, ``variable``, what `transform`
-    returns, and for `CappedLDA` and `CappedLDACV` ``outlyingness``, how far a row is from the class
-    where it fits best. Inside a pipeline a discriminant that is not the last step transforms.
+    The graph has the outputs ``label``, ``probabilities``, and ``variable``, what `transform`
+    returns. Inside a pipeline a discriminant that is not the last step transforms.
 
     Parameters
     ----------
@@ -64,6 +69,10 @@ def to_onnx(model: CappedLDA | Pipeline, X: MatrixLike) -> ModelProto:
         A fitted one. Labels have to be integers, booleans, which become integers, or strings.
     X : array-like of shape (n_samples, n_features)
         Some rows; they give the type of the input, float32 or float64, and its width.
+    outlyingness : bool, default=False
+        Whether `CappedLDA` or `CappedLDACV`, as the model or the last step, has a fourth output
+        ``outlyingness``: how far a row is from the class where it fits best. A run then measures
+        rows from every class, whichever outputs are asked for.
 
     Returns
     -------
@@ -72,7 +81,8 @@ def to_onnx(model: CappedLDA | Pipeline, X: MatrixLike) -> ModelProto:
     Notes
     -----
     `skl2onnx.to_onnx` can be used too. It takes the option ``{CappedLDA: {"output": "predict"}}``,
-    "transform" or "all"; the default is "predict".
+    "transform" or "all"; the default is "predict". With "all", ``"outlyingness": True`` adds that
+    output.
 
     Examples
     --------
@@ -82,7 +92,7 @@ def to_onnx(model: CappedLDA | Pipeline, X: MatrixLike) -> ModelProto:
     >>> from cappedlda import CappedLDA
     >>> from cappedlda.onnx import to_onnx
     >>> X, y = load_iris(return_X_y=True)
-    >>> graph = to_onnx(CappedLDA().fit(X, y), X)
+    >>> graph = to_onnx(CappedLDA().fit(X, y), X, outlyingness=True)
     >>> session = InferenceSession(graph.SerializeToString(), providers=["CPUExecutionProvider"])
     >>> label, probabilities, variable, outlyingness = session.run(None, {"X": X[::50]})
     >>> label.tolist()
@@ -93,6 +103,7 @@ def to_onnx(model: CappedLDA | Pipeline, X: MatrixLike) -> ModelProto:
     True
     """
     check_is_fitted(model)
+    check_flag("outlyingness", outlyingness)
     rows = np.asarray(X)
     if rows.ndim != 2 or rows.shape[1] != model.n_features_in_:
         raise ValueError(
@@ -105,6 +116,13 @@ def to_onnx(model: CappedLDA | Pipeline, X: MatrixLike) -> ModelProto:
         for step in steps
         if isinstance(step, ESTIMATORS)
     }
+    if outlyingness:
+        if not isinstance(steps[-1], CappedLDA):
+            raise ValueError(
+                f"outlyingness=True, but {type(steps[-1]).__name__} does not measure it; use a "
+                "CappedLDA or CappedLDACV as the model or the last step, or outlyingness=False."
+            )
+        options[id(steps[-1])]["outlyingness"] = True
     if is_classifier(steps[-1]):  # probabilities as an array, not as dictionaries
         options.setdefault(id(steps[-1]), {"zipmap": False})
     return skl2onnx.to_onnx(model, rows[:1], options=options)
@@ -115,7 +133,8 @@ def _parse(scope, model, inputs, custom_parsers=None):
     operator = scope.declare_local_operator(_alias(type(model)), model)
     operator.inputs = inputs
     number = inputs[0].type
-    output = _output(scope.get_options(model, {"output": "predict"}))
+    options = scope.get_options(model, {"output": "predict", "outlyingness": False})
+    output = _output(options)
     if output != "transform":
         operator.outputs += [
             scope.declare_local_variable("label", _label_type(model)),
@@ -123,7 +142,7 @@ def _parse(scope, model, inputs, custom_parsers=None):
         ]
     if output != "predict":
         operator.outputs.append(scope.declare_local_variable("variable", guess_tensor_type(number)))
-    if output == "all" and isinstance(model, CappedLDA):
+    if output == "all" and options["outlyingness"]:
         kind = guess_tensor_type(number)
         operator.outputs.append(scope.declare_local_variable("outlyingness", kind))
     return operator.outputs
@@ -185,23 +204,28 @@ def _outlyingness(model, numbers, dtype, version):
     usual, gate = model._usual, model._usual.gate
 
     def ratios(rows, centres, units, limits):
-        """Return distances of rows from all centres, in units of each axis, over limits."""
+        """Return distances of rows from some centres, in units of each axis, over limits."""
         each = OnnxUnsqueezeApi11(rows, axes=[1], op_version=version)
         steps = OnnxSub(each, centres[None].astype(dtype), op_version=version)
         steps = OnnxMul(steps, (1.0 / units).astype(dtype), op_version=version)
         sizes = OnnxReduceL2Api18(steps, axes=[2], keepdims=0, op_version=version)
         return OnnxMul(sizes, (1.0 / limits)[None].astype(dtype), op_version=version)
 
+    def nearness(some):
+        """Return minus the outlyingness from the class of some where it is least."""
+        found = ratios(images, centres[some], no_units, usual.caps[some])
+        if gate is not None:
+            limits = gate.caps[some] * np.sqrt(len(gate.scale))  # of a norm, not a root mean square
+            by_gate = ratios(numbers, gate.centres[some], gate.scale, limits)
+            found = OnnxMax(found, by_gate, op_version=version)
+        found = OnnxNeg(found, op_version=version)
+        return OnnxReduceMaxApi18(found, axes=[1], keepdims=0, op_version=version)
+
     images = OnnxMatMul(numbers, usual.metric.astype(dtype), op_version=version)
-    no_units = np.ones(usual.metric.shape[1])
-    found = ratios(images, usual.centres @ usual.metric, no_units, usual.caps)
-    if gate is not None:
-        limits = gate.caps * np.sqrt(len(gate.scale))  # of a norm, not of a root mean square
-        by_gate = ratios(numbers, gate.centres, gate.scale, limits)
-        found = OnnxMax(found, by_gate, op_version=version)
-    nearest = OnnxNeg(found, op_version=version)
-    nearest = OnnxReduceMaxApi18(nearest, axes=[1], keepdims=0, op_version=version)
-    return OnnxNeg(nearest, op_version=version)
+    no_units, centres = np.ones(usual.metric.shape[1]), usual.centres @ usual.metric
+    n_classes = len(centres)
+    parts = np.array_split(np.arange(n_classes), min(n_classes, MOST_PARTS))
+    return OnnxNeg(OnnxMax(*map(nearness, parts), op_version=version), op_version=version)
 
 
 def _output(options):
@@ -237,5 +261,9 @@ for _estimator in ESTIMATORS:
         _shapes,
         _convert,
         parser=_parse,
-        options={"output": list(OUTPUTS), "zipmap": [True, False, "columns"]},
+        options={
+            "output": list(OUTPUTS),
+            "outlyingness": [True, False],
+            "zipmap": [True, False, "columns"],
+        },
     )

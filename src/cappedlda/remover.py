@@ -90,11 +90,12 @@ class OutlierRemover(BaseEstimator):
                 f"X is a {type(X).__name__} of dask, of which rows cannot be taken at once; fit "
                 "CappedLDA to it, and index X and y with ~left_out_."
             )
-        estimator = CappedLDA() if self.estimator is None else clone(self.estimator)
-        if not isinstance(estimator, CappedLDA):
+        if not isinstance(self.estimator, CappedLDA | None):
             raise TypeError(
-                f"estimator={estimator!r} finds no outliers; use a CappedLDA or CappedLDACV."
+                f"estimator={self.estimator!r} finds no outliers; use an instance of CappedLDA or "
+                "CappedLDACV, or None."
             )
+        estimator = CappedLDA() if self.estimator is None else clone(self.estimator)
         self.estimator_ = estimator.fit(X, y)
         validate_data(self, X, skip_check_array=True)
         self.sample_indices_ = np.flatnonzero(~getattr(estimator, _MARKS[self.remove]))

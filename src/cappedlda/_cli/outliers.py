@@ -54,10 +54,7 @@ def explained(model, X, y, n_features=FEATURES, rows=None):
     rows : "all" or None
         None are the rows that are flagged or left out.
     """
-    try:
-        table = model.explain(X, y, min(n_features, X.shape[1]), rows)
-    except AttributeError as error:  # what the fit did not keep
-        raise ValueError(str(error)) from error
+    table = model.explain(X, y, n_features, rows)
     names = table.dtype.names if isinstance(table, np.ndarray) else table.columns
     return {name: np.asarray(table[name]) for name in names}
 

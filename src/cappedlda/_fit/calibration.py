@@ -13,7 +13,8 @@ import numpy as np
 from cappedlda._data.array import ArrayRows
 from cappedlda._initial.csteps import Pieces
 from cappedlda._regime import Regime
-from cappedlda._solvers.leave_one_out import ClassMoments, PlainLDA
+from cappedlda._solvers.leave_one_out import LEAST_REST, ClassMoments, PlainLDA
+from cappedlda._solvers.plain import units_of
 from cappedlda._solvers.shrinkage import MOST_SHRUNK
 from cappedlda._solvers.within import WithinCovariance
 
@@ -32,6 +33,8 @@ class Calibration(NamedTuple):
     own, nearest : ndarray of shape (k,)
         In the discriminant space: distance from the mean of the own class, and of the nearest.
     off_plane : ndarray of shape (k,)
+    flat : ndarray of shape (n,), bool
+        Features that are constant within the classes; the whitener leaves them out.
     """
 
     whitener: np.ndarray
@@ -39,6 +42,7 @@ class Calibration(NamedTuple):
     own: np.ndarray
     nearest: np.ndarray
     off_plane: np.ndarray
+    flat: np.ndarray
 
 
 @dataclass(frozen=True)
@@ -67,13 +71,15 @@ class Calibrator:
 
     def __call__(self):
         """Return the `Calibration`."""
-        within, codes = self.within, self.codes
+        within, codes, flat = self.within, self.codes, self._flat()
+        varying = np.flatnonzero(~flat)
         centres = (self.centres - self.centres.mean(axis=0)) / within.scale
-        scatter = within.matrix * within.weight.sum()
+        centres = centres.take(varying, axis=1)  # C-ordered
+        scatter = within.matrix[np.ix_(varying, varying)] * within.weight.sum()
         moments = ClassMoments(within.weight, np.zeros_like(centres), scatter)
         settings = {"regime": self.regime, "shrinkage": min(self.shrinkage, MOST_SHRUNK)}
-        discriminant = PlainLDA(moments, centres, **settings)
-        deviations, left_out = self._deviations(), np.minimum(self.weights, 1.0)
+        discriminant = PlainLDA(moments, centres, len(flat), **settings)
+        deviations, left_out = self._deviations(varying), np.minimum(self.weights, 1.0)
         rows = Pieces(ArrayRows(deviations, codes, len(centres), regime=self.regime))
         squares = discriminant.distances(rows, left_out)
         off_plane = discriminant.distances_off_plane(deviations, codes, left_out)
@@ -81,17 +87,25 @@ class Calibrator:
         unit = 1.0 - left_out / discriminant.freedom
         own = squares[np.arange(len(codes)), codes]
         found = [root_of(unit * (part - off_plane)) for part in (own, squares.min(axis=1))]
-        whitener = discriminant.whitener / within.scale[:, None]
-        return Calibration(whitener, self.weights, *found, root_of(unit * off_plane))
+        whitener = np.zeros((len(flat), discriminant.whitener.shape[1]))
+        whitener[varying] = discriminant.whitener / within.scale[varying, None]
+        return Calibration(whitener, self.weights, *found, root_of(unit * off_plane), flat)
 
-    def _deviations(self):
+    def _flat(self):
+        """Return which features are constant within the classes: shrinkage would lift them."""
+        centres = self.centres / self.within.scale
+        return units_of(self.within.matrix.diagonal(), centres.var(axis=0), centres)[1]
+
+    def _deviations(self, features):
         """Return the scaled deviations of the rows from their centres, C-ordered."""
-        steps = np.asarray(self.X, np.float64) - self.centres[self.codes]
-        return np.ascontiguousarray(steps / self.within.scale)
+        steps = np.asarray(self.X[:, features], np.float64) - self.centres[self.codes][:, features]
+        return np.ascontiguousarray(steps / self.within.scale[features])
 
 
 def calibrator_of(reweighted, prepared):
     """Return the calibrator of plain LDA on a support, or None where no covariance is known.
+
+    Rows that are all of their class are not noted: without them the class has no mean.
 
     Parameters
     ----------
@@ -101,10 +115,15 @@ def calibrator_of(reweighted, prepared):
     sample, answer = prepared.all_sample, reweighted.answer
     if reweighted.within is None or prepared.space is not None:
         return None
-    noted = noted_rows(sample, kept_of(sample, reweighted, prepared))
-    weights = np.ones(len(noted)) if sample.sample_weight is None else sample.sample_weight[noted]
+    weights = np.ones(sample.shape[0]) if sample.sample_weight is None else sample.sample_weight
+    kept = kept_of(sample, reweighted, prepared) & (weights > 0.0)
+    of_class = reweighted.within.weight[sample.codes]
+    kept &= of_class - np.minimum(weights, 1.0) > LEAST_REST * of_class
+    if not kept.any():
+        return None
+    noted = noted_rows(sample, kept)
     settings = reweighted.within, answer.centres, answer.shrinkage, sample.regime
-    return Calibrator(*settings, sample.X[noted], sample.codes[noted], weights)
+    return Calibrator(*settings, sample.X[noted], sample.codes[noted], weights[noted])
 
 
 def root_of(squares):
@@ -121,9 +140,10 @@ def kept_of(sample, reweighted, prepared):
 
 def noted_rows(sample, kept):
     """Return the numbers of the kept rows to note: all, or as large a part of each class."""
-    if sample.sample_weight is not None:
-        kept = kept & (sample.sample_weight > 0.0)
     (noted,) = np.nonzero(kept)
     width = max(sample.shape[1], sample.n_classes)
-    step = 1 + len(noted) // min(MOST_NOTED, max(sample.regime.most_judged // width, 1))
-    return noted if step == 1 else noted[np.argsort(sample.codes[noted], kind="stable")][::step]
+    most = min(MOST_NOTED, max(sample.regime.most_judged // width, 1))
+    if len(noted) <= most:
+        return noted
+    by_class = noted[np.argsort(sample.codes[noted], kind="stable")]
+    return by_class[np.arange(most) * len(noted) // most]

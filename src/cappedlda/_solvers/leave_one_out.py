@@ -140,6 +140,8 @@ class PlainLDA:
             As in `distances`.
         """
         axes = plane_axes(self._images)
+        if axes.shape[1] == self.whitener.shape[1]:  # the plane is the whole space
+            return np.zeros(len(codes))
         weights = self._weights[codes]
         nu = weights / np.maximum(weights - left_out, LEAST_REST * weights)
         H = (deviations - self._moves[codes]) @ self._T
