@@ -9,6 +9,7 @@ from cappedlda._cli.rows import applied_reader
 
 FEATURES = 3  # that explain a row, unless another number is asked for
 SORTS = ("outlyingness", "row", "class")
+TRUST = "trust"  # what a row is beyond that is left out, but not flagged
 DIGITS = 4  # of what is computed; values of the table stay as they are
 
 
@@ -42,6 +43,9 @@ def outliers(args):
 def explained(model, X, y, n_features=FEATURES, rows=None):
     """Return the columns of `CappedLDA.explain`, with features by number.
 
+    `beyond` is "trust" for rows that are left out without being flagged: they lie inside the
+    fence of flagged rows, but outside the narrower one of the rows that the fit trusts.
+
     Parameters
     ----------
     model : CappedLDA or CappedLDACV
@@ -59,7 +63,15 @@ def explained(model, X, y, n_features=FEATURES, rows=None):
     except AttributeError as error:  # what the fit did not keep
         raise ValueError(str(error)) from error
     names = table.dtype.names if isinstance(table, np.ndarray) else table.columns
-    return {name: np.asarray(table[name]) for name in names}
+    found = {name: np.asarray(table[name]) for name in names}
+    if "left_out" in found:
+        found["beyond"] = np.where(only_left_out(found), TRUST, found["beyond"])
+    return found
+
+
+def only_left_out(found):
+    """Return which rows of an explanation are left out without being flagged."""
+    return found["left_out"] & ~found["flagged"]
 
 
 def readable(found, feature_names):
