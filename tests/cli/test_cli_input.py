@@ -114,6 +114,15 @@ def test_bad_data(change, argv, message, csv, capsys):
     assert message in error_of(capsys, "fit", "data.csv", "--target", "kind", *argv)
 
 
+def test_blanks_after_commas_are_no_part_of_names(csv, capsys):
+    argv = ["fit", "data.csv", "--target", "kind", "--model", "m.npz", "--drop"]
+    run(capsys, *argv, "f0, f3")
+    assert load_model("m.npz").feature_names_in_.tolist() == ["f1", "f2", "f4", "f5"]
+    csv.rename(columns={"f3": " f3"}).to_csv("data.csv", index=False)
+    run(capsys, *argv, "f0, f3")
+    assert load_model("m.npz").feature_names_in_.tolist() == ["f1", "f2", "f4", "f5"]
+
+
 def test_drop_leaves_columns_out(csv, capsys):
     csv.assign(colour="red").to_csv("data.csv", index=False)
     argv = ["fit", "data.csv", "--target", "kind", "--drop", "colour", "--drop", "f0"]
@@ -160,19 +169,43 @@ def test_bad_input(argv, message, fitted, csv, capsys):
 
 
 @pytest.mark.parametrize(
-    "argv",
+    ("argv", "message"),
     [
-        ["fit", "data.csv"],
-        ["fit", "data.csv", "--target", "kind", "--cv", "--q", "1"],
-        ["fit", "data.csv", "--target", "kind", "--model", "m.pickle"],
-        ["fit", "data.csv", "--target", "kind", "--report", "r.pdf"],
-        ["predict", "m.npz", "data.csv", "--out", "p.xlsx"],
-        ["outliers", "m.npz", "data.csv", "--out", "p.npy"],
-        ["outliers", "m.npz", "data.csv", "--unlabelled", "--target", "kind"],
+        (["fit", "data.csv"], "give the column of the classes: --target COLUMN"),
+        (["fit", "data.csv", "--target", "kind", "--cv", "--q", "1"], "leave --epsilon and --q"),
+        (
+            ["fit", "data.csv", "--target", "kind", "--model", "m.pickle"],
+            "the suffix has to be .npz",
+        ),
+        (
+            ["fit", "data.csv", "--target", "kind", "--report", "r.pdf"],
+            "has to be one of .html, .htm",
+        ),
+        (
+            ["fit", "data.csv", "--target", "kind", "--thousands", "."],
+            "--thousands . needs a decimal comma, but commas separate the columns",
+        ),
+        (["predict", "m.npz", "data.csv", "--out", "p.xlsx"], ".parquet, .npy, .npz"),
+        (["outliers", "m.npz", "data.csv", "--out", "p.npy"], ".json, .parquet, .npz"),
+        (["outliers", "m.npz", "data.csv", "--unlabelled", "--target", "kind"], "--unlabelled"),
+        (
+            ["report", "m.npz", "new.csv", "--out", "r.html"],
+            "new.csv has no column 'kind', the classes of the model; a report needs the classes",
+        ),
     ],
 )
-def test_arguments_that_do_not_go_together(argv, fitted, capsys):
-    error_of(capsys, *argv, status=2)
+def test_arguments_that_do_not_go_together(argv, message, fitted, csv, capsys):
+    pytest.importorskip("matplotlib")
+    csv[NAMES].to_csv("new.csv", index=False)
+    assert message in error_of(capsys, *argv, status=2)
+
+
+@pytest.mark.parametrize(("command", "written"), [("predict", True), ("outliers", False)])
+def test_help_names_what_can_be_written(command, written, capsys):
+    with pytest.raises(SystemExit):
+        main([command, "--help"])
+    listed = " ".join(capsys.readouterr().out.split()).partition("file to write, one of ")[2]
+    assert (".npy" in listed.partition(" (default: print CSV)")[0]) == written
 
 
 @pytest.mark.parametrize(

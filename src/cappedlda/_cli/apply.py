@@ -148,11 +148,6 @@ MODEL = (
 )
 OUT = (
     argument(
-        "--out",
-        metavar="FILE",
-        help=f"file to write, one of {', '.join(SUFFIXES)} (default: print CSV)",
-    ),
-    argument(
         "--keep",
         heading=COLUMNS,
         action="append",
@@ -165,14 +160,26 @@ OUT = (
     QUIET,
     JSON,
 )
+
+
+def out_file(suffixes):
+    """Return the argument for the file of results."""
+    return argument(
+        "--out",
+        metavar="FILE",
+        help=f"file to write, one of {', '.join(suffixes)} (default: print CSV)",
+    )
+
+
 READS, WRITES = ("model", "data"), {"out": SUFFIXES}
 COMMANDS = {
-    "transform": Command(transform, (*MODEL, *OUT), READS, WRITES),
+    "transform": Command(transform, (*MODEL, out_file(SUFFIXES), *OUT), READS, WRITES),
     "predict": Command(
         predict,
         (
             *MODEL,
             argument("--proba", action="store_true", help="add the probability of each class"),
+            out_file(SUFFIXES),
             *OUT,
         ),
         READS,

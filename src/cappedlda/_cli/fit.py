@@ -52,7 +52,7 @@ def fit(args):
     progress.say(f"Fitting {data.n_rows} rows of {len(names)} features")
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        warn_of_ids(reader, data)
+        warn_of_numbers(reader, data)
         data.fit(model)
     for warning in caught:
         print(f"cappedlda fit: warning: {warning.message}", file=sys.stderr)
@@ -69,18 +69,19 @@ def fit(args):
     return 0
 
 
-def warn_of_ids(reader, data):
-    """Warn of columns of numbers that look like ids; only text files and the like have such."""
+def warn_of_numbers(reader, data):
+    """Warn of numbers that look like dates or ids; only text files and the like have such."""
     table = reader.table
     if table.names is None or data.n_rows < LEAST_ROWS:
         return
     for k, position in enumerate(reader.recipe.numeric):
-        if data.all_different(k):
-            warnings.warn(
-                f"Column {table.column_name(position)!r} has a different integer in every row. If "
-                f"it is an id, give {table.option('--keep', [position])}.",
-                stacklevel=2,
-            )
+        name = repr(table.column_name(position))
+        if data.looks_like_dates(k):
+            doubt = f"Column {name} looks like dates written as numbers, such as 20200112. If"
+            warnings.warn(f"{doubt} {table.date_remedy([position])}.", stacklevel=2)
+        elif data.all_different(k):
+            doubt = f"Column {name} has a different integer in every row. If it is an id, give"
+            warnings.warn(f"{doubt} {table.option('--keep', [position])}.", stacklevel=2)
 
 
 def check_arguments(args):

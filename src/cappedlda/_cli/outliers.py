@@ -2,12 +2,14 @@
 
 import numpy as np
 
-from cappedlda._cli.apply import MODEL, OUT, READS, WRITES, read, write
+from cappedlda._cli.apply import MODEL, OUT, READS, out_file, read, write
 from cappedlda._cli.arguments import LABELS, Command, UsageError, argument, positive
 from cappedlda._cli.labels import Labels
 from cappedlda._cli.rows import applied_reader
+from cappedlda._cli.writing import SUFFIXES
 
 FEATURES = 3  # that explain a row, unless another number is asked for
+TABLES = tuple(suffix for suffix in SUFFIXES if suffix != ".npy")  # an array has one type
 SORTS = ("outlyingness", "row", "class")
 TRUST = "trust"  # what a row is beyond that is left out, but not flagged
 DIGITS = 4  # of what is computed; values of the table stay as they are
@@ -17,8 +19,6 @@ def outliers(args):
     """List unusual rows, the most unusual first, with the features that make them so."""
     if args.unlabelled and (args.target is not None or args.labels is not None):
         raise UsageError("--unlabelled leaves the classes out; leave --target and --labels out")
-    if args.out is not None and args.out.endswith(".npy"):
-        raise UsageError("--out: outliers are a table of several types; use .npz")
     model, names, notes = read(args.model)
     labels = None if args.unlabelled else Labels(model.classes_)
     reader = applied_reader(args, model, names, notes, labels, args.keep)
@@ -128,8 +128,9 @@ COMMAND = Command(
             metavar="K",
             help="number of features that explain each row (default: %(default)s)",
         ),
+        out_file(TABLES),
         *OUT,
     ),
     (*READS, "labels"),
-    WRITES,
+    {"out": TABLES},
 )
