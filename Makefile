@@ -111,7 +111,7 @@ speed: $(VENV)/installed $(VENV)/bench-tools
 install: $(VENV)/installed
 
 clean:
-	@rm -rf docs/_build docs/examples docs/pictures docs/api/generated
+	@rm -rf docs/_build docs/examples docs/api/generated
 	@rm -rf $(VENV) build dist benchmarks/.asv demo.png .pytest_cache .ruff_cache .mypy_cache .hypothesis
 	@find src tests benchmarks -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true
 

@@ -24,7 +24,6 @@ extensions = [
     "myst_parser",
     "names",
     "numpydoc",
-    "pictures",
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
     "sphinx_copybutton",

@@ -8,7 +8,7 @@ import scipy.sparse
 from common import in_regime, make_classes, rows_of
 from sklearn.exceptions import NotFittedError
 
-from cappedlda import CappedLDA, capped
+from cappedlda import CappedLDA, CappedLDACV, capped
 from cappedlda._initial.sampling import stratified_sample
 
 N, n = 30, 4
@@ -251,6 +251,29 @@ def test_numbers_that_are_not_finite_are_found_on_the_way(rng, options, drawn, v
     X[row, 1] = value
     model = in_regime(CappedLDA(**{"epsilon": 50.0, **options}), **thresholds)
     check_no_trace(model, X, y, ValueError, f"X contains NaN or infinity, first in row {row};")
+
+
+@pytest.mark.parametrize("estimator", [CappedLDA, CappedLDACV])
+def test_errors_name_the_columns_of_frames(rng, estimator):
+    pd = pytest.importorskip("pandas")
+    X, y = make_classes(rng, [40, 40, 40], 3)
+    frame = pd.DataFrame(X, columns=["a", "b", "c"])
+    text = frame.assign(id=[f"C{i}" for i in range(120)], plan=pd.Categorical(["x", "y"] * 60))
+    message = "X has text in the columns 'id', 'plan', but has to be numbers; encode these columns"
+    check_no_trace(estimator(), text, y, ValueError, message)
+    with pytest.raises(ValueError, match="cappedlda predict"):
+        estimator().fit(frame, y).predict(text)
+    gap = frame.assign(b=frame["b"].where(np.arange(120) != 7))
+    check_no_trace(estimator(), gap, y, ValueError, "first in row 7, column 'b'; remove or impute")
+
+
+def test_numbers_in_columns_of_objects_are_no_text(rng):
+    pd = pytest.importorskip("pandas")
+    X, y = make_classes(rng, [40, 40, 40], 3)
+    frame = pd.DataFrame(X, columns=["a", "b", "c"])
+    objects = frame.astype({"a": object, "b": "category"})
+    found = CappedLDA().fit(objects, y).scalings_
+    np.testing.assert_array_equal(found, CappedLDA().fit(frame, y).scalings_)
 
 
 def test_large_numbers_are_outliers_only(rng):

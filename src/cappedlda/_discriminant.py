@@ -22,7 +22,7 @@ from cappedlda._kernels import kernels_for
 from cappedlda._regime import REGIME
 from cappedlda._solvers import linalg
 from cappedlda._typing import Floats, Labels, MatrixLike
-from cappedlda._validation import FLOATS, check_centres, check_structure
+from cappedlda._validation import FLOATS, check_centres, check_structure, check_text
 
 # Methods that begin with a product of all rows and a small matrix.
 _LINEAR = {"_transform", "_decide", "_predict", "_probabilities", "_log_probabilities"}
@@ -70,6 +70,7 @@ class LinearDiscriminant(
         check_is_fitted(self)
         if issparse(X):
             check_structure(X)
+        check_text(X)
         return validate_data(
             self,
             X,

@@ -16,6 +16,7 @@ from sklearn.utils.validation import (
 
 FLOATS = (np.float64, np.float32)
 NAMES = "biuSU"  # kinds of labels that name classes in any case
+MOST_NAMED = 8  # columns that an error lists
 # Squares of larger numbers, or of smaller ones than its inverse, are not numbers any more.
 LARGEST = 1e150
 # Of all rows together: sums of weighted squares have to stay finite.
@@ -165,6 +166,7 @@ def check_training_data(estimator, X, y, accept_sparse=False, finite=True):
 
     Whether the numbers are finite is left to others with `finite=False`.
     """
+    check_text(X)
     if finite or not is_plain(X, y):
         X, y = check_X_y(
             X,
@@ -176,6 +178,37 @@ def check_training_data(estimator, X, y, accept_sparse=False, finite=True):
             estimator=estimator,
         )
     return X, *codes_and_classes(y)
+
+
+def check_text(X):
+    """Check that no column of a data frame holds text, and name those that do."""
+    if not hasattr(X, "columns") or not hasattr(X, "dtypes"):
+        return
+    types = zip(X.columns, X.dtypes, strict=True)
+    if names := [name for name, dtype in types if may_be_text(dtype) and is_text(X[name])]:
+        shown = ", ".join(map(repr, names[:MOST_NAMED]))
+        more = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
+        raise ValueError(
+            f"X has text in the columns {shown}{more}, but has to be numbers; encode these columns,"
+            " for example by a OneHotEncoder in a pipeline, or drop them. Only the command line "
+            "(cappedlda fit --encode, cappedlda predict) takes such a table as it is."
+        )
+
+
+def may_be_text(dtype):
+    """Return whether a column of a data frame may hold text, by its type."""
+    return str(dtype).lower() in ("object", "str", "string", "category", "categorical")
+
+
+def is_text(column):
+    """Return whether some values of a column are not numbers."""
+    try:
+        np.asarray(column, dtype=np.float64)
+    except ValueError:
+        return True
+    except TypeError:  # pandas.NA, which is a gap: others tell of these
+        return False
+    return False
 
 
 def is_plain(X, y):

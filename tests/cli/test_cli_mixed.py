@@ -287,6 +287,35 @@ def test_ids_that_are_numbers_are_suspected(folder, customers, capsys):
     assert fit(capsys, "--keep", "number")["warnings"] == []
 
 
+@pytest.mark.parametrize("gap", [False, True], ids=["whole", "gaps"])
+def test_dates_that_are_numbers_are_suspected(gap, folder, customers, capsys):
+    days = pd.date_range("2018-12-20", periods=N, freq="4D").strftime("%Y%m%d").astype(float)
+    since = pd.Series(np.random.default_rng(0).permutation(days))
+    if gap:
+        since[::25] = np.nan
+    customers.assign(since=since).to_csv("customers.csv", index=False)
+    (text,) = fit(capsys)["warnings"]
+    assert text == (
+        "Column 'since' looks like dates written as numbers, such as 20200112. If 'since' holds "
+        "dates: replace it by a number, such as the days since a fixed day, or leave it out with "
+        "--drop since."
+    )
+    assert fit(capsys, "--drop", "since")["warnings"] == []
+
+
+@pytest.mark.parametrize("amount", ["€ 1,234.50", "$12", "99.90 EUR", "-£7"])
+@pytest.mark.parametrize("options", [[], ["--encode"]], ids=["plain", "encode"])
+def test_currency_signs_are_named(amount, options, folder, customers, capsys):
+    frame = pd.DataFrame({"amount": [amount] * N, "status": customers["status"]})
+    frame.to_csv("amounts.csv", index=False)
+    argv = ["fit", "amounts.csv", "--target", "status", *options, "--quiet"]
+    message = run(capsys, *argv, status=1).err
+    assert message.startswith(
+        f"cappedlda fit: amounts.csv, column 'amount', row 0 (counted from 0): {amount!r} is not a "
+        "number; 'amount' looks like numbers with a currency sign: remove the sign from the file."
+    )
+
+
 def test_codes_can_be_declared_categories(folder, customers, capsys):
     customers.assign(region=np.arange(N) % 4 + 1).drop(columns="since").to_csv(
         "customers.csv", index=False

@@ -64,7 +64,7 @@ def test_marks_that_are_given_are_not_guessed(tmp_path, capsys):
     assert open_table(str(tmp_path / "t.csv"), thousands="'").notation.thousands == "'"
     assert open_table(str(tmp_path / "t.csv"), decimal=".").notation.decimal == "."
     argv = ["fit", str(tmp_path / "t.csv"), "--target", "count"]
-    assert main([*argv, "--decimal", ",", "--thousands", ","]) == 1
+    assert main([*argv, "--decimal", ",", "--thousands", ","]) == 2
     message = capsys.readouterr().err
     assert "--decimal and --thousands are both ','; they have to differ" in message
     assert main([*argv, "--drop", "since", "--decimal", "."]) == 1

@@ -138,7 +138,7 @@ def in_words(facts):
         whose = "their class" if facts["labelled"] else "any class: no labels were given"
         text += f"; {facts['flagged']} flagged, unusually far from {whose}"
     if "left_out" in facts:
-        text += f"; {facts['left_out']} left out of the fit"
+        text += f"; {facts['left_out']} that the fit leaves out"
     return text
 
 
@@ -147,11 +147,6 @@ MODEL = (
     argument("data", metavar="DATA", help=DATA),
 )
 OUT = (
-    argument(
-        "--out",
-        metavar="FILE",
-        help=f"file to write, one of {', '.join(SUFFIXES)} (default: print CSV)",
-    ),
     argument(
         "--keep",
         heading=COLUMNS,
@@ -165,14 +160,26 @@ OUT = (
     QUIET,
     JSON,
 )
+
+
+def out_file(suffixes):
+    """Return the argument for the file of results."""
+    return argument(
+        "--out",
+        metavar="FILE",
+        help=f"file to write, one of {', '.join(suffixes)} (default: print CSV)",
+    )
+
+
 READS, WRITES = ("model", "data"), {"out": SUFFIXES}
 COMMANDS = {
-    "transform": Command(transform, (*MODEL, *OUT), READS, WRITES),
+    "transform": Command(transform, (*MODEL, out_file(SUFFIXES), *OUT), READS, WRITES),
     "predict": Command(
         predict,
         (
             *MODEL,
             argument("--proba", action="store_true", help="add the probability of each class"),
+            out_file(SUFFIXES),
             *OUT,
         ),
         READS,

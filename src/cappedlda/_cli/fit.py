@@ -30,6 +30,9 @@ from cappedlda._progress import Progress
 from cappedlda._tables import table
 
 MOST_CLASSES = 30  # that are printed
+NOT_USED = "Rows left out were not used to fit the model"
+# Of a table that a model is applied to, which may or may not be the one it was fitted to.
+WOULD_NOT_USE = "Rows left out are of the kind that the fit did not use"
 LEAST_ROWS = 50  # of a table in which ids are told from measurements
 
 
@@ -49,7 +52,7 @@ def fit(args):
     progress.say(f"Fitting {data.n_rows} rows of {len(names)} features")
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        warn_of_ids(reader, data)
+        warn_of_numbers(reader, data)
         data.fit(model)
     for warning in caught:
         print(f"cappedlda fit: warning: {warning.message}", file=sys.stderr)
@@ -66,18 +69,19 @@ def fit(args):
     return 0
 
 
-def warn_of_ids(reader, data):
-    """Warn of columns of numbers that look like ids; only text files and the like have such."""
+def warn_of_numbers(reader, data):
+    """Warn of numbers that look like dates or ids; only text files and the like have such."""
     table = reader.table
     if table.names is None or data.n_rows < LEAST_ROWS:
         return
     for k, position in enumerate(reader.recipe.numeric):
-        if data.all_different(k):
-            warnings.warn(
-                f"Column {table.column_name(position)!r} has a different integer in every row. If "
-                f"it is an id, give {table.option('--keep', [position])}.",
-                stacklevel=2,
-            )
+        name = repr(table.column_name(position))
+        if data.looks_like_dates(k):
+            doubt = f"Column {name} looks like dates written as numbers, such as 20200112. If"
+            warnings.warn(f"{doubt} {table.date_remedy([position])}.", stacklevel=2)
+        elif data.all_different(k):
+            doubt = f"Column {name} has a different integer in every row. If it is an id, give"
+            warnings.warn(f"{doubt} {table.option('--keep', [position])}.", stacklevel=2)
 
 
 def check_arguments(args):
@@ -105,6 +109,7 @@ def facts_of(args, notes, reader, model, survey, caught):
     counts = [array.tolist() for array in (survey.rows, survey.flagged, survey.left_out)]
     return {
         "command": args.line,
+        "fitted": args.command == "fit",
         "data": reader.table.label,
         "target": args.target or notes.get("target"),
         "rows": survey.n_rows,
@@ -117,6 +122,7 @@ def facts_of(args, notes, reader, model, survey, caught):
         ],
         "flagged": int(survey.flagged.sum()),
         "left_out": int(survey.left_out.sum()),
+        "left_out_not_flagged": survey.n_only_left_out,
         "status": model.status_,
         "epsilon": model.epsilon_,
         "iterations": model.n_iter_,
@@ -165,7 +171,7 @@ def as_text(facts):
     if len(classes) > len(shown):
         lines.append(f"{len(classes) - len(shown)} classes with fewer flagged rows not shown.")
     if facts["flagged"] or facts["left_out"]:
-        lines += ["Flagged rows are unusual. Rows left out were not used to fit the model.", ""]
+        lines += [meaning(facts), ""]
     lines.append(
         f"{facts['status']}, iterations: {facts['iterations']}, epsilon: {facts['epsilon']:.3g}"
     )
@@ -183,6 +189,24 @@ def as_text(facts):
     written = {"Model": facts["model"], "Report": facts["report"]}
     lines += [f"{name}: {path}" for name, path in written.items() if path is not None]
     return "\n".join(lines)
+
+
+def meaning(facts):
+    """Return what it means that rows are flagged, and left out."""
+    text = f"Flagged rows are unusual. {NOT_USED if facts['fitted'] else WOULD_NOT_USE}."
+    return f"{text} {between_fences(facts)}".rstrip()
+
+
+def between_fences(facts):
+    """Return why rows can be left out without being flagged; nothing if there are none."""
+    n = facts["left_out_not_flagged"]
+    if not n:
+        return ""
+    are = f"{n} rows are" if n > 1 else "1 row is"
+    return (
+        f"{are} left out but not flagged: inside the fence of flagged rows, outside the narrower "
+        "one of the rows that the fit trusts."
+    )
 
 
 RECIPE = (

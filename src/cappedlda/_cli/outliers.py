@@ -2,13 +2,16 @@
 
 import numpy as np
 
-from cappedlda._cli.apply import MODEL, OUT, READS, WRITES, read, write
+from cappedlda._cli.apply import MODEL, OUT, READS, out_file, read, write
 from cappedlda._cli.arguments import LABELS, Command, UsageError, argument, positive
 from cappedlda._cli.labels import Labels
 from cappedlda._cli.rows import applied_reader
+from cappedlda._cli.writing import SUFFIXES
 
 FEATURES = 3  # that explain a row, unless another number is asked for
+TABLES = tuple(suffix for suffix in SUFFIXES if suffix != ".npy")  # an array has one type
 SORTS = ("outlyingness", "row", "class")
+TRUST = "trust"  # what a row is beyond that is left out, but not flagged
 DIGITS = 4  # of what is computed; values of the table stay as they are
 
 
@@ -16,8 +19,6 @@ def outliers(args):
     """List unusual rows, the most unusual first, with the features that make them so."""
     if args.unlabelled and (args.target is not None or args.labels is not None):
         raise UsageError("--unlabelled leaves the classes out; leave --target and --labels out")
-    if args.out is not None and args.out.endswith(".npy"):
-        raise UsageError("--out: outliers are a table of several types; use .npz")
     model, names, notes = read(args.model)
     labels = None if args.unlabelled else Labels(model.classes_)
     reader = applied_reader(args, model, names, notes, labels, args.keep)
@@ -42,6 +43,9 @@ def outliers(args):
 def explained(model, X, y, n_features=FEATURES, rows=None):
     """Return the columns of `CappedLDA.explain`, with features by number.
 
+    `beyond` is "trust" for rows that are left out without being flagged: they lie inside the
+    fence of flagged rows, but outside the narrower one of the rows that the fit trusts.
+
     Parameters
     ----------
     model : CappedLDA or CappedLDACV
@@ -56,7 +60,15 @@ def explained(model, X, y, n_features=FEATURES, rows=None):
     """
     table = model.explain(X, y, n_features, rows)
     names = table.dtype.names if isinstance(table, np.ndarray) else table.columns
-    return {name: np.asarray(table[name]) for name in names}
+    found = {name: np.asarray(table[name]) for name in names}
+    if "left_out" in found:
+        found["beyond"] = np.where(only_left_out(found), TRUST, found["beyond"])
+    return found
+
+
+def only_left_out(found):
+    """Return which rows of an explanation are left out without being flagged."""
+    return found["left_out"] & ~found["flagged"]
 
 
 def readable(found, feature_names):
@@ -113,8 +125,9 @@ COMMAND = Command(
             metavar="K",
             help="number of features that explain each row (default: %(default)s)",
         ),
+        out_file(TABLES),
         *OUT,
     ),
     (*READS, "labels"),
-    WRITES,
+    {"out": TABLES},
 )

@@ -12,6 +12,8 @@ import sklearn
 from cappedlda import __version__
 from cappedlda._cli import pictures
 from cappedlda._cli.accuracy import HOW, cross_validate, not_flagged
+from cappedlda._cli.fit import NOT_USED, WOULD_NOT_USE, between_fences
+from cappedlda._cli.outliers import TRUST
 from cappedlda._cli.rows import column_lines
 from cappedlda._cli.survey import MOST_LISTED
 from cappedlda._files import replacing
@@ -20,7 +22,12 @@ from cappedlda._markup import Markup, join, table, tag
 MOST_CLASSES = 100  # in the table
 MOST_CONFUSED = 20  # classes in a confusion matrix, which has as many columns
 NOTABLE = 3.0  # robust deviations from which on a further feature is named
-BEYOND = {"cap": "directions", "gate": "all features", "both": "both", "": "neither"}
+BEYOND = {
+    "cap": "directions",
+    "gate": "all features",
+    "both": "both",
+    TRUST: "not flagged, but outside the fence of trusted rows",
+}
 UNUSUAL = (
     "Rows are counted from 0. The outlyingness is the distance from the class over the largest "
     "that is not flagged: in the discriminant directions, or in all features together. Why: the "
@@ -29,11 +36,8 @@ UNUSUAL = (
 )
 # Nothing in the file may run, or be fetched.
 POLICY = "default-src 'none'; img-src data:; style-src 'unsafe-inline'"
-MEANING = (
-    "Flagged rows are unusually far from their class: worth a look. Rows left out were not used "
-    "to fit the model; by default these are only rows that would harm the classification of the "
-    "others."
-)
+UNUSUALLY_FAR = "Flagged rows are unusually far from their class: worth a look."
+HARMFUL = "by default these are only rows that would harm the classification of the others"
 
 
 def write_report(path, model, survey, facts, names, ids, progress):
@@ -75,7 +79,7 @@ def write_report(path, model, survey, facts, names, ids, progress):
             section("Accuracy", accuracy_table(accuracy, survey)),
             class_="pair",
         ),
-        section("Pictures", figures(model, survey)),
+        section("Pictures", figures(model, survey, facts)),
         section("Unusual rows", unusual_table(survey, names, ids, facts.get("encoded", {}))),
         section("Parameters and versions", provenance(facts)),
     )
@@ -106,11 +110,12 @@ def heading(title, facts):
 
 def key_figures(facts, accuracy):
     """Return the figures that a reader looks for first."""
+    left_out = "left out of the fit" if facts["fitted"] else "of the kind the fit leaves out"
     items = {
         "rows": f"{facts['rows']:,}",
         f"features, {len(facts['classes']):,} classes": f"{facts['features']:,}",
         f"flagged as unusual ({facts['flagged'] / facts['rows']:.1%})": f"{facts['flagged']:,}",
-        f"left out of the fit ({facts['left_out'] / facts['rows']:.1%})": f"{facts['left_out']:,}",
+        f"{left_out} ({facts['left_out'] / facts['rows']:.1%})": f"{facts['left_out']:,}",
     }
     if "methods" in accuracy:
         capped, plain = accuracy["methods"]
@@ -140,8 +145,13 @@ def class_table(facts):
     header = ["class", "rows", "flagged", "left out", "share flagged"]
     more = len(classes) - MOST_CLASSES
     note = tag("p", f"{more} more classes, with smaller shares.") if more > 0 else ""
-    meaning = tag("p", MEANING, class_="soft")
-    return join([table(header, rows, (1, 2, 3)), note, meaning])
+    return join([table(header, rows, (1, 2, 3)), note, tag("p", meaning(facts), class_="soft")])
+
+
+def meaning(facts):
+    """Return what it means that rows are flagged, and left out."""
+    left_out = NOT_USED if facts["fitted"] else WOULD_NOT_USE
+    return f"{UNUSUALLY_FAR} {left_out}; {HARMFUL}. {between_fences(facts)}"
 
 
 def share_bar(share):
@@ -171,7 +181,7 @@ def accuracy_table(accuracy, survey):
     return join([figures, tag("p", how, class_="soft")])
 
 
-def figures(model, survey):
+def figures(model, survey, facts):
     """Return projection and distances."""
     X, y = survey.X, survey.y
     flagged = model.outlyingness(X, y) > 1.0
@@ -192,7 +202,7 @@ def figures(model, survey):
     caption = (
         "Distance of each row from the centre of its class over the largest that is not flagged, "
         f"in the discriminant space (there epsilon = {model.epsilon_:.3g}) or in all features "
-        f"together, whichever is larger. Above 1 a row is flagged.{sample}"
+        f"together, whichever is larger. Above 1 a row is flagged. {between_fences(facts)}{sample}"
     )
     shown.append(figure(distances, caption))
     return tag("div", shown, class_="pictures")

@@ -22,7 +22,7 @@ def report(args):
     model, columns, notes = read(args.model)
     reader = applied_reader(args, model, columns, notes, Labels(model.classes_))
     if reader.target is None:
-        raise UsageError("a report needs the classes of the rows: give --target COLUMN")
+        raise UsageError(no_classes(reader.table.label, notes.get("target")))
     survey = Survey(model, read_training(reader, progress), progress)
     facts = facts_of(args, notes, reader, model, survey, [])
     names = reader.recipe.feature_names(reader.table)
@@ -30,6 +30,12 @@ def report(args):
     facts["accuracy"] = write_report(args.out, model, survey, facts, names, ids, progress)
     print(to_json(facts, indent=2) if args.json else as_text(facts))
     return 0
+
+
+def no_classes(label, target):
+    """Return the message about a table without classes, which the model had in a column."""
+    where = f"{label} has no column {target!r}, the classes of the model; " if target else ""
+    return f"{where}a report needs the classes of the rows: give --target COLUMN or --labels FILE"
 
 
 COMMAND = Command(

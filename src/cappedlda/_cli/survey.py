@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from cappedlda._cli.outliers import explained
+from cappedlda._cli.outliers import explained, only_left_out
 
 MOST_SAMPLED = 20_000  # rows in pictures and cross-validation
 MOST_LISTED = 200  # unusual rows in a report
@@ -17,6 +17,8 @@ class Survey:
     rows, flagged, left_out : ndarray of shape (n_classes,)
         How many rows each class has, how many of them are unusual, and how many the fit leaves
         out.
+    n_only_left_out : int
+        Rows that are left out without being flagged.
     n_listed : int
         Rows that are flagged or left out.
     listed : dict of str to ndarray
@@ -31,6 +33,7 @@ class Survey:
         self.rows = np.zeros(len(model.classes_), dtype=np.int64)
         self.flagged = np.zeros_like(self.rows)
         self.left_out = np.zeros_like(self.rows)
+        self.n_only_left_out = 0
         self.n_listed = 0
         self.listed = {}
         rng = np.random.default_rng(0)
@@ -42,6 +45,7 @@ class Survey:
             found = explained(model, X, y)
             self.flagged += self._counts(model, found["class"][found["flagged"]])
             self.left_out += self._counts(model, found["class"][found["left_out"]])
+            self.n_only_left_out += int(only_left_out(found).sum())
             self.n_listed += len(found["row"])
             self._list({**found, "row": index[found["row"]]})
             crossed = np.zeros(len(y), bool)

@@ -22,6 +22,7 @@ DATE = re.compile(
     r"([0-9]{4}[-./][0-9]{1,2}[-./][0-9]{1,2}|[0-9]{1,2}[-./][0-9]{1,2}[-./]([0-9]{4}|[0-9]{2}))"
     r"([ T][0-9]{1,2}:[0-9]{2}.*)?"
 )
+CURRENCY = re.compile(r"[$€£¥₹]|\b(EUR|USD|GBP|CHF|JPY)\b")
 HARD_SPACES = str.maketrans({"\u00a0": " ", "\u202f": " ", "\u2009": " ", "\u2019": "'"})
 
 
@@ -98,11 +99,10 @@ class Table:
 
     def positions(self, names, option):
         """Return the positions of columns; a name that is none may be several with commas."""
-        single = [
-            part
-            for name in names
-            for part in ([name] if name in (self.names or ()) else name.split(","))
-        ]
+        known = self.names or ()
+        single = [part for name in names for part in ([name] if name in known else name.split(","))]
+        # Blanks after commas are for the eye, unless a name begins with one.
+        single = [name if name in known else name.strip() for name in single]
         return [self.position(name, option) for name in single]
 
     def column_name(self, position):
@@ -174,7 +174,8 @@ class Table:
         if others := [repr(self.column_name(j)) for j in wrong][1:]:
             more = f" and {len(others) - MOST_NAMED} more" if len(others) > MOST_NAMED else ""
             problem += f", nor are values in {', '.join(others[:MOST_NAMED])}{more}"
-        remedies = {self._text_remedy: [], self._notation_remedy: [], self._date_remedy: []}
+        kinds = (self._text_remedy, self._notation_remedy, self._currency_remedy, self.date_remedy)
+        remedies = {remedy: [] for remedy in kinds}
         for j, other in wrong.items():
             remedies[self._remedy(other.value)].append(j)
         advice = "; ".join(remedy(columns) for remedy, columns in remedies.items() if columns)
@@ -183,7 +184,9 @@ class Table:
     def _remedy(self, value):
         """Return the method that tells what to do about columns with such a value."""
         if is_date(value):
-            return self._date_remedy
+            return self.date_remedy
+        if has_currency(value):
+            return self._currency_remedy
         return self._notation_remedy if is_number_elsewhere(value) else self._text_remedy
 
     def _text_remedy(self, positions):
@@ -200,7 +203,13 @@ class Table:
             f"{self.option('--drop', positions)}"
         )
 
-    def _date_remedy(self, positions):
+    def _currency_remedy(self, positions):
+        look = "look" if len(positions) > 1 else "looks"
+        signs = "numbers with a currency sign: remove the sign from the file"
+        return f"{self._listed(positions)} {look} like {signs}"
+
+    def date_remedy(self, positions):
+        """Return what to do about columns of dates."""
         hold, them = ("hold", "them") if len(positions) > 1 else ("holds", "it")
         text = f"{self._listed(positions)} {hold} dates: replace {them} by a number, such as "
         drop = f", or leave {them} out with {self.option('--drop', positions)}"
@@ -208,7 +217,7 @@ class Table:
 
     def date_error(self, positions):
         """Return an error about columns of dates."""
-        return ColumnError(f"{self.label}: {self._date_remedy(positions)}.", self)
+        return ColumnError(f"{self.label}: {self.date_remedy(positions)}.", self)
 
     def _notation_remedy(self, positions):
         return (
@@ -308,8 +317,16 @@ NOTATIONS = tuple(
 
 
 def is_number_elsewhere(value):
-    """Tell whether text is a number in some notation."""
-    return isinstance(value, str) and any(notation.reads(value) for notation in NOTATIONS)
+    """Tell whether text is a number in some notation, or but for a currency sign."""
+    if not isinstance(value, str):
+        return False
+    plain = CURRENCY.sub("", value).strip()
+    return any(notation.reads(plain) for notation in NOTATIONS)
+
+
+def has_currency(value):
+    """Tell whether text is a number with a currency sign."""
+    return is_number_elsewhere(value) and CURRENCY.search(value) is not None
 
 
 def is_date(value):

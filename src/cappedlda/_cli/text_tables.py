@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
+from cappedlda._cli.arguments import UsageError
 from cappedlda._cli.tables import NOTATIONS, Notation, Table, refuse_repeated
 
 # What readers of compressed files raise besides ValueError and OSError.
@@ -172,9 +173,19 @@ def notation_of(cells, sep, decimal=None, thousands=None, expected=None):
         and (decimal is not None or sep != "," or notation.decimal == ".")
     ]
     if not possible:
-        raise ValueError(f"--decimal and --thousands are both {decimal!r}; they have to differ.")
+        raise no_notation(decimal, thousands)
     marked = [cell.strip() for cell in cells if WRITTEN.fullmatch(cell.strip())]
     return max(possible, key=lambda notation: sum(map(notation.reads, marked)))
+
+
+def no_notation(decimal, thousands):
+    """Return the error for marks that do not go together."""
+    if decimal is None:  # then it is a point, for commas separate the columns
+        return UsageError(
+            f"--thousands {thousands} needs a decimal comma, but commas separate the columns; give "
+            "--decimal , if numbers stand in quotes, or the separator of columns with --delimiter"
+        )
+    return UsageError(f"--decimal and --thousands are both {decimal!r}; they have to differ")
 
 
 HEAD_LINES = 100  # from which the dialect is told

@@ -7,6 +7,7 @@ from cappedlda._cli.tables import ArrayTable, as_slice
 MOST_BYTES = 2**30  # that are read into memory
 MOST_CLASSES = 0.5  # per row: more of them are no classes
 BLOCK_ROWS = 50_000
+LEAST_DATES = 0.9  # of a column of dates; the rest may be medians, filled in for gaps
 
 
 class InMemory:
@@ -28,6 +29,14 @@ class InMemory:
         """Tell whether a column has a different integer in every row."""
         values = self._X[:, column]
         return bool(np.all(values == np.rint(values))) and len(np.unique(values)) == self.n_rows
+
+    def looks_like_dates(self, column):
+        """Tell whether nearly all values of a column are dates written as 20200112."""
+        days = self._X[:, column]
+        year, month, day = days // 10_000, days // 100 % 100, days % 100
+        dates = (year >= 1900) & (year <= 2100) & (month >= 1) & (month <= 12)
+        dates &= (day >= 1) & (day <= 31) & (days == np.rint(days))
+        return bool(np.mean(dates) >= LEAST_DATES)
 
     def fit(self, model):
         """Fit a model to the rows."""
@@ -59,6 +68,10 @@ class Streamed:
 
     def all_different(self, column):
         """Tell whether a column has a different integer in every row: not looked at."""
+        return False
+
+    def looks_like_dates(self, column):
+        """Tell whether a column holds dates written as numbers: not looked at."""
         return False
 
     def fit(self, model):

@@ -213,8 +213,16 @@ class ArrayRows(Rows):
         first = self.first_not_finite()
         if first is not None:
             raise ValueError(
-                f"X contains NaN or infinity, first in row {first}; remove or impute such rows."
+                f"X contains NaN or infinity, first in row {first}{self._column_in(first)}; "
+                "remove or impute such rows."
             )
+
+    def _column_in(self, row):
+        """Return the column of the first number of a row that is not finite, if it has a name."""
+        if self.feature_names is None:
+            return ""
+        (found,) = np.nonzero(~np.isfinite(self.X[row : row + 1][0]))
+        return f", column {self.feature_names[found[0]]!r}"
 
     def per_sample(self, solution):
         """Return the results for each row as the evaluation has found them."""

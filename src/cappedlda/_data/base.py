@@ -41,6 +41,8 @@ class Rows:
         Rows outside count for nothing. `class_weights` and `class_counts` know no gate.
     example : array-like or None
         Begin of the data, with the names of their features; None if X itself tells them.
+    feature_names : sequence of str or None
+        Of a data frame, for messages.
     progress : SlabProgress or None
         What is told about the slabs of a pass.
     regime : Regime
@@ -51,6 +53,7 @@ class Rows:
 
     gate: Gate | None = None
     example: Any = None
+    feature_names: Any = None
     progress: SlabProgress | None = None
     regime: Regime = REGIME
     implicit_scatter = False

@@ -28,6 +28,7 @@ def training_rows(estimator, X, y, sample_weight, n_jobs, regime=REGIME):
         from cappedlda._data import dask as dask_rows
 
         return dask_rows.rows_from_dask(X, y, sample_weight, regime)
+    names = getattr(X, "columns", None)  # of a data frame
     if is_read_by_slices(X):
         X = SlicedArray(X, regime)
         check_shape(X.shape)
@@ -38,7 +39,9 @@ def training_rows(estimator, X, y, sample_weight, n_jobs, regime=REGIME):
             check_structure(X)
         X, codes, classes = check_training_data(estimator, X, y, "csr", sparse.issparse(X))
     weights = check_weights(sample_weight, X, codes, classes)
-    return rows_of(X, codes, len(classes), weights, n_jobs, regime), classes
+    rows = rows_of(X, codes, len(classes), weights, n_jobs, regime)
+    rows.feature_names = names
+    return rows, classes
 
 
 def is_dask(X):
