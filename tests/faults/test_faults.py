@@ -171,6 +171,8 @@ INTERRUPTED = """
 import os, signal, sys, threading, time
 import numpy as np
 from cappedlda import CappedLDA
+# Also where the tests run in the background, whose children ignore interrupts.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 rng = np.random.default_rng(0)
 X = rng.normal(size=(40000, 20)); y = np.arange(len(X)) % 3; X[:, 0] += 4 * y
 expected = CappedLDA().fit(X, y).coef_
