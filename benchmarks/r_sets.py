@@ -27,9 +27,25 @@ MOST_LEVELS = 10
 LEAST_GAIN = 0.03
 # In the folders that the default was developed with, under these or other names.
 USED = (
-    "iris", "crabs", "Pima.tr", "Pima.te", "biopsy", "fgl", "Vehicle", "cars", "SAheart", "Aids2",
-    "titanic", "Titanic", "TitanicSurvival", "birthwt", "Wells", "Mroz", "PimaIndiansDiabetes",
-)  # fmt: skip
+    "iris",
+    "crabs",
+    "Pima.tr",
+    "Pima.tr2",
+    "Pima.te",
+    "biopsy",
+    "fgl",
+    "Vehicle",
+    "cars",
+    "SAheart",
+    "Aids2",
+    "titanic",
+    "Titanic",
+    "TitanicSurvival",
+    "birthwt",
+    "Wells",
+    "Mroz",
+    "PimaIndiansDiabetes",
+)
 
 
 def tables():
