@@ -303,3 +303,16 @@ def test_new_rows_are_measured_by_the_level_that_was_decided():
     (samples,) = lda.measure_chunks(lambda: iter([(X, y)]))
     assert samples.outliers[0]
     assert not samples.left_out.any()
+
+
+def test_a_feature_that_is_nearly_the_class_is_not_lost():
+    # Without the few rows in which it is wrong it is constant within the classes, and plain LDA
+    # drops it; then these rows are no longer far off. Neither support may be the end by chance.
+    for n_features, n_wrong, seed in [(3, 11, 3), (8, 3, 5), (8, 16, 2), (18, 6, 5), (18, 11, 11)]:
+        rng = np.random.default_rng(seed)
+        y = np.arange(160) % 2
+        for skew in (0.5, 1.0):
+            X = np.exp(skew * rng.normal(size=(160, n_features)))
+            wrong = np.isin(np.arange(160), rng.permutation(160)[:n_wrong])
+            X[:, 0] = y ^ wrong
+            assert CappedLDA().fit(X, y).score(X, y) > 0.99 * (1.0 - wrong.mean())

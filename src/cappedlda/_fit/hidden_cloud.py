@@ -11,7 +11,7 @@ rows inside these do harm, and the fit goes on with the stricter ones.
 import numpy as np
 
 from cappedlda._cutoffs.fences import STRICT_REACH
-from cappedlda._fit.leave_out import harm
+from cappedlda._fit.leave_out import does_harm
 from cappedlda._fit.reweighting import Metric, until_stable
 from cappedlda._fit.steps import lda_on_support, with_caps_by_distances
 from cappedlda._initial.dense import STUCK_SHARE, concentrated_support, weight_in
@@ -19,9 +19,6 @@ from cappedlda._initial.estimate import InitialEstimate
 from cappedlda._initial.standardize import medians_and_scale
 
 SEARCH_STEPS = 8
-# Rows inside the usual fences are presumed good: the probability that the larger part gives to its
-# own classes must fall by about this share before they are not.
-MOST_HARM = 0.05
 # A smaller share of the core is a tail, not a cloud.
 LEAST_CLOUD = 0.05
 # A cloud of that share just outside the stricter fence moves the mean of its class by this, in
@@ -54,7 +51,7 @@ def core_without_cloud(sample, core, objective, gate, options):
     larger, measure, n_passes = larger_part(sample, core.measure, inside, options.priors)
     if measure is None or not is_larger(sample, larger):
         return None
-    if not harm(sample, larger, larger | inside, core.measure.frame) > MOST_HARM:
+    if not does_harm(sample, larger, larger | inside, core.measure.frame):
         return None
     objective = objective._replace(reach=STRICT_REACH)
     reweighted, core, more = until_stable(sample, measure, objective, gate, options)

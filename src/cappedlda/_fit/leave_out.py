@@ -4,8 +4,8 @@ The rows inside gate and caps are the *core*: rows we trust. Every other row is 
 alone is no reason to leave it out. The supports {outlyingness <= level} are nested; plain
 discriminant analysis on each of them is judged on the core, every row left out of its own fit. A
 level is admissible if the core is classified as well as by the core alone. Of the admissible
-levels the one is taken that classifies most of the other rows correctly: contamination cannot
-buy its way in, since the core decides what is admissible.
+levels the one is taken that classifies most rows correctly: contamination cannot buy its way in,
+since the core decides what is admissible.
 """
 
 import math
@@ -23,8 +23,9 @@ from cappedlda._solvers.plain import units_of
 
 # Nested supports, in units of gate and cap: each about half as wide again as the one before.
 LEVELS = np.array([1.0, 1.5, 2.2, 3.3, 5.0, 7.5, 11.0, 17.0, 25.0, 40.0, 100.0, np.inf])
-# The log-loss of the core may rise by this share.
-LOSS_TOLERANCE = 0.02
+# Each further row may raise the log-loss of the core, summed over its rows, by this: as if one row
+# that we trust had a probability of its class that is a tenth lower.
+MOST_COST = 0.1
 # No class of the core may lose more hits than one and this many standard errors of its errors.
 HIT_TOLERANCE = 2.0
 # The loss is the least over these factors of the squared distances: only their shape counts, not
@@ -44,15 +45,23 @@ class Judgement:
         Weight of those that are classified correctly.
     others : float
         Weight of the other rows that are classified correctly.
+    taken : float
+        Weight of the other rows in the support.
     measure_loss : callable
         Returns `loss`; only asked if all else is well.
     """
 
-    def __init__(self, core, hits, others, measure_loss):
+    def __init__(self, core, hits, others, taken, measure_loss):
         self.core = core
         self.hits = hits
         self.others = others
+        self.taken = taken
         self._measure_loss = measure_loss
+
+    @property
+    def all_hits(self):
+        """Weight of all rows that are classified correctly."""
+        return self.hits.sum() + self.others
 
     @cached_property
     def loss(self):
@@ -75,24 +84,22 @@ def harmless_level(rows, outlyingness, frame):
     core = outlyingness <= 1.0
     if core.all() or not np.bincount(rows.codes[core], minlength=rows.n_classes).all():
         return np.inf if core.all() else 1.0
-    first, best, gain = None, 0, 0.0
+    first, best, most = None, 0, 0.0
     step = np.searchsorted(LEVELS, outlyingness)  # the first level that has the row
     for k, verdict in enumerate(judgements(rows, step, len(LEVELS), frame)):
         if first is None:
-            first = verdict
+            first, most = verdict, verdict.all_hits
         elif verdict is None:
             best += best == k - 1
         else:
-            lost = max(first.hits.sum() - verdict.hits.sum(), 0.0)
-            won = verdict.others - first.others - lost
-            if won >= gain and admissible(verdict, first):
-                best, gain = k, won
+            if verdict.all_hits >= most and admissible(verdict, first):
+                best, most = k, verdict.all_hits
     return float(LEVELS[best])
 
 
 @np.errstate(over="ignore", invalid="ignore")
-def harm(rows, core, wider, frame):
-    """Return the rise of the mean log-loss of a core if a wider support classifies it.
+def does_harm(rows, core, wider, frame):
+    """Return whether the further rows of a wider support cost the core more than they may.
 
     Parameters
     ----------
@@ -103,7 +110,7 @@ def harm(rows, core, wider, frame):
     """
     verdicts = judgements(rows, np.where(core, 0, np.where(wider, 1, 2)), 2, frame)
     first, second = next(verdicts, None), next(verdicts, None)
-    return 0.0 if first is None or second is None else second.loss - first.loss
+    return first is not None and second is not None and costs_too_much(second, first)
 
 
 def judgements(rows, step, count, frame):
@@ -253,6 +260,7 @@ class Judge:
             self._core_weights,
             self._per_class(self._core_rows * hits),
             float(self._others @ hits),
+            float(self._others @ support[self._judged]),
             partial(self._loss, distances),
         )
 
@@ -272,8 +280,17 @@ class Judge:
 
 
 def admissible(verdict, first):
-    """Return whether a support classifies the core as well as the core alone, `first`."""
+    """Return whether a support classifies the core as well as the core alone, `first`.
+
+    Where the classes are far apart every loss is small, and only its ratio tells that the
+    directions have turned: at most it may double.
+    """
     errors = np.maximum(first.core - first.hits, 1.0)
     allowed = 1.0 + HIT_TOLERANCE * np.sqrt(errors)
     kept = bool(np.all(first.hits - verdict.hits <= allowed))
-    return kept and verdict.loss <= (1.0 + LOSS_TOLERANCE) * first.loss
+    return kept and verdict.loss <= 2.0 * first.loss and not costs_too_much(verdict, first)
+
+
+def costs_too_much(verdict, first):
+    """Return whether the further rows of a support cost the core more than they may."""
+    return bool((verdict.loss - first.loss) * first.core.sum() > MOST_COST * verdict.taken)

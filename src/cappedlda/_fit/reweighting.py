@@ -175,6 +175,9 @@ def with_new_caps(measure, record, objective, regime):
 def until_stable(rows, measure, objective, gate, options):
     """Return LDA on the rows inside gate and caps, until it keeps the rows it is made from.
 
+    Two supports may take turns: a feature that is constant within the classes of the smaller one
+    tells nothing there, and all in the larger one. Then it is the larger.
+
     Returns
     -------
     reweighted : Reweighted
@@ -182,11 +185,12 @@ def until_stable(rows, measure, objective, gate, options):
     n_passes : int
     """
     n_passes = 0
-    for _ in range(MAX_REWEIGHTINGS):
+    for left in range(MAX_REWEIGHTINGS, -1, -1):
         reweighted = reweight(rows, measure, 1.0, objective, gate, options)
         evaluated = evaluate(rows, reweighted.measure, objective)
         measure, n_passes = evaluated.measure, n_passes + 2
-        if not is_unstable(reweighted, evaluated):
+        is_larger = reweighted.kept.sum() >= evaluated.kept_weight
+        if not is_unstable(reweighted, evaluated) or left == 1 and is_larger:
             break
     return reweighted, evaluated, n_passes
 

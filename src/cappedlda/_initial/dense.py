@@ -8,7 +8,7 @@ from cappedlda._data.threads import shared_threads
 from cappedlda._initial.csteps import Pieces, c_steps, grow_support
 from cappedlda._initial.estimate import Estimator, InitialEstimate
 from cappedlda._initial.location import DensePoints, minimum_volume_ball
-from cappedlda._initial.standardize import in_units, medians_and_scale
+from cappedlda._initial.standardize import FARTHEST_SEEN, in_units, medians_and_scale
 
 # A half that hardly grows has closed in on a tight cluster: do not trust it.
 STUCK_SHARE = 0.55
@@ -26,7 +26,7 @@ class DenseEstimator(Estimator):
 
     def points(self, rows, centres, scale):
         """Return the points of each class, given rows class by class."""
-        scaled, squares = in_units(rows, centres, scale, map_=self._map)
+        scaled, squares = in_units(rows, centres, scale, map_=self._map, farthest=FARTHEST_SEEN)
         weight = rows.sample_weight
         return [
             DensePoints(

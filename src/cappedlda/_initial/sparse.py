@@ -10,7 +10,7 @@ from cappedlda._cutoffs.gate import gate_caps
 from cappedlda._initial import standardize
 from cappedlda._initial.estimate import Estimator, InitialEstimate
 from cappedlda._initial.location import minimum_volume_ball
-from cappedlda._initial.standardize import FARTHEST, sparse_unit
+from cappedlda._initial.standardize import FARTHEST, FARTHEST_SEEN, sparse_unit
 
 
 class SparseEstimator(Estimator):
@@ -28,7 +28,7 @@ class SparseEstimator(Estimator):
 
     def points(self, rows, centres, scale):
         """Return the points of each class."""
-        rows = rows.clipped(centres, FARTHEST * scale)
+        rows = rows.clipped(centres, FARTHEST_SEEN * scale)
         return [SparsePoints(rows.of_class(i), centre, scale) for i, centre in enumerate(centres)]
 
     def robust(self):
