@@ -13,6 +13,7 @@ from cappedlda._data.record import Query
 from cappedlda._data.sparse import DensifiedRows, SparseRows
 from cappedlda._initial import initial_estimate, standardize
 from cappedlda._initial.sparse import SparseEstimator
+from cappedlda._initial.standardize import FARTHEST_SEEN
 from cappedlda._regime import REGIME, Regime
 from cappedlda.datasets import make_zipf_text
 
@@ -378,3 +379,23 @@ def test_far_documents_are_left_out(text):
     model = CappedLDA().fit(X, text.y)
     assert model.outliers_[5]
     assert np.isfinite(model.scalings_).all()
+
+
+def test_rows_in_their_span_have_the_same_products(rng):
+    X = rng.normal(size=(30, 50)) * (rng.random((30, 50)) < 0.3)
+    X[7] = X[3]
+    scale = rng.uniform(0.5, 2.0, 50)
+    rows = SparseRows(sparse.csr_array(X), np.zeros(30, np.int32), 1)
+    Z = rows.in_span(scale).X
+    np.testing.assert_allclose(Z @ Z.T, (X / scale) @ (X / scale).T, atol=1e-8)
+
+
+def test_what_is_not_stored_is_cut_off_too(rng):
+    X = rng.normal(10.0, 1.0, size=(40, 3)) * (rng.random((40, 3)) < 0.8)
+    codes = np.zeros(40, np.int32)
+    centres, scale = np.array([[10.0, 0.0, -2.0]]), np.ones(3)
+    (points,) = SparseEstimator(SparseRows(sparse.csr_array(X), codes, 1)).points(
+        SparseRows(sparse.csr_array(X), codes, 1), centres, scale
+    )
+    expected = np.clip(X - centres, -FARTHEST_SEEN, FARTHEST_SEEN)
+    np.testing.assert_allclose(points.chosen(np.arange(40)), expected, atol=1e-12)

@@ -9,6 +9,10 @@ from cappedlda._data.threads import ordered_map
 from cappedlda._kernels import sparse_kernels
 from cappedlda._regime import REGIME
 
+# Added to the squared length of every row, as a share of the mean, before their products are
+# factorised: rows may depend on others.
+DEPENDENT = 1e-12
+
 
 def rows_of(X, codes, n_classes, sample_weight=None, n_jobs=1, regime=REGIME):
     """Return the rows of an array or of a CSR matrix."""
@@ -100,6 +104,17 @@ class SparseRows(CsrRows, ImplicitRows):
         rows = self.take(np.flatnonzero(self.codes == code))
         return rows.labelled(np.zeros(len(rows.codes), np.int32), 1)
 
+    def in_span(self, scale):
+        """Return the rows in coordinates of the space that they span, in units of the features.
+
+        These are as many as the rows, which should be few; lengths and angles are the same.
+        """
+        scaled = self.X.astype(np.float64) / scale
+        gram = (scaled @ scaled.T).toarray()
+        np.einsum("ii->i", gram)[...] += DEPENDENT * gram.trace() / len(gram)
+        settings = self.n_classes, self.sample_weight, self.n_jobs, self.regime
+        return ArrayRows(np.linalg.cholesky(gram), self.codes, *settings)
+
     def clipped(self, centres, reach):
         """Return the rows with entries cut off that are further than `reach` (n,) from a centre."""
         data = self.X.data
@@ -112,6 +127,24 @@ class SparseRows(CsrRows, ImplicitRows):
             if far.any():
                 data = data.copy() if data is self.X.data else data
                 data[entries.span][far] = (middle + np.sign(steps) * limit)[far]
+        return self._with_entries(data)
+
+    def measured_from(self, zeros):
+        """Return the rows with entries less one of the points `zeros` (c, n), that of their class.
+
+        What is not stored is then at that point.
+        """
+        if not zeros.any():
+            return self
+        data = np.empty_like(self.X.data)
+        for rows in self.slabs():
+            entries = self._entries(rows)
+            origin = zeros[entries.spread(self.codes[rows]), entries.indices]
+            data[entries.span] = entries.data - origin
+        return self._with_entries(data)
+
+    def _with_entries(self, data):
+        """Return the rows with other numbers where they have an entry."""
         if data is self.X.data:
             return self
         arrays = (data, self.X.indices, self.X.indptr)

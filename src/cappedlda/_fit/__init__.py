@@ -223,11 +223,16 @@ def reweighted_fit(prepared, begin, objective, schedule, options):
 
 def decide_level(prepared, core, objective, options):
     """Return the multiple of caps and gate beyond which rows are left out."""
-    sample = prepared.all_sample
+    sample, frame = prepared.all_sample, core.measure.frame
     asked = options.leave_out == "harmful" and objective.epsilon == "auto"
-    if not asked or prepared.gate is None or sample.implicit_scatter:
-        return 1.0  # an implicit scatter knows no distances in all features
-    return harmless_level(sample, core.ratios, core.measure.frame)
+    if not asked or prepared.gate is None:
+        return 1.0
+    if sample.implicit_scatter:
+        if sample.shape[0] > sample.regime.most_dense_features:
+            return 1.0  # no distances in all features are known
+        sample = sample.in_span(frame.scale)
+        frame = frame._replace(scale=np.ones(sample.shape[1]))
+    return harmless_level(sample, core.ratios, frame)
 
 
 def on_all_rows(prepared, core, level, objective, options, trace):

@@ -28,7 +28,10 @@ class SparseEstimator(Estimator):
 
     def points(self, rows, centres, scale):
         """Return the points of each class."""
-        rows = rows.clipped(centres, FARTHEST_SEEN * scale)
+        reach = FARTHEST_SEEN * scale
+        # An entry that is not stored is cut off too: all are measured from where it then is.
+        zeros = np.clip(0.0, centres - reach, centres + reach)
+        rows, centres = rows.clipped(centres, reach).measured_from(zeros), centres - zeros
         return [SparsePoints(rows.of_class(i), centre, scale) for i, centre in enumerate(centres)]
 
     def robust(self):
