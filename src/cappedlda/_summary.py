@@ -142,10 +142,8 @@ def class_counts(rows, samples, solution):
     counts = np.full((rows.n_classes, 3), np.nan)
     counts[:, 0] = rows.class_counts
     if samples is not None and isinstance(samples.outliers, np.ndarray):
-        has_weight = True if rows.sample_weight is None else rows.sample_weight > 0.0
-        for column, marks in enumerate((samples.outliers, samples.left_out), start=1):
-            codes = rows.codes[marks & has_weight]
-            counts[:, column] = np.bincount(codes, minlength=rows.n_classes)
+        counts[:, 1] = rows.count(samples.outliers)
+        counts[:, 2] = rows.count(samples.left_out)
     else:
         counts[:, 2] = np.round((1.0 - solution.kept_shares) * solution.class_weights)
     return counts

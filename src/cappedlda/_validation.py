@@ -155,8 +155,10 @@ def encode(y):
         if width <= len(y):  # by counting, which needs no sort
             offsets = y.astype(np.int64) - lowest  # in a type that holds every difference
             present = np.bincount(offsets, minlength=width) > 0
-            codes = present.cumsum(dtype=np.int32) - 1
-            return (np.flatnonzero(present) + lowest).astype(y.dtype), codes[offsets]
+            classes = (np.flatnonzero(present) + lowest).astype(y.dtype)
+            if len(classes) == width:
+                return classes, offsets.astype(np.int32)
+            return classes, (present.cumsum(dtype=np.int32) - 1)[offsets]
     classes, codes = np.unique(y, return_inverse=True)
     return classes, codes.astype(np.int32)
 

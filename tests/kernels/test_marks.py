@@ -33,6 +33,15 @@ def test_rows_are_picked_by_their_rank_among_those_that_count(rng, weighted):
     np.testing.assert_array_equal(rows.pick(ranks).X[:, 0], np.sort(expected))
 
 
+@pytest.mark.parametrize("weighted", [False, True])
+def test_marked_rows_are_counted_by_class(rng, weighted):
+    codes, marked = rng.integers(4, size=300), rng.random(300) < 0.3
+    weight = rng.integers(0, 2, size=300).astype(float) if weighted else None
+    seen = marked if weight is None else marked & (weight > 0)
+    counts = rows_of(np.zeros((300, 1)), codes, weight).count(marked)
+    np.testing.assert_array_equal(counts, np.bincount(codes[seen], minlength=4))
+
+
 @pytest.mark.parametrize(("count", "share"), [(10, 10), (10, 7), (10, 5), (10, 3), (10, 0)])
 def test_every_number_is_drawn_as_often_as_others_and_once_at_a_time(count, share):
     random_state = np.random.RandomState(0)

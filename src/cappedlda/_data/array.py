@@ -157,6 +157,14 @@ class ArrayRows(Rows):
             return self.class_weights.astype(int)
         return np.bincount(self.codes[self.sample_weight > 0.0], minlength=self.n_classes)
 
+    def count(self, marked):
+        """Return how many rows of a mask each class has, of those with a weight above 0."""
+        if self.sample_weight is not None:
+            marked = marked & (self.sample_weight > 0.0)
+        counts = np.zeros(self.n_classes, np.int64)
+        marks.count_marks(marked.view(np.uint8), self.codes, counts)
+        return counts
+
     def slabs(self):
         """Return the slices of rows that are worked on one at a time."""
         return slices_of(self.shape[0], self.slab_rows)

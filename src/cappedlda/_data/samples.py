@@ -209,6 +209,8 @@ class SampleDistances:
 
 def per_sample(distances, outliers, support, q, floor):
     """Return `PerSample` with the weights of the rows in the support."""
+    if q == 2.0:  # equal weights, whatever the distance
+        return PerSample(distances, 2.0 * support, outliers, ~support)
     weights, caps = np.empty_like(distances), np.full(min(len(distances), PIECE_ROWS), np.inf)
     for start in range(0, len(distances), PIECE_ROWS):
         piece = slice(start, start + PIECE_ROWS)

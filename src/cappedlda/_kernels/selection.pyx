@@ -333,6 +333,18 @@ def divide_by_caps(
             distances[j] /= caps[codes[j]]
 
 
+def count_marks(
+    const unsigned char[::1] marks,   # IN (N,) 1 or 0
+    const int32_t[::1] codes,         # IN (N,)
+    int64_t[::1] counts,              # IN OUT (c,)
+):
+    """Add the marked rows of each class to its count."""
+    cdef Py_ssize_t j
+    with nogil:
+        for j in range(marks.shape[0]):
+            counts[codes[j]] += marks[j]
+
+
 def find_ranks(
     const int32_t[::1] codes,   # IN (N,)
     const int64_t[::1] ranks,   # IN (k,) of each class in turn, ascending
