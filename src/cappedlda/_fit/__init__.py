@@ -245,7 +245,10 @@ def on_all_rows(prepared, core, level, objective, options, trace):
         trace.n_passes += 1
     at_level = rows if level == 1.0 or gate is None else prepared.all_rows.within_gate(level)
     reweighted = reweight(at_level, measure, level, objective, gate, options)
-    evaluated = evaluate(rows, reweighted.measure, objective)
+    # The caps will be about those of the sample: near them is what a pass must note of rows that
+    # it cannot keep.
+    guess = evaluate(prepared.sample, reweighted.measure, objective).measure
+    evaluated = evaluate(rows, guess, objective)
     if level == 1.0 and is_unstable(reweighted, evaluated):
         again = rows, evaluated.measure, objective, gate, options
         reweighted, evaluated, n_passes = until_stable(*again)
