@@ -417,8 +417,8 @@ def test_the_sample_is_stratified(rng):
     assert np.all(np.diff(sample.X[:, 0]) > 0)
     np.testing.assert_array_equal(sample.codes, codes[sample.X[:, 0].astype(int)])
     np.testing.assert_array_equal(np.bincount(sample.codes), [750, 248, 20])
-    codes = np.arange(3999, dtype=np.int32) % 3
-    few = rows_of(np.zeros((3999, 1)), codes, least_sample_rows=1000)
+    codes = np.arange(2999, dtype=np.int32) % 3
+    few = rows_of(np.zeros((2999, 1)), codes, least_sample_rows=1000)
     assert stratified_sample(few, seed) is None
 
 

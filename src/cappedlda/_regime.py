@@ -65,11 +65,11 @@ class Regime:
     """
 
     sample_share: float = 0.01
-    least_sample_rows: int = 2000
+    least_sample_rows: int = 2500
     sample_rows_per_feature: int = 6
     most_sample_rows: int = 5000
     sample_rows_per_class: int = 50
-    sample_worthwhile: float = 4
+    sample_worthwhile: float = 3
     overfit: float = 0.02
     covariance_rows_per_feature: float = 4
     least_class_weight: float = 20.0

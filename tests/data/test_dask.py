@@ -148,13 +148,13 @@ def test_a_worker_that_dies_in_the_middle_does_no_harm(client, rows, monkeypatch
 
     def reduce_and_kill(self, job):
         passes.append(1)
-        if len(passes) == 2:
+        if len(passes) == 1:
             threading.Timer(0.2, os.kill, (victim, signal.SIGKILL)).start()
         return reduce(self, job)
 
     monkeypatch.setattr(DaskRows, "reduce", reduce_and_kill)
     assert_same(CappedLDA().fit(X, y), expected)
-    assert len(passes) > 2
+    assert len(passes) >= 2
     assert victim not in client.run(os.getpid).values()
 
 

@@ -85,7 +85,7 @@ def test_a_fit_without_a_cache_reads_the_rows_once_for_each_step(rows):
     X, y, _ = rows
     source = Counted(X, y)
     CappedLDA().fit_chunks(source)
-    assert source.n_reads == 5  # labels, sample, gate, support, evaluation
+    assert source.n_reads == 4  # labels, sample, support, evaluation
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.int64])
@@ -244,7 +244,7 @@ def test_a_source_of_ones_own_may_read_labels_alone(rows):
 
     source = Own(*rows)
     assert_same_model(CappedLDA().fit_chunks(source), CappedLDA().fit(*rows))
-    assert source.n_reads == 5  # the first chunk for its features, then four times all
+    assert source.n_reads == 4  # the first chunk for its features, then three times all
 
 
 def test_labels_that_differ_from_those_of_the_rows_are_detected(rows):

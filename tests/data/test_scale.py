@@ -317,10 +317,10 @@ CHANGES = ["value", "weight", "label", "pairs", "columns", "exchanged", "count"]
 
 
 @pytest.mark.parametrize("what", CHANGES)
-@pytest.mark.parametrize("passes", [1, 2, 4])
+@pytest.mark.parametrize("passes", [1, 2, 3])
 def test_a_source_that_changes_is_detected(rows, what, passes):
     if passes == 1 and what not in ("weight", "label", "count"):
-        passes = 3  # the first pass reads no X
+        passes = 2  # the first pass reads no X
     made = []
 
     def make_chunks():
@@ -484,4 +484,4 @@ def test_progress_within_a_pass_is_shown_on_request(
         f"{done:,} of 2,000 rows ({done / 2000:.0%})" for done in range(256, 2000, 256)
     ]
     assert len(lines) % 7 == 0
-    assert len(lines) >= 21
+    assert len(lines) >= 14

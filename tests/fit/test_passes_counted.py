@@ -31,6 +31,6 @@ def test_passes_over_all_rows_are_counted(rng, passes, tails):
     else:
         X = np.exp(0.7 * X)
     model = CappedLDA().fit(X, y)
-    assert model.n_sampled_ == 2000
+    assert model.n_sampled_ == 2500
     assert model.n_passes_ == passes.count(len(y))
     assert model.n_passes_ <= 12

@@ -6,7 +6,7 @@ from mmap import ALLOCATIONGRANULARITY, mmap
 
 import numpy as np
 
-from cappedlda._cutoffs.gate import Gate
+from cappedlda._cutoffs.gate import Gate, scaled_norms
 from cappedlda._data.base import Rows, first_not_finite, slices_of, sum_in_order
 from cappedlda._data.jobs import NormsJob, PassJob, weights_inside
 from cappedlda._data.record import Query
@@ -197,13 +197,17 @@ class ArrayRows(Rows):
 
     def _run(self, job, rows, out):
         """Return what a job returns for a slice of rows."""
+        X, codes = self.slab(rows), self.codes[rows]
+        return job(X, codes, self._weights_in(rows, X), None if out is None else out[rows])
+
+    def _weights_in(self, rows, X):
+        """Return the weights of a slice of rows, of which X is the slab."""
+        return None if self.sample_weight is None else self.sample_weight[rows]
+
+    def weight_of(self, kept):
+        """Return the weight of the rows of a mask."""
         weight = self.sample_weight
-        return job(
-            self.slab(rows),
-            self.codes[rows],
-            None if weight is None else weight[rows],
-            None if out is None else out[rows],
-        )
+        return float(np.count_nonzero(kept) if weight is None else weight @ kept)
 
     def run(self, query, distances=None):
         """Return the record of one pass over all rows; `distances` are filled if given."""
@@ -299,16 +303,36 @@ class ArrayRows(Rows):
         return norms, self.reduce(NormsJob(centres, scale), norms)
 
     def build_gate(self, centres, scale, settle):
-        """Return a gate by all rows, and the rows that know how they lie to it; see `Rows`."""
+        """Return a gate by these rows, and the rows that know how they lie to it.
+
+        Parameters
+        ----------
+        centres : ndarray of shape (c, n)
+        scale : ndarray of shape (n,)
+        settle : callable
+            Returns caps and margins for histograms of norms, the number of features, a regime.
+        """
         norms, histograms = self.norms(centres, scale)
-        if not math.isfinite(norms.sum()):
-            self.check_finite()  # the norms of large numbers may also overflow
+        self.check_norms(norms)
         gate = Gate(centres, scale, *settle(histograms, self.shape[1], self.regime))
         return gate, self._measured(norms, gate)
 
     def measured(self, gate):
         """Return the rows, which know how they lie to a gate."""
         return self._measured(self.norms(gate.centres, gate.scale)[0], gate)
+
+    def check_norms(self, norms):
+        """Raise an error if a number is not finite, given norms of some of the rows."""
+        if not math.isfinite(norms.sum()):
+            self.check_finite()  # the norms of large numbers may also overflow
+
+    def gated(self, gate):
+        """Return the rows with a gate for `within_gate`; a pass finds out how they lie to it."""
+        if type(self) is ArrayRows:
+            return GatedRows(self, gate)
+        rows = self.measured(gate)
+        self.check_norms(rows.gate_ratio)
+        return rows
 
     def _measured(self, norms, gate):
         rows = self._copy()
@@ -326,6 +350,56 @@ class ArrayRows(Rows):
         distances = np.empty(self.shape[0])
         record = self.run(query, distances)
         return record, SampleDistances(self, distances)
+
+
+class GatedRows(ArrayRows):
+    """Rows that find out how they lie to a gate when they are first read.
+
+    A pass that reads a slab anyhow does it for little; one of its own would read all rows again.
+
+    Parameters
+    ----------
+    rows : ArrayRows
+    gate : Gate
+    """
+
+    def __init__(self, rows, gate):
+        vars(self).update(vars(rows))
+        self._rows, self._gate, self._level = rows, gate, np.inf
+        self._ratios, self._known = np.empty(rows.shape[0]), set()  # by the first row of a slab
+
+    @property
+    def gate_ratio(self):
+        """Size of the rows over that of the gate, shape (N,)."""
+        for rows in self.slabs():
+            if rows.start not in self._known:
+                self._measure(rows, self.slab(rows))
+        return self._ratios
+
+    def within_gate(self, level):
+        """Return the rows with those beyond a multiple of the gate out of every sum."""
+        rows = self._copy()
+        rows._level = level
+        return rows
+
+    def weight_of(self, kept):
+        """Return the weight of the rows of a mask, of those within the gate."""
+        return super().weight_of(kept & (self.gate_ratio <= self._level))
+
+    def _weights_in(self, rows, X):
+        weight = super()._weights_in(rows, X)
+        if rows.start not in self._known:
+            self._measure(rows, X)
+        inside = self._ratios[rows] <= self._level
+        return weight if inside.all() else weights_inside(inside, weight)
+
+    def _measure(self, rows, X):
+        """Find out how the rows of a slab lie to the gate; their numbers are checked too."""
+        ratios, codes, gate = self._ratios[rows], self.codes[rows], self._gate
+        scaled_norms(X, codes, gate.centres, gate.scale, ratios)
+        self._rows.check_norms(ratios)
+        marks.divide_by_caps(ratios, codes, gate.caps)
+        self._known.add(rows.start)
 
 
 def joined(parts, n_classes, n_jobs=1):

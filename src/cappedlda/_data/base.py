@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from cappedlda._cutoffs.gate import Gate
-from cappedlda._data.jobs import NormsJob, PassJob
+from cappedlda._data.jobs import PassJob
 from cappedlda._data.progress import SlabProgress
 from cappedlda._data.record import Query
 from cappedlda._data.samples import BorderDistances
@@ -122,22 +122,8 @@ class Rows:
         )
         return record.sums / record.kept[:, 1:]
 
-    def build_gate(self, centres, scale, settle):
-        """Return a gate by all rows, and the rows that know how they lie to it.
-
-        Parameters
-        ----------
-        centres : ndarray of shape (c, n)
-        scale : ndarray of shape (n,)
-        settle : callable
-            Returns caps and margins for histograms of norms, the number of features, a regime.
-        """
-        histograms = self.reduce(NormsJob(centres, scale))
-        gate = Gate(centres, scale, *settle(histograms, self.shape[1], self.regime))
-        return gate, self.measured(gate)
-
-    def measured(self, gate):
-        """Return the rows, with a gate for `within_gate`."""
+    def gated(self, gate):
+        """Return the rows with a gate for `within_gate`; a pass finds out how they lie to it."""
         rows = self._copy()
         rows._whole_gate = gate
         return rows

@@ -167,9 +167,7 @@ class SampleDistances:
 
     def kept_weight(self, caps):
         """Return the weight of the rows within caps of shape (c,)."""
-        kept = within(self._distances, caps, self._rows.codes)
-        weight = self._rows.sample_weight
-        return float(np.count_nonzero(kept) if weight is None else weight @ kept)
+        return self._rows.weight_of(within(self._distances, caps, self._rows.codes))
 
     def record(self, query):
         """Return the record of the last query but for its caps."""

@@ -109,8 +109,8 @@ def prepare(rows, objective, options):
     n_sampled = 0 if sample is None else sample.shape[0]
     if sample is None:
         rows = sample = rows.load()
-    if not robust or sample.first_not_finite() is not None:
-        rows.check_finite()  # a robust fit does it in the first pass over all rows, the gate
+    if not (robust and options.renew_centres) or sample.first_not_finite() is not None:
+        rows.check_finite()  # a robust fit does it in the first pass over all rows
     means = None if options.renew_centres else rows.class_means()
 
     # 2. The initial estimate.
@@ -120,8 +120,8 @@ def prepare(rows, objective, options):
     # 3. The gate.
     gate, all_rows, all_sample = None, rows, sample
     if robust:
-        gate, all_rows = rows.build_gate(initial.centres, initial.scale, gate_caps)
-        all_sample = all_rows if sample is rows else sample.measured(gate)
+        gate, all_sample = sample.build_gate(initial.centres, initial.scale, gate_caps)
+        all_rows = all_sample if sample is rows else rows.gated(gate)
         rows, few = all_rows.within_gate(1.0), sample is rows
         sample = rows if few else all_sample.within_gate(1.0)
 
