@@ -3,10 +3,14 @@
 import numpy as np
 import pytest
 from common import make_classes
+from sklearn.datasets import load_wine
 
+from cappedlda import CappedLDA
 from cappedlda._data.array import ArrayRows
+from cappedlda._fit import leave_out
 from cappedlda._fit.leave_out import LEVELS, harmless_level
 from cappedlda._solvers.frame import Frame
+from cappedlda._solvers.leave_one_out import PlainLDA
 
 FRAME = Frame.of(np.zeros((2, 3)), np.ones(3), np.full(2, 0.5), 3)
 
@@ -69,3 +73,24 @@ def test_a_row_of_weight_k_is_k_rows(trusted, rng):
 def test_rows_too_far_off_to_be_summed_are_left_out(trusted):
     X, y, _ = trusted
     assert level_with(trusted, np.full((2, 3), 1e300), [0, 1], [50.0, 50.0]) < 50.0
+
+
+def test_supports_are_judged_with_the_shrinkage_that_is_asked_for(monkeypatch):
+    asked = []
+
+    class Noting(PlainLDA):
+        def __init__(self, moments, centres, n_features, regime, unit, shrinkage):
+            asked.append(shrinkage)
+            super().__init__(moments, centres, n_features, regime, unit, shrinkage)
+
+    monkeypatch.setattr(leave_out, "PlainLDA", Noting)
+    X, y = load_wine(return_X_y=True)
+    X[::20] *= 3.0
+    for shrinkage, expected in [("few_rows", None), (0.3, 0.3), (None, 0.0), (1.0, 0.99)]:
+        asked.clear()
+        CappedLDA(shrinkage=shrinkage).fit(X, y)
+        assert set(asked) == {expected}
+    asked.clear()
+    model = CappedLDA(shrinkage="auto").fit(X, y)
+    assert len(set(asked)) == 1
+    assert asked[0] == pytest.approx(model.shrinkage_, abs=0.1)

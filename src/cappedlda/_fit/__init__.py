@@ -62,6 +62,7 @@ from cappedlda._solvers.frame import Objective
 from cappedlda._solvers.mm import MMSolver
 from cappedlda._solvers.paper import RIDGE, RIDGE_FLOAT32, PaperIteration
 from cappedlda._solvers.row_space import RowSpace
+from cappedlda._solvers.shrinkage import MOST_SHRUNK
 from cappedlda._validation import check_units
 
 __all__ = ["Objective", "Options", "Solution", "fit_mm", "fit_paper", "fit_path"]
@@ -197,13 +198,15 @@ def reweighted_fit(prepared, begin, objective, schedule, options):
     reweighted, core, n_passes = until_stable(sample, measure, objective, gate, options)
     trace.n_passes = trace.n_iter + n_passes
     if gate is not None and objective.epsilon == "auto" and prepared.space is None:
-        found = core_without_cloud(sample, core, objective, gate, options)
+        shrinkage = judged_shrinkage(reweighted, options)
+        found = core_without_cloud(sample, core, objective, gate, options, shrinkage)
         if found is not None:
             objective, reweighted, core, n_passes = found
             trace.n_passes += n_passes
 
     # 8. What to leave out: the least that harms none of the rows we trust.
-    level = decide_level(prepared, core, objective, options)
+    shrinkage = judged_shrinkage(reweighted, options)
+    level = decide_level(prepared, core, objective, options, shrinkage)
 
     # 9. and 10. Plain LDA on all rows of that support, and the evaluation of all rows.
     evaluated = core
@@ -221,7 +224,14 @@ def reweighted_fit(prepared, begin, objective, schedule, options):
     return solution, end
 
 
-def decide_level(prepared, core, objective, options):
+def judged_shrinkage(reweighted, options):
+    """Return the shrinkage with which supports are judged: that of the core, if it is asked for."""
+    if options.shrinkage == "few_rows":
+        return None  # each support has its own
+    return min(reweighted.answer.shrinkage, MOST_SHRUNK)
+
+
+def decide_level(prepared, core, objective, options, shrinkage):
     """Return the multiple of caps and gate beyond which rows are left out."""
     sample, frame = prepared.all_sample, core.measure.frame
     asked = options.leave_out == "harmful" and objective.epsilon == "auto"
@@ -232,7 +242,7 @@ def decide_level(prepared, core, objective, options):
             return 1.0  # no distances in all features are known
         sample = sample.in_span(frame.scale)
         frame = frame._replace(scale=np.ones(sample.shape[1]))
-    return harmless_level(sample, core.ratios, frame)
+    return harmless_level(sample, core.ratios, frame, shrinkage)
 
 
 def on_all_rows(prepared, core, level, objective, options, trace):

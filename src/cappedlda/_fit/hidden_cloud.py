@@ -26,7 +26,7 @@ LEAST_CLOUD = 0.05
 LEAST_MOVE = LEAST_CLOUD * STRICT_REACH
 
 
-def core_without_cloud(sample, core, objective, gate, options):
+def core_without_cloud(sample, core, objective, gate, options, shrinkage=None):
     """Return the core by stricter fences if the usual ones enclose a cloud, or None.
 
     Parameters
@@ -36,6 +36,8 @@ def core_without_cloud(sample, core, objective, gate, options):
     objective : Objective
     gate : Gate
     options : Options
+    shrinkage : float, optional
+        With which it is judged, as in `harmless_level`.
 
     Returns
     -------
@@ -51,7 +53,7 @@ def core_without_cloud(sample, core, objective, gate, options):
     larger, measure, n_passes = larger_part(sample, core.measure, inside, options.priors)
     if measure is None or not is_larger(sample, larger):
         return None
-    if not does_harm(sample, larger, larger | inside, core.measure.frame):
+    if not does_harm(sample, larger, larger | inside, core.measure.frame, shrinkage):
         return None
     objective = objective._replace(reach=STRICT_REACH)
     reweighted, core, more = until_stable(sample, measure, objective, gate, options)

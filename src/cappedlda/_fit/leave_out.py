@@ -70,7 +70,7 @@ class Judgement:
 
 
 @np.errstate(over="ignore", invalid="ignore")  # by rows that are far off
-def harmless_level(rows, outlyingness, frame):
+def harmless_level(rows, outlyingness, frame, shrinkage=None):
     """Return the level beyond which rows are left out: inf if none has to be.
 
     Parameters
@@ -80,13 +80,15 @@ def harmless_level(rows, outlyingness, frame):
         At most 1 in the core.
     frame : Frame
         With the priors, and the units of features where the rows are few.
+    shrinkage : float, optional
+        Of the scatter; None is the one that few rows have.
     """
     core = outlyingness <= 1.0
     if core.all() or not np.bincount(rows.codes[core], minlength=rows.n_classes).all():
         return np.inf if core.all() else 1.0
     first, best, most = None, 0, 0.0
     step = np.searchsorted(LEVELS, outlyingness)  # the first level that has the row
-    for k, verdict in enumerate(judgements(rows, step, len(LEVELS), frame)):
+    for k, verdict in enumerate(judgements(rows, step, len(LEVELS), frame, shrinkage)):
         if first is None:
             first, most = verdict, verdict.all_hits
         elif verdict is None:
@@ -98,22 +100,23 @@ def harmless_level(rows, outlyingness, frame):
 
 
 @np.errstate(over="ignore", invalid="ignore")
-def does_harm(rows, core, wider, frame):
+def does_harm(rows, core, wider, frame, shrinkage=None):
     """Return whether the further rows of a wider support cost the core more than they may.
 
     Parameters
     ----------
     rows : ArrayRows
     core, wider : ndarray of shape (N,), bool
-    frame : Frame
+    frame, shrinkage
         As in `harmless_level`.
     """
-    verdicts = judgements(rows, np.where(core, 0, np.where(wider, 1, 2)), 2, frame)
+    step = np.where(core, 0, np.where(wider, 1, 2))
+    verdicts = judgements(rows, step, 2, frame, shrinkage)
     first, second = next(verdicts, None), next(verdicts, None)
     return first is not None and second is not None and costs_too_much(second, first)
 
 
-def judgements(rows, step, count, frame):
+def judgements(rows, step, count, frame, shrinkage=None):
     """Yield how nested supports classify the rows, None for one that is the same as the last.
 
     They end with rows that are so far off that they cannot even be summed.
@@ -125,7 +128,8 @@ def judgements(rows, step, count, frame):
         The first support that has the row; the rows of support 0 are the core.
     count : int
         Of the supports.
-    frame : Frame
+    frame, shrinkage
+        As in `harmless_level`.
     """
     regime, core = rows.regime, step == 0
     weights = np.ones(rows.shape[0]) if rows.sample_weight is None else rows.sample_weight
@@ -145,7 +149,8 @@ def judgements(rows, step, count, frame):
                 continue
             if not math.isfinite(moments.scatter.trace()):
                 return
-            discriminant = PlainLDA(moments, centres, frame.n_features, regime, unit)
+            settings = frame.n_features, regime, unit, shrinkage
+            discriminant = PlainLDA(moments, centres, *settings)
             yield judge(discriminant, levels.support(k))
 
 
