@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 import reference
 import sklearn
-from common import TOLERANCE, angle, in_regime, make_classes, rows_of
+from common import TOLERANCE, angle, in_regime, make_classes, rows_of, spoil
 from scipy import linalg
 from scipy.special import logsumexp
 from sklearn.base import clone
@@ -444,3 +444,13 @@ def test_pickles_of_earlier_versions_find_the_gate(dirty):
     path = b"cappedlda._cutoffs.gate"
     old = pickle.dumps(model, protocol=0).replace(path, b"cappedlda._passes")
     np.testing.assert_array_equal(pickle.loads(old).outlyingness(X), model.outlyingness(X))
+
+
+def test_verbose_tells_the_share_of_the_sample_that_is_kept(rng, capsys):
+    X, y = make_classes(rng, [10_000, 10_000], 3)
+    X = spoil(rng, X, np.arange(20_000) % 10 == 0)
+    CappedLDA(verbose=1).fit(X, y)
+    kept = [line.split("kept")[1].split("%")[0] for line in capsys.readouterr().out.splitlines()
+            if line.startswith("pass")]  # fmt: skip
+    assert kept
+    assert all(85.0 < float(share) < 95.0 for share in kept)

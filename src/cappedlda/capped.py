@@ -91,8 +91,8 @@ default="robust"
         out only those that would harm the classification of the rows inside, judged by exact
         leave-one-out. "flagged" leaves out all of them; with long tails these are a few more
         than `outliers_`, whose fence is wider than the gate. So does any fit with a numeric
-        epsilon, ``polish=False``, ``solver="paper"``, another start than "robust", or sparse X
-        of more than 1000 features.
+        epsilon, ``polish=False``, ``solver="paper"``, another start than "robust", sparse X
+        of more than 1000 features, or more features than rows and than 1000.
     shrinkage : "few_rows", "auto", float or None, default="few_rows"
         How the within-class covariance of `polish` is shrunk towards a multiple of the identity,
         in units of the features. "few_rows" shrinks with fewer than five rows per feature and up
@@ -167,7 +167,7 @@ default="robust"
         Iterations of the capped norm, on the sample if there is one.
     n_passes_ : int
         Passes over all rows that the iterations (if there is no sample), `polish` and the
-        evaluation took; those of the start and of the gate come before them.
+        evaluation took; the start, and the draw of the sample, come before them.
     status_ : {"converged", "max_iter", "saturated", "all_capped", "rank_deficient"}
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (n_features,)

@@ -142,9 +142,9 @@ class Fences(NamedTuple):
 
 
 @lru_cache
-def least_fence(d):
-    """Return the norm that d standard normal coordinates exceed with probability 0.01."""
-    return math.sqrt(2.0 * gammaincinv(0.5 * d, LEAST_LEVEL))
+def least_fence(d, level=LEAST_LEVEL):
+    """Return the norm within which d standard normal coordinates are with a probability."""
+    return math.sqrt(2.0 * gammaincinv(0.5 * d, level))
 
 
 def update_caps(histograms, caps, reach=REACH, steps=1, regime=REGIME):
@@ -178,10 +178,12 @@ def consistency_factor(epsilon, d):
 
     A covariance of rows within epsilon is divided by it, to be consistent for normal data
     (Croux and Haesbroeck, Journal of Multivariate Analysis 1999, multiply by its inverse).
+    Half of the rows are always inside: an epsilon with fewer of normal rows inside is in other
+    units, as that of rows that the directions fit too well.
     """
     if epsilon > LARGE:
         return 1.0
-    half = 0.5 * epsilon**2
+    half = 0.5 * max(epsilon, least_fence(d, 0.5)) ** 2
     inside = gammainc(0.5 * d, half)
     left = gammainc(0.5 * d + 1.0, half) / inside if inside > 0.0 else half / (0.5 * d + 1.0)
     return max(left, sys.float_info.min)

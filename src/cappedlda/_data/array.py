@@ -224,10 +224,14 @@ class ArrayRows(Rows):
         """Raise an error that names the first row with a number that is not finite."""
         first = self.first_not_finite()
         if first is not None:
-            raise ValueError(
-                f"X contains NaN or infinity, first in row {first}{self._column_in(first)}; "
-                "remove or impute such rows."
-            )
+            raise self._not_finite(first)
+
+    def _not_finite(self, row):
+        """Return the error for a row with a number that is not finite."""
+        return ValueError(
+            f"X contains NaN or infinity, first in row {row}{self._column_in(row)}; "
+            "remove or impute such rows."
+        )
 
     def _column_in(self, row):
         """Return the column of the first number of a row that is not finite, if it has a name."""
@@ -313,7 +317,6 @@ class ArrayRows(Rows):
             Returns caps and margins for histograms of norms, the number of features, a regime.
         """
         norms, histograms = self.norms(centres, scale)
-        self.check_norms(norms)
         gate = Gate(centres, scale, *settle(histograms, self.shape[1], self.regime))
         return gate, self._measured(norms, gate)
 
@@ -321,18 +324,9 @@ class ArrayRows(Rows):
         """Return the rows, which know how they lie to a gate."""
         return self._measured(self.norms(gate.centres, gate.scale)[0], gate)
 
-    def check_norms(self, norms):
-        """Raise an error if a number is not finite, given norms of some of the rows."""
-        if not math.isfinite(norms.sum()):
-            self.check_finite()  # the norms of large numbers may also overflow
-
     def gated(self, gate):
         """Return the rows with a gate for `within_gate`; a pass finds out how they lie to it."""
-        if type(self) is ArrayRows:
-            return GatedRows(self, gate)
-        rows = self.measured(gate)
-        self.check_norms(rows.gate_ratio)
-        return rows
+        return GatedRows(self, gate)
 
     def _measured(self, norms, gate):
         rows = self._copy()
@@ -365,7 +359,7 @@ class GatedRows(ArrayRows):
 
     def __init__(self, rows, gate):
         vars(self).update(vars(rows))
-        self._rows, self._gate, self._level = rows, gate, np.inf
+        self._gate, self._level = gate, np.inf
         self._ratios, self._known = np.empty(rows.shape[0]), set()  # by the first row of a slab
 
     @property
@@ -397,7 +391,10 @@ class GatedRows(ArrayRows):
         """Find out how the rows of a slab lie to the gate; their numbers are checked too."""
         ratios, codes, gate = self._ratios[rows], self.codes[rows], self._gate
         scaled_norms(X, codes, gate.centres, gate.scale, ratios)
-        self._rows.check_norms(ratios)
+        if not math.isfinite(ratios.sum()):  # the norms of large numbers may also overflow
+            first = first_not_finite(X)
+            if first is not None:
+                raise self._not_finite(rows.start + first)
         marks.divide_by_caps(ratios, codes, gate.caps)
         self._known.add(rows.start)
 

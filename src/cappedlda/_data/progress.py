@@ -46,12 +46,18 @@ class PassReport:
     Parameters
     ----------
     weight : float
-        Of all rows.
+        Of all rows of a pass, kept or not.
     """
 
     def __init__(self, weight):
         self._weight = weight
         self._start = time.perf_counter()
+
+    def over(self, rows):
+        """Return the report on passes over other rows."""
+        report = PassReport(rows.class_weights.sum())
+        report._start = self._start
+        return report
 
     def __call__(self, n_iter, method, record):
         """Print what a pass of a method has found."""

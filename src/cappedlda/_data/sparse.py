@@ -9,10 +9,6 @@ from cappedlda._data.threads import ordered_map
 from cappedlda._kernels import sparse_kernels
 from cappedlda._regime import REGIME
 
-# Added to the squared length of every row, as a share of the mean, before their products are
-# factorised: rows may depend on others.
-DEPENDENT = 1e-12
-
 
 def rows_of(X, codes, n_classes, sample_weight=None, n_jobs=1, regime=REGIME):
     """Return the rows of an array or of a CSR matrix."""
@@ -33,6 +29,10 @@ def canonical(X):
 
 class CsrRows(ArrayRows):
     """Rows of a CSR matrix."""
+
+    def gated(self, gate):
+        """Return the rows, which know how they lie to a gate."""
+        return self.measured(gate)
 
     def first_not_finite(self):
         """Return None: the entries are checked before the matrix is taken."""
@@ -103,17 +103,6 @@ class SparseRows(CsrRows, ImplicitRows):
         """Return the rows of a class, as those of the only one."""
         rows = self.take(np.flatnonzero(self.codes == code))
         return rows.labelled(np.zeros(len(rows.codes), np.int32), 1)
-
-    def in_span(self, scale):
-        """Return the rows in coordinates of the space that they span, in units of the features.
-
-        These are as many as the rows, which should be few; lengths and angles are the same.
-        """
-        scaled = self.X.astype(np.float64) / scale
-        gram = (scaled @ scaled.T).toarray()
-        np.einsum("ii->i", gram)[...] += DEPENDENT * gram.trace() / len(gram)
-        settings = self.n_classes, self.sample_weight, self.n_jobs, self.regime
-        return ArrayRows(np.linalg.cholesky(gram), self.codes, *settings)
 
     def clipped(self, centres, reach):
         """Return the rows with entries cut off that are further than `reach` (n,) from a centre."""

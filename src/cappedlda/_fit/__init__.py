@@ -191,7 +191,8 @@ def reweighted_fit(prepared, begin, objective, schedule, options):
 
     # 7. The norm that is asked for, on the sample; then the core, the rows we trust.
     solver = mm_solver(sample, begin, objective, schedule, options)
-    trace = iterate(sample, solver, options.max_iter, options.report)
+    report = None if options.report is None else options.report.over(prepared.all_sample)
+    trace = iterate(sample, solver, options.max_iter, report)
     trace.objective_path = solver.objective_path
     end = Point(solver.frame, solver.W)
     measure = Metric(*end[:2])
@@ -235,13 +236,8 @@ def decide_level(prepared, core, objective, options, shrinkage):
     """Return the multiple of caps and gate beyond which rows are left out."""
     sample, frame = prepared.all_sample, core.measure.frame
     asked = options.leave_out == "harmful" and objective.epsilon == "auto"
-    if not asked or prepared.gate is None:
-        return 1.0
-    if sample.implicit_scatter:
-        if sample.shape[0] > sample.regime.most_dense_features:
-            return 1.0  # no distances in all features are known
-        sample = sample.in_span(frame.scale)
-        frame = frame._replace(scale=np.ones(sample.shape[1]))
+    if not asked or prepared.gate is None or sample.implicit_scatter:
+        return 1.0  # an implicit scatter knows no distances in all features
     return harmless_level(sample, core.ratios, frame, shrinkage)
 
 
@@ -299,7 +295,8 @@ def full_fit(prepared, begin, objective, schedule, options):
     trace = iterate(rows, solver, options.max_iter, options.report)
     trace.n_passes += settles
     end = Point(solver.frame, solver.W)
-    solution = evaluate_solver(rows, solver, trace, options.n_components, gate)
+    weights = prepared.all_rows.class_weights
+    solution = evaluate_solver(rows, solver, trace, options.n_components, gate, weights)
     solution.level = np.inf if objective.epsilon == np.inf else 1.0
     return solution, end
 

@@ -26,6 +26,9 @@ LEVELS = np.array([1.0, 1.5, 2.2, 3.3, 5.0, 7.5, 11.0, 17.0, 25.0, 40.0, 100.0, 
 # Each further row may raise the log-loss of the core, summed over its rows, by this: as if one row
 # that we trust had a probability of its class that is a tenth lower.
 MOST_COST = 0.1
+# Where the classes are far apart every loss is small, and only its ratio tells that the directions
+# have turned.
+MOST_RISE = 2.0
 # No class of the core may lose more hits than one and this many standard errors of its errors.
 HIT_TOLERANCE = 2.0
 # The loss is the least over these factors of the squared distances: only their shape counts, not
@@ -45,23 +48,28 @@ class Judgement:
         Weight of those that are classified correctly.
     others : float
         Weight of the other rows that are classified correctly.
-    taken : float
-        Weight of the other rows in the support.
+    further : float
+        Weight of the other rows in the support, over that of the core.
     measure_loss : callable
         Returns `loss`; only asked if all else is well.
     """
 
-    def __init__(self, core, hits, others, taken, measure_loss):
+    def __init__(self, core, hits, others, further, measure_loss):
         self.core = core
         self.hits = hits
         self.others = others
-        self.taken = taken
+        self.further = further
         self._measure_loss = measure_loss
 
     @property
     def all_hits(self):
         """Weight of all rows that are classified correctly."""
         return self.hits.sum() + self.others
+
+    @property
+    def tells(self):
+        """Whether the core can be classified without each of its rows: not if these are few."""
+        return math.isfinite(self.loss)
 
     @cached_property
     def loss(self):
@@ -93,10 +101,9 @@ def harmless_level(rows, outlyingness, frame, shrinkage=None):
             first, most = verdict, verdict.all_hits
         elif verdict is None:
             best += best == k - 1
-        else:
-            if verdict.all_hits >= most and admissible(verdict, first):
-                best, most = k, verdict.all_hits
-    return float(LEVELS[best])
+        elif verdict.all_hits >= most and admissible(verdict, first):
+            best, most = k, verdict.all_hits
+    return float(LEVELS[best]) if best > 0 and first.tells else 1.0
 
 
 @np.errstate(over="ignore", invalid="ignore")
@@ -237,6 +244,8 @@ class Judge:
 
     def __init__(self, rows, core, log_priors, map_):
         n_rows, n = rows.shape
+        self._all_others = rows.sample_weight * ~core
+        self._core_weight = float(rows.sample_weight @ core)
         step = 1 + n_rows * max(n, len(log_priors)) // rows.regime.most_judged
         self._judged = slice(None)
         if step > 1:
@@ -265,7 +274,7 @@ class Judge:
             self._core_weights,
             self._per_class(self._core_rows * hits),
             float(self._others @ hits),
-            float(self._others @ support[self._judged]),
+            float(self._all_others @ support) / self._core_weight,
             partial(self._loss, distances),
         )
 
@@ -285,17 +294,14 @@ class Judge:
 
 
 def admissible(verdict, first):
-    """Return whether a support classifies the core as well as the core alone, `first`.
-
-    Where the classes are far apart every loss is small, and only its ratio tells that the
-    directions have turned: at most it may double.
-    """
+    """Return whether a support classifies the core as well as the core alone, `first`."""
     errors = np.maximum(first.core - first.hits, 1.0)
     allowed = 1.0 + HIT_TOLERANCE * np.sqrt(errors)
-    kept = bool(np.all(first.hits - verdict.hits <= allowed))
-    return kept and verdict.loss <= 2.0 * first.loss and not costs_too_much(verdict, first)
+    if np.any(first.hits - verdict.hits > allowed) or not first.tells:
+        return False
+    return verdict.loss <= MOST_RISE * first.loss and not costs_too_much(verdict, first)
 
 
 def costs_too_much(verdict, first):
     """Return whether the further rows of a support cost the core more than they may."""
-    return bool((verdict.loss - first.loss) * first.core.sum() > MOST_COST * verdict.taken)
+    return bool(verdict.loss - first.loss > MOST_COST * verdict.further)

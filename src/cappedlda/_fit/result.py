@@ -106,8 +106,12 @@ class Solution:
         return covariance if np.isfinite(covariance).all() else None  # squares may overflow
 
 
-def evaluate(rows, solver, trace, n_components, gate=None):
-    """Measure all rows with the final projection of a solver and put its columns in order."""
+def evaluate(rows, solver, trace, n_components, gate=None, class_weights=None):
+    """Measure all rows with the final projection of a solver and put its columns in order.
+
+    The `class_weights` are those of all rows, where `rows` are only some of them.
+    """
+    class_weights = rows.class_weights if class_weights is None else class_weights
     record, distances = rows.evaluate(solver.query(scatter=False))
     solver.finish(record)
     trace.n_passes += 1
@@ -139,16 +143,16 @@ def evaluate(rows, solver, trace, n_components, gate=None):
         trace=trace,
         usual=Support(query.W, frame.centres, frame.caps, usual),
         support=Support(query.W, frame.centres, frame.caps, gate),
-        class_weights=rows.class_weights,
-        kept_shares=record.kept[:, 1] / rows.class_weights,
+        class_weights=class_weights,
+        kept_shares=record.kept[:, 1] / class_weights,
         emptied=np.empty(0, int),
     )
 
 
 def unsupervised_directions(A, B, scale, count):
     """Return `count` directions of least scatter A that do not see the class centres."""
-    n = len(scale)
-    there_are = n - linalg.rank_of(B) if count > 0 and A is not None else 0
+    n, known = len(scale), A is not None and A.matrix is not None
+    there_are = n - linalg.rank_of(B) if count > 0 and known else 0
     if there_are == 0:
         return np.empty((n, 0))
     extra = linalg.quietest_directions(A.matrix, B, min(count, there_are))

@@ -1,6 +1,7 @@
 """Reweighting: plain LDA on a support, the rows that it keeps, and the answer of a fit."""
 
-from functools import partial
+from dataclasses import dataclass
+from functools import cached_property, partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -77,7 +78,8 @@ class Reweighted(NamedTuple):
     within: WithinCovariance | None
 
 
-class Evaluated(NamedTuple):
+@dataclass(frozen=True)
+class Evaluated:
     """A measure with its own caps, and the distances of the rows inside the gate.
 
     Attributes
@@ -92,7 +94,7 @@ class Evaluated(NamedTuple):
     seen: Any
     kept_weight: float
 
-    @property
+    @cached_property
     def ratios(self):
         """How far the rows are out: the larger of the ratios to cap and gate, shape (N,)."""
         return self.seen.ratios(self.measure.frame.caps)
@@ -176,7 +178,8 @@ def until_stable(rows, measure, objective, gate, options):
     """Return LDA on the rows inside gate and caps, until it keeps the rows it is made from.
 
     Two supports may take turns: a feature that is constant within the classes of the smaller one
-    tells nothing there, and all in the larger one. Then it is the larger.
+    tells nothing there, and all in the larger one. Then rows are measured by LDA on the larger
+    one, whatever the number of steps, and the answer is LDA on those that it keeps.
 
     Returns
     -------
@@ -184,15 +187,18 @@ def until_stable(rows, measure, objective, gate, options):
     evaluated : Evaluated
     n_passes : int
     """
-    n_passes = 0
-    for left in range(MAX_REWEIGHTINGS, -1, -1):
-        reweighted = reweight(rows, measure, 1.0, objective, gate, options)
+    settings = objective, gate, options
+    for step in range(MAX_REWEIGHTINGS):
+        reweighted = reweight(rows, measure, 1.0, *settings)
         evaluated = evaluate(rows, reweighted.measure, objective)
-        measure, n_passes = evaluated.measure, n_passes + 2
-        is_larger = reweighted.kept.sum() >= evaluated.kept_weight
-        if not is_unstable(reweighted, evaluated) or left == 1 and is_larger:
-            break
-    return reweighted, evaluated, n_passes
+        if not is_unstable(reweighted, evaluated):
+            return reweighted, evaluated, 2 * (step + 1)
+        measure = evaluated.measure
+    n_passes = 2 * MAX_REWEIGHTINGS
+    if reweighted.kept.sum() < evaluated.kept_weight:
+        larger = reweight(rows, measure, 1.0, *settings)
+        evaluated, n_passes = evaluate(rows, larger.measure, objective), n_passes + 2
+    return reweight(rows, evaluated.measure, 1.0, *settings), evaluated, n_passes + 1
 
 
 def is_unstable(reweighted, evaluated):

@@ -17,8 +17,8 @@ MOST_RAISED = 10.0
 FARTHEST_USUAL = 3.0
 # Deviations are cut off here, in robust units: far enough, and their powers stay finite.
 FARTHEST = 1e6
-# The same where parts and centres of classes are looked for: no feature alone, perhaps one of which
-# the unit is far too small, decides in which direction. It is more than the widest gap asked for.
+# The same where parts and centres of classes are looked for, so that no single feature, such as one
+# whose unit is far too small, decides in which direction.
 FARTHEST_SEEN = 5.0
 
 

@@ -36,6 +36,8 @@ class ImplicitSystem:
     max_steps : int
     """
 
+    matrix = None
+
     def __init__(self, scatter, weight, ridge, tol=1e-6, guess=None, max_steps=MAX_STEPS):
         self._scatter = scatter
         self._weight = weight
