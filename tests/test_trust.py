@@ -328,3 +328,32 @@ def test_a_feature_that_is_nearly_the_class_is_not_lost(n_features, skew, n_wron
         warnings.simplefilter("ignore", UserWarning)  # of the feature that is constant then
         flagged = CappedLDA(leave_out="flagged").fit(X, y)
     assert not np.any(flagged.outliers_ & ~flagged.left_out_)
+
+
+@pytest.mark.parametrize("value", [30.0, 1e3, 1e6, 1e200])
+@pytest.mark.parametrize("source", ["array", "chunks"])
+def test_a_gross_row_that_is_not_in_the_sample_is_left_out(value, source):
+    rng = np.random.default_rng(0)
+    y = rng.integers(2, size=20_000)
+    X = rng.normal(size=(20_000, 5))
+    X[:, 0] += 3.0 * y
+    dirty = X.copy()
+    dirty[7, 0] = value
+    if source == "array":
+        lda = CappedLDA().fit(dirty, y)
+        assert lda.left_out_[7]
+        assert lda.left_out_.mean() < 1e-3
+    else:
+        lda = CappedLDA().fit_chunks(lambda: iter([(dirty, y)]))
+    assert lda.n_sampled_ > 0
+    assert lda.score(X, y) > LinearDiscriminantAnalysis().fit(X, y).score(X, y) - 0.005
+
+
+def test_few_rows_are_shrunk_to_the_covariance_that_a_number_gives():
+    rng = np.random.default_rng(0)
+    y = rng.integers(3, size=80)
+    X = rng.normal(size=(80, 300)) + (rng.normal(size=(3, 300)) * (np.arange(300) < 20))[y]
+    few = CappedLDA().fit(X, y)
+    given = CappedLDA(shrinkage=few.shrinkage_).fit(X, y)
+    assert few.shrinkage_ > 0.5
+    assert_allclose(few.coef_, given.coef_, rtol=1e-6, atol=1e-9)

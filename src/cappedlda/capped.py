@@ -152,7 +152,8 @@ default="robust"
     left_out_ : ndarray of shape (n_samples,), bool
         Training rows that were left out of the fit because their presence hurts.
     leave_out_level_ : float
-        Multiple of caps and gate beyond which rows are left out; inf if none is.
+        Multiple of caps and gate beyond which rows are left out; inf if nothing could be, which a
+        sample cannot say.
     q_ : float
         The exponent that was used: `q`, or 2 with few rows per feature.
     shrinkage_ : float

@@ -31,7 +31,7 @@ import numpy as np
 from cappedlda._cutoffs.gate import gate_caps
 from cappedlda._data.scatter_cache import ScatterCacheRows
 from cappedlda._fit.hidden_cloud import core_without_cloud
-from cappedlda._fit.leave_out import harmless_level
+from cappedlda._fit.leave_out import harmless_level, seen_level
 from cappedlda._fit.result import Solution
 from cappedlda._fit.result import evaluate as evaluate_solver
 from cappedlda._fit.reweighting import (
@@ -238,7 +238,8 @@ def decide_level(prepared, core, objective, options, shrinkage):
     asked = options.leave_out == "harmful" and objective.epsilon == "auto"
     if not asked or prepared.gate is None or sample.implicit_scatter:
         return 1.0  # an implicit scatter knows no distances in all features
-    return harmless_level(sample, core.ratios, frame, shrinkage)
+    level = harmless_level(sample, core.ratios, frame, shrinkage)
+    return level if prepared.n_sampled == 0 else min(level, seen_level(core.ratios))
 
 
 def on_all_rows(prepared, core, level, objective, options, trace):

@@ -106,6 +106,14 @@ def harmless_level(rows, outlyingness, frame, shrinkage=None):
     return float(LEVELS[best]) if best > 0 and first.tells else 1.0
 
 
+def seen_level(outlyingness):
+    """Return the first level that has all of some rows.
+
+    A sample cannot vouch for rows that are farther off than any of its own.
+    """
+    return float(LEVELS[np.searchsorted(LEVELS, outlyingness.max())])
+
+
 @np.errstate(over="ignore", invalid="ignore")
 def does_harm(rows, core, wider, frame, shrinkage=None):
     """Return whether the further rows of a wider support cost the core more than they may.

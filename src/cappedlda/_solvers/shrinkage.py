@@ -40,10 +40,10 @@ NOT_SHRUNK = Shrunk(0.0, 1.0, 0.0)
 
 
 def few_rows_rule(scatter, frame, weight, freedom, regime):
-    """Shrink by `oas_shrinkage`, and keep the scatter as it is."""
+    """Shrink by `oas_shrinkage`."""
     n = frame.n_features
     shrinkage = oas_shrinkage(scatter, n, freedom, regime)
-    return Shrunk(shrinkage, 1.0, shrinkage_ridge(shrinkage, scatter.trace(), n))
+    return Shrunk.towards_mean(shrinkage, scatter.trace(), n)
 
 
 @dataclass(frozen=True)
