@@ -63,3 +63,13 @@ def test_numbers_outside_the_sample_are_checked(rng):
             spoiled[row, 1] = np.inf
             with pytest.raises(ValueError, match=f"first in row {row}"):
                 CappedLDA(centers=centers).fit(spoiled, y)
+
+
+def test_rows_with_other_features_or_classes_are_measured_anew(rows, gate):
+    gated = rows.gated(gate)
+    assert gated.gate_ratio.max() > 1.0
+    for changed, plain in (
+        (gated.with_features(2.0 * rows.X), rows.with_features(2.0 * rows.X)),
+        (gated.labelled(1 - rows.codes), rows.labelled(1 - rows.codes)),
+    ):
+        np.testing.assert_array_equal(changed.gate_ratio, plain.measured(gate).gate_ratio)

@@ -6,6 +6,7 @@ import reference
 from common import make_classes, rows_of
 
 from cappedlda._initial import csteps, initial_estimate, standardize
+from cappedlda._initial.dense import DenseEstimator
 from cappedlda._initial.location import DensePoints, nearest_halves
 from cappedlda._initial.separation import separated_part
 from cappedlda._kernels import selection, start_kernels
@@ -235,3 +236,14 @@ def test_pieces_are_all_rows_in_their_order(shape):
     begins, ends = csteps.row_pieces(*shape, REGIME)
     assert [*begins, shape[0]] == [0, *ends]
     assert np.all(np.diff([0, *ends]) > 0)
+
+
+def test_a_cloud_is_seen_beside_a_feature_whose_unit_is_far_too_small(rng):
+    # Most of its values are equal or nearly so, and a few ordinary ones are thousands of units off.
+    X, codes, cloud = rng.normal(size=(200, 30)), np.repeat([0, 1], 100), np.arange(200) % 5 < 2
+    X[cloud] += 4.0
+    kind = rng.random(200)
+    X[:, 0] = np.where(kind < 0.55, 0.0, np.where(kind < 0.9, 1e-3, X[:, 0]))
+    rows = rows_of(X, codes)
+    separated, _, _ = DenseEstimator(rows).without_separated_parts(rows)
+    np.testing.assert_array_equal(separated, cloud)

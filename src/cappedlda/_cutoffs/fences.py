@@ -142,9 +142,14 @@ class Fences(NamedTuple):
 
 
 @lru_cache
-def least_fence(d, level=LEAST_LEVEL):
+def normal_norm(d, probability):
     """Return the norm within which d standard normal coordinates are with a probability."""
-    return math.sqrt(2.0 * gammaincinv(0.5 * d, level))
+    return math.sqrt(2.0 * gammaincinv(0.5 * d, probability))
+
+
+def least_fence(d):
+    """Return the norm that d standard normal coordinates exceed with probability 0.01."""
+    return normal_norm(d, LEAST_LEVEL)
 
 
 def update_caps(histograms, caps, reach=REACH, steps=1, regime=REGIME):
@@ -183,7 +188,7 @@ def consistency_factor(epsilon, d):
     """
     if epsilon > LARGE:
         return 1.0
-    half = 0.5 * max(epsilon, least_fence(d, 0.5)) ** 2
+    half = 0.5 * max(epsilon, normal_norm(d, 0.5)) ** 2
     inside = gammainc(0.5 * d, half)
     left = gammainc(0.5 * d + 1.0, half) / inside if inside > 0.0 else half / (0.5 * d + 1.0)
     return max(left, sys.float_info.min)

@@ -376,6 +376,14 @@ class GatedRows(ArrayRows):
         rows._level = level
         return rows
 
+    def with_features(self, X):
+        """Return the same rows with other features, which have yet to be measured."""
+        return GatedRows(super().with_features(X), self._gate).within_gate(self._level)
+
+    def labelled(self, codes, n_classes=None):
+        """Return the same rows with other classes, which have yet to be measured."""
+        return GatedRows(super().labelled(codes, n_classes), self._gate).within_gate(self._level)
+
     def weight_of(self, kept):
         """Return the weight of the rows of a mask, of those within the gate."""
         return super().weight_of(kept & (self.gate_ratio <= self._level))

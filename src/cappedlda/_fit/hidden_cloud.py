@@ -14,7 +14,7 @@ from cappedlda._cutoffs.fences import STRICT_REACH
 from cappedlda._fit.leave_out import does_harm
 from cappedlda._fit.reweighting import Metric, until_stable
 from cappedlda._fit.steps import lda_on_support, with_caps_by_distances
-from cappedlda._initial.dense import STUCK_SHARE, concentrated_support, weight_in
+from cappedlda._initial.dense import STUCK_SHARE, concentrated_support
 from cappedlda._initial.estimate import InitialEstimate
 from cappedlda._initial.standardize import medians_and_scale
 
@@ -113,7 +113,7 @@ def means_are_moved(rows, means):
 
 def few_others(rows, part, inside):
     """Return whether a part has nearly all of the core."""
-    return weight_in(rows, inside & ~part) < LEAST_CLOUD * weight_in(rows, inside)
+    return rows.weight_of(inside & ~part) < LEAST_CLOUD * rows.weight_of(inside)
 
 
 def is_larger(rows, part):

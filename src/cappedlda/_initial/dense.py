@@ -52,7 +52,7 @@ class DenseEstimator(Estimator):
                 floor = np.where(sparse, SPARSE_VARIANCE_FLOOR, VARIANCE_FLOOR)
                 pieces = Pieces(rows.with_features(scaled), self._map)
                 support = grow_support(pieces, *c_steps(pieces, norms, floor), floor) & ~separated
-                if weight_in(rows, support) < STUCK_SHARE * weight_in(rows, ~separated):
+                if rows.weight_of(support) < STUCK_SHARE * rows.weight_of(~separated):
                     support = None
         if support is None:
             histograms = histograms_of(norms, rows.codes, rows.n_classes, rows.sample_weight)
@@ -82,8 +82,3 @@ def concentrated_support(rows, reach):
     support = np.empty(rows.shape[0], dtype=bool)
     support[order] = grow_support(pieces, *start, floor, reach)
     return support
-
-
-def weight_in(rows, chosen):
-    """Return the weight of the rows of a mask."""
-    return np.count_nonzero(chosen) if rows.sample_weight is None else rows.sample_weight @ chosen
