@@ -11,13 +11,13 @@ from cappedlda._data.array import ArrayRows
 @pytest.fixture
 def passes(monkeypatch):
     """Notes the number of rows of each pass."""
-    seen, run = [], ArrayRows.run
+    seen, reduce = [], ArrayRows.reduce
 
-    def noting(self, query, distances=None):
+    def noting(self, job, *outs):
         seen.append(self.shape[0])
-        return run(self, query, distances)
+        return reduce(self, job, *outs)
 
-    monkeypatch.setattr(ArrayRows, "run", noting)
+    monkeypatch.setattr(ArrayRows, "reduce", noting)
     return seen
 
 

@@ -22,9 +22,10 @@ QS = [0.5, 1.0, 1.5, 2.0]
 def kernels(request, monkeypatch):
     """Every build that this machine can run."""
     build = _kernels.BUILDS[request.param]
-    for user in (gate, jobs, record_module):
+    for user in (jobs, record_module):
         monkeypatch.setattr(user, "kernels", build)
-    monkeypatch.setattr(jobs, "kernels_for", lambda n_features: build)
+    for user in (gate, jobs):
+        monkeypatch.setattr(user, "kernels_for", lambda n_features: build)
     return build
 
 
@@ -266,11 +267,32 @@ def test_histogram_matches_reference(rng, kernels):
     np.testing.assert_array_equal(unweighted, histograms)
 
 
-def test_scaled_norms_match_their_definition(rng, dtype, kernels):
-    X, codes = make_classes(rng, [30, 20], 7, dtype=dtype)
-    centres = rng.normal(size=(2, 7)).astype(dtype)
-    scale = rng.uniform(0.5, 2.0, size=7).astype(dtype)
+@pytest.mark.parametrize("n", [1, 3, 4, 7, 8, 9, 16, 33, 50])
+def test_scaled_norms_match_their_definition(rng, dtype, kernels, n):
+    X, codes = make_classes(rng, [30, 20], n, dtype=dtype)
+    centres = rng.normal(size=(2, n)).astype(dtype)
+    scale = rng.uniform(0.5, 2.0, size=n).astype(dtype)
     norms = np.empty(50)
     kernels.scaled_norms(X, codes.astype(np.int32), centres, 1 / scale, norms)
     expected = np.sqrt(np.mean(((X - centres[codes]) / scale).astype(float) ** 2, axis=1))
     np.testing.assert_allclose(norms, expected, rtol=TOLERANCE[X.dtype].pass_rtol)
+
+
+@pytest.mark.parametrize("level", [0.5, 1.0, np.inf])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_a_pass_gives_rows_beyond_the_gate_no_weight(rng, dtype, level, weighted):
+    X, codes = make_classes(rng, [170, 130], 9, dtype=dtype)
+    codes, query = codes.astype(np.int32), make_query(rng, X, codes)
+    weight = rng.integers(0, 3, len(X)).astype(float) if weighted else None
+    fence = gate.Gate(query.centres, query.scale, np.array([2.0, 3.0]))
+    expected_ratios = gate.scaled_norms(X, codes, fence.centres, fence.scale) / fence.caps[codes]
+    assert 0 < np.count_nonzero(expected_ratios <= 1.0) < len(X)
+    inside = (expected_ratios <= level) * (1.0 if weight is None else weight)
+    expected, ratios = block_record(X, codes, inside, query), np.full(len(X), np.nan)
+    for known in (fence, None):  # the second time the ratios are read, not made
+        record = block_record(X, codes, weight, query, None, jobs.GateLevel(known, level), ratios)
+        np.testing.assert_array_equal(ratios, expected_ratios)
+        for name in ("scatter", "sums", "kept", "histograms"):
+            np.testing.assert_array_equal(getattr(record, name), getattr(expected, name))
+    unseen = block_record(X, codes, weight, query, None, jobs.GateLevel(fence, level))
+    np.testing.assert_array_equal(unseen.scatter, expected.scatter)

@@ -12,7 +12,7 @@ from cappedlda._cutoffs.fences import (
     fixed_point_caps,
     least_fence,
 )
-from cappedlda._kernels import fences, kernels
+from cappedlda._kernels import fences, kernels_for
 from cappedlda._regime import REGIME
 
 # A gap that ends a class: its width in distances from the lower quartile to the median, with
@@ -99,7 +99,7 @@ class Gate:
 def scaled_norms(X, codes, centres, scale, norms=None):
     """Return the root mean square of (x - centre) / scale of each row of a C-ordered block."""
     norms = np.empty(len(X)) if norms is None else norms
-    kernels.scaled_norms(
+    kernels_for(X.shape[1]).scaled_norms(
         X, codes, np.ascontiguousarray(centres, X.dtype), (1.0 / scale).astype(X.dtype), norms
     )
     return norms

@@ -6,9 +6,9 @@ from mmap import ALLOCATIONGRANULARITY, mmap
 
 import numpy as np
 
-from cappedlda._cutoffs.gate import Gate, scaled_norms
+from cappedlda._cutoffs.gate import Gate
 from cappedlda._data.base import Rows, first_not_finite, slices_of, sum_in_order
-from cappedlda._data.jobs import NormsJob, PassJob, weights_inside
+from cappedlda._data.jobs import GateLevel, NormsJob, PassJob, weights_inside
 from cappedlda._data.record import Query
 from cappedlda._data.samples import SampleDistances, per_sample, within
 from cappedlda._data.threads import ordered_map
@@ -173,36 +173,33 @@ class ArrayRows(Rows):
         """Return a slice of rows as a C-ordered array."""
         return np.ascontiguousarray(self.X[rows])
 
-    def reduce(self, job, out=None):
-        """Return the sum of `job(X, codes, sample_weight, out)` over slabs, in their order.
+    def reduce(self, job, *outs):
+        """Return the sum of `job(X, codes, sample_weight, *outs)` over slabs, in their order.
 
         Parameters
         ----------
         job : callable
-        out : ndarray of shape (N,), optional
+        *outs : ndarray of shape (N,) or None
             Each job may write to its part.
         """
         check_file(self.X)
         slabs = self.slabs()
         if len(slabs) == 1:  # few rows are done faster than a generator is made
-            return self._run(job, slabs[0], out)
-        return sum_in_order(self.map(job, out))
+            return self._run(job, slabs[0], outs)
+        return sum_in_order(self.map(job, *outs))
 
-    def map(self, job, out=None):
+    def map(self, job, *outs):
         """Yield what a job returns for each slab, in their order."""
         check_file(self.X)
         return self.watched(
-            ordered_map(lambda rows: self._run(job, rows, out), self.slabs(), self.n_jobs)
+            ordered_map(lambda rows: self._run(job, rows, outs), self.slabs(), self.n_jobs)
         )
 
-    def _run(self, job, rows, out):
+    def _run(self, job, rows, outs):
         """Return what a job returns for a slice of rows."""
         X, codes = self.slab(rows), self.codes[rows]
-        return job(X, codes, self._weights_in(rows, X), None if out is None else out[rows])
-
-    def _weights_in(self, rows, X):
-        """Return the weights of a slice of rows, of which X is the slab."""
-        return None if self.sample_weight is None else self.sample_weight[rows]
+        weight = None if self.sample_weight is None else self.sample_weight[rows]
+        return job(X, codes, weight, *(None if out is None else out[rows] for out in outs))
 
     def weight_of(self, kept):
         """Return the weight of the rows of a mask."""
@@ -347,9 +344,9 @@ class ArrayRows(Rows):
 
 
 class GatedRows(ArrayRows):
-    """Rows that find out how they lie to a gate when they are first read.
+    """Rows of which every pass finds out how they lie to a gate.
 
-    A pass that reads a slab anyhow does it for little; one of its own would read all rows again.
+    A pass that reads them anyhow does it for little; one of its own would read all rows again.
 
     Parameters
     ----------
@@ -359,52 +356,58 @@ class GatedRows(ArrayRows):
 
     def __init__(self, rows, gate):
         vars(self).update(vars(rows))
-        self._gate, self._level = gate, np.inf
-        self._ratios, self._known = np.empty(rows.shape[0]), set()  # by the first row of a slab
+        self.gate = GateLevel(gate, np.inf)
+        self._ratios = np.empty(rows.shape[0])
+        self._is_measured = np.zeros(1, bool)  # by a whole pass; common to all levels
 
     @property
     def gate_ratio(self):
         """Size of the rows over that of the gate, shape (N,)."""
-        for rows in self.slabs():
-            if rows.start not in self._known:
-                self._measure(rows, self.slab(rows))
+        if not self._is_measured[0]:
+            gate = self.gate.gate
+            self.reduce(NormsJob(gate.centres, gate.scale), self._ratios)
+            marks.divide_by_caps(self._ratios, self.codes, gate.caps)
+            self._is_measured[0] = True
         return self._ratios
 
     def within_gate(self, level):
         """Return the rows with those beyond a multiple of the gate out of every sum."""
-        rows = self._copy()
-        rows._level = level
-        return rows
+        return Rows.within_gate(self, level)
 
     def with_features(self, X):
         """Return the same rows with other features, which have yet to be measured."""
-        return GatedRows(super().with_features(X), self._gate).within_gate(self._level)
+        return self._anew(super().with_features(X))
 
     def labelled(self, codes, n_classes=None):
         """Return the same rows with other classes, which have yet to be measured."""
-        return GatedRows(super().labelled(codes, n_classes), self._gate).within_gate(self._level)
+        return self._anew(super().labelled(codes, n_classes))
+
+    def _anew(self, rows):
+        gate, level = self.gate
+        return GatedRows(rows, gate).within_gate(level)
 
     def weight_of(self, kept):
         """Return the weight of the rows of a mask, of those within the gate."""
-        return super().weight_of(kept & (self.gate_ratio <= self._level))
+        return super().weight_of(kept & (self.gate_ratio <= self.gate.level))
 
-    def _weights_in(self, rows, X):
-        weight = super()._weights_in(rows, X)
-        if rows.start not in self._known:
-            self._measure(rows, X)
-        inside = self._ratios[rows] <= self._level
-        return weight if inside.all() else weights_inside(inside, weight)
+    def run(self, query, distances=None):
+        """Return the record of one pass over all rows; `distances` are filled if given."""
+        gate = self.gate._replace(gate=None) if self._is_measured[0] else self.gate
+        record = self.reduce(PassJob(query, gate), distances, self._ratios).mirror()
+        self._is_measured[0] = True
+        return record
 
-    def _measure(self, rows, X):
-        """Find out how the rows of a slab lie to the gate; their numbers are checked too."""
-        ratios, codes, gate = self._ratios[rows], self.codes[rows], self._gate
-        scaled_norms(X, codes, gate.centres, gate.scale, ratios)
-        if not math.isfinite(ratios.sum()):  # the norms of large numbers may also overflow
-            first = first_not_finite(X)
+    def _run(self, job, rows, outs):
+        """Return what a job returns for a slice of rows, of which the sizes are the last of outs.
+
+        They tell whether all numbers are finite.
+        """
+        result = super()._run(job, rows, outs)
+        if outs and not math.isfinite(outs[-1][rows].sum()):  # large numbers may also overflow
+            first = first_not_finite(self.slab(rows))
             if first is not None:
                 raise self._not_finite(rows.start + first)
-        marks.divide_by_caps(ratios, codes, gate.caps)
-        self._known.add(rows.start)
+        return result
 
 
 def joined(parts, n_classes, n_jobs=1):

@@ -11,8 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from cappedlda._cutoffs.gate import Gate
-from cappedlda._data.jobs import PassJob
+from cappedlda._data.jobs import NO_GATE, GateLevel, PassJob
 from cappedlda._data.progress import SlabProgress
 from cappedlda._data.record import Query
 from cappedlda._data.samples import BorderDistances
@@ -37,8 +36,8 @@ class Rows:
         Weight of each class.
     class_counts : ndarray of shape (c,), int
         Rows of each class that have a weight above 0.
-    gate : Gate or None
-        Rows outside count for nothing. `class_weights` and `class_counts` know no gate.
+    gate : GateLevel
+        Rows beyond it count for nothing. `class_weights` and `class_counts` know no gate.
     example : array-like or None
         Begin of the data, with the names of their features; None if X itself tells them.
     feature_names : sequence of str or None
@@ -51,7 +50,7 @@ class Rows:
         record is an `ImplicitScatter`.
     """
 
-    gate: Gate | None = None
+    gate: GateLevel = NO_GATE
     example: Any = None
     feature_names: Any = None
     progress: SlabProgress | None = None
@@ -124,14 +123,15 @@ class Rows:
 
     def gated(self, gate):
         """Return the rows with a gate for `within_gate`; a pass finds out how they lie to it."""
-        rows = self._copy()
-        rows._whole_gate = gate
-        return rows
+        return self._with_gate(GateLevel(gate, np.inf))
 
     def within_gate(self, level):
         """Return the rows with those beyond a multiple of the gate out of every sum."""
+        return self._with_gate(self.gate._replace(level=level))
+
+    def _with_gate(self, gate):
         rows = self._copy()
-        rows.gate = None if level == np.inf else self._whole_gate.at(level)
+        rows.gate = gate
         return rows
 
     def per_sample(self, solution):

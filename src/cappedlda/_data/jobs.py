@@ -5,6 +5,7 @@ these jobs on them; see `base`.
 """
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -12,8 +13,39 @@ from cappedlda._cutoffs.gate import Gate, scaled_norms
 from cappedlda._data.record import Query, Record
 from cappedlda._kernels import kernels, kernels_for
 
+_NOTHING = np.empty(0)
+_NO_GATE = {
+    np.dtype(dtype): (np.empty((0, 0), dtype), np.empty(0, dtype), _NOTHING)
+    for dtype in (np.float32, np.float64)
+}
 
-def block_record(X, codes, sample_weight, query, distances=None):
+
+class GateLevel(NamedTuple):
+    """A multiple of a gate, beyond which rows have no weight.
+
+    Attributes
+    ----------
+    gate : Gate or None
+        None if the ratios of the rows to it are known.
+    level : float
+    """
+
+    gate: Gate | None
+    level: float
+
+    def arguments(self, dtype):
+        """Return centres, inverse scale, caps and level as the kernels take them."""
+        if self.gate is None:
+            return *_NO_GATE[dtype], self.level
+        gate = self.gate
+        inverse = (1.0 / gate.scale).astype(dtype, copy=False)
+        return np.ascontiguousarray(gate.centres, dtype), inverse, gate.caps, self.level
+
+
+NO_GATE = GateLevel(None, np.inf)
+
+
+def block_record(X, codes, sample_weight, query, distances=None, gate=NO_GATE, gate_ratios=None):
     """Return the record of one C-ordered block of rows; only upper triangles are filled.
 
     Parameters
@@ -24,6 +56,10 @@ def block_record(X, codes, sample_weight, query, distances=None):
     query : Query
     distances : ndarray of shape (N,), float64, optional
         Filled with the distances of the rows.
+    gate : GateLevel, optional
+        Rows beyond it have no weight.
+    gate_ratios : ndarray of shape (N,), float64, optional
+        Filled with the size of the rows over that of the gate, if it is not known yet.
     """
     dtype = X.dtype
     n, d = query.W.shape
@@ -47,6 +83,8 @@ def block_record(X, codes, sample_weight, query, distances=None):
         centres,
         (1.0 / query.scale).astype(dtype, copy=False),
         query.caps,
+        *gate.arguments(dtype),
+        _NOTHING if gate_ratios is None else gate_ratios,
         _NOTHING if distances is None else distances,
         padded_scatter,
         record.sums,
@@ -66,9 +104,6 @@ def block_record(X, codes, sample_weight, query, distances=None):
     return record
 
 
-_NOTHING = np.empty(0)
-
-
 def weights_inside(inside, sample_weight):
     """Return the weights of rows with those outside out of every sum."""
     return inside * (1.0 if sample_weight is None else sample_weight)
@@ -76,21 +111,23 @@ def weights_inside(inside, sample_weight):
 
 @dataclass(frozen=True)
 class PassJob:
-    """Makes the record of a block of rows; those outside the gate have no weight."""
+    """Makes the record of a block of rows; those beyond the gate have no weight."""
 
     query: Query
-    gate: Gate | None = None
+    gate: GateLevel = NO_GATE
 
-    def __call__(self, X, codes, sample_weight, distances=None):
-        """Return the record; `distances` are filled if given."""
-        weights = self.weights(X, codes, sample_weight)
-        return block_record(X, codes, weights, self.query, distances)
+    def __call__(self, X, codes, sample_weight, distances=None, gate_ratios=None):
+        """Return the record; `distances` and `gate_ratios` are filled if given."""
+        outs = distances, self.gate, gate_ratios
+        return block_record(X, codes, sample_weight, self.query, *outs)
 
-    def weights(self, X, codes, sample_weight):
-        """Return the weights of the rows, 0 outside the gate."""
-        if self.gate is None:
-            return sample_weight
-        return weights_inside(self.gate.contains(X, codes), sample_weight)
+    def measured(self, X, codes, sample_weight):
+        """Return the record, the distances of the rows, and their weights, 0 beyond the gate."""
+        distances, ratios = np.empty(len(X)), np.empty(0 if self.gate.gate is None else len(X))
+        record = self(X, codes, sample_weight, distances, ratios)
+        if len(ratios):
+            sample_weight = weights_inside(ratios <= self.gate.level, sample_weight)
+        return record, distances, sample_weight
 
 
 @dataclass(frozen=True)

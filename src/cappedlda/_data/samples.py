@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from cappedlda._data.jobs import PassJob, block_record
+from cappedlda._data.jobs import PassJob
 from cappedlda._data.record import Record
 from cappedlda._kernels import kernels, marks
 
@@ -99,10 +99,8 @@ class BorderJob:
 
     def __call__(self, X, codes, sample_weight, _=None):
         """Return a `RecordWithBorder`."""
-        query, distances = self.job.query, np.empty(len(X))
-        weights = self.job.weights(X, codes, sample_weight)
-        record = block_record(X, codes, weights, query, distances)
-        border = Border.of(distances, codes, weights, query.caps, self.most_rows)
+        record, distances, weights = self.job.measured(X, codes, sample_weight)
+        border = Border.of(distances, codes, weights, self.job.query.caps, self.most_rows)
         return RecordWithBorder(record, border)
 
 

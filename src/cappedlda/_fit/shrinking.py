@@ -6,7 +6,7 @@ from functools import partial
 import numpy as np
 
 from cappedlda._cutoffs.gate import scaled_norms
-from cappedlda._data.jobs import PassJob, block_record
+from cappedlda._data.jobs import PassJob
 from cappedlda._data.samples import within
 from cappedlda._solvers.shrinkage import FixedShrinkage, LedoitWolf, few_rows_rule
 
@@ -52,10 +52,8 @@ class FourthMomentJob:
 
     def __call__(self, X, codes, sample_weight, _=None):
         """Return the sum as an array of shape (1,)."""
-        query, distances = self.job.query, np.empty(len(X))
-        weights = self.job.weights(X, codes, sample_weight)
-        block_record(X, codes, weights, query, distances)
-        kept = within(distances, query.caps, codes)
+        _, distances, weights = self.job.measured(X, codes, sample_weight)
+        kept = within(distances, self.job.query.caps, codes)
         norms = scaled_norms(X, codes, self.centres, self.scale)[kept]  # roots of mean squares
         powers = (X.shape[1] * norms**2) ** 2
         return np.array([powers.sum() if weights is None else powers @ weights[kept]])

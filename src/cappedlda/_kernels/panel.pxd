@@ -66,14 +66,14 @@ cdef inline void flush(const Loops *loops, const floating *tag, Panel *panel) no
 
 cdef inline void add_to_panel(
     const Loops *loops, const floating *X, Kept kept, const floating *centres, Py_ssize_t ldc,
-    const floating *inv_scale, const double *roots, Py_ssize_t ahead, Panel *panel,
+    const floating *inv_scale, const double *roots, Panel *panel,
 ) noexcept nogil:
-    """Pack the kept rows of a block, times their roots, and ask for those `ahead` of them."""
+    """Pack the kept rows of a block, times their roots."""
     cdef Py_ssize_t left = kept.count
     while left > 0:
         if panel.filled == panel.room:
             flush(loops, X, panel)
         kept.count = min(left, panel.room - panel.filled)
-        loops.pack(X, &kept, centres, ldc, inv_scale, roots, ahead, panel)
+        loops.pack(X, &kept, centres, ldc, inv_scale, roots, panel)
         kept.numbers += kept.count
         left -= kept.count

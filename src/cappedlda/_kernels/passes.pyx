@@ -53,12 +53,12 @@ cdef enum:
 
 cdef void project(
     const Loops *loops, const floating *X, Py_ssize_t rows, Py_ssize_t n, const floating *W,
-    Py_ssize_t ldz, const floating *images, const int32_t *codes, floating *Z,
+    Py_ssize_t ldz, const floating *images, const int32_t *codes, Py_ssize_t ahead, floating *Z,
 ) noexcept nogil:
-    """Z = X W - images[codes]."""
+    """Z = X W - images[codes]; the memory of the rows `ahead` may be asked for meanwhile."""
     loops.start_images(images, ldz, codes, rows, Z)
     if loops.tiled_columns > 0:
-        loops.project(X, rows, n, W, ldz, Z)
+        loops.project(X, rows, n, W, ldz, ahead, Z)
     else:
         add_product(X, W, Z, rows, n, ldz)
 
@@ -142,6 +142,30 @@ cdef Py_ssize_t keep(
     return count
 
 
+# --------------------------------------------------------------------- the gate
+
+cdef void divide_by_caps(
+    double *norms, const int32_t *codes, const double *caps, Py_ssize_t rows,
+) noexcept nogil:
+    cdef Py_ssize_t j
+    for j in range(rows):
+        norms[j] /= caps[codes[j]]
+
+
+cdef bint weigh_inside(
+    const double *ratios, double level, const double *sample_weight, Py_ssize_t rows,
+    double *weights,
+) noexcept nogil:
+    """Give rows beyond a level of the gate no weight; returns whether there is one."""
+    cdef Py_ssize_t j, count = 0
+    cdef bint inside
+    for j in range(rows):
+        inside = ratios[j] <= level
+        weights[j] = inside if sample_weight == NULL else inside * sample_weight[j]
+        count += inside
+    return count < rows
+
+
 # --------------------------------------------------------------------- work space
 
 cdef struct Work:
@@ -149,7 +173,9 @@ cdef struct Work:
     double *squares       # of a block: squared distances,
     double *distances     # distances,
     double *loss          # losses
-    double *weights       # and weights, then roots of them
+    double *weights       # and weights, then roots of them,
+    double *ratios        # ratios to the gate
+    double *inside        # and weights inside it
     double *caps          # of the classes: the largest squared distance of a kept row
     double *cap_losses    # and the loss of all others
     double *image_sums    # with padded rows
@@ -169,6 +195,13 @@ cdef Py_ssize_t block_rows(const Loops *loops, Py_ssize_t n, Py_ssize_t itemsize
     return min(<Py_ssize_t> MAX_BLOCK_ROWS, max(<Py_ssize_t> MIN_BLOCK_ROWS, rows))
 
 
+cdef Py_ssize_t rows_ahead(
+    Py_ssize_t first, Py_ssize_t block, Py_ssize_t N, Py_ssize_t row_bytes,
+) noexcept nogil:
+    """How far ahead memory should be asked for: a block, if a whole one follows, or not at all."""
+    return block if row_bytes <= SHORT_ROW_BYTES and first + 2 * block <= N else 0
+
+
 cdef size_t lay_out_work(
     Work *work, size_t address, Py_ssize_t block, Py_ssize_t n, Py_ssize_t c, Py_ssize_t ldz,
     Py_ssize_t itemsize,
@@ -178,6 +211,8 @@ cdef size_t lay_out_work(
     work.distances = <double *> carve(&address, block, sizeof(double))
     work.loss = <double *> carve(&address, block, sizeof(double))
     work.weights = <double *> carve(&address, block, sizeof(double))
+    work.ratios = <double *> carve(&address, block, sizeof(double))
+    work.inside = <double *> carve(&address, block, sizeof(double))
     work.caps = <double *> carve(&address, c, sizeof(double))
     work.cap_losses = <double *> carve(&address, c, sizeof(double))
     work.image_sums = <double *> carve(&address, c * ldz, sizeof(double))
@@ -364,7 +399,8 @@ cdef class Kernels:
             while first < N:
                 rows = min(block, N - first)
                 project(loops, &X[first, 0], rows, n, <floating *> work.W, ldz,
-                        <floating *> work.origin, work.codes, <floating *> work.Z)
+                        <floating *> work.origin, work.codes,
+                        rows_ahead(first, block, N, n * sizeof(floating)), <floating *> work.Z)
                 loops.write_images(work.Z, rows, d, ldz, (N - first) * d, &images[first, 0],
                                    work.sums)
                 first += rows
@@ -383,6 +419,11 @@ cdef class Kernels:
         const floating[:, ::1] centres,    # IN (c, n)
         const floating[::1] inv_scale,     # IN (n,)
         const double[::1] caps,            # IN (c,), inf allowed
+        const floating[:, ::1] gate_centres,     # IN (c, n), or (0, 0): no gate, or known ratios
+        const floating[::1] gate_inv_scale,      # IN (n,)
+        const double[::1] gate_caps,       # IN (c,)
+        double gate_level,                 # multiple of the caps beyond which rows have no weight
+        double[::1] gate_ratios,           # IN or OUT (N,) size of the rows over the caps, or empty
         double[::1] distances,             # OUT (N,) or empty
         double[:, ::1] scatter,            # OUT (padded(n), padded(n)) upper triangle, or (0, 0)
         double[:, ::1] sums,               # OUT (c, n) of kept rows about their centre, or (0, 0)
@@ -402,12 +443,13 @@ cdef class Kernels:
             Py_ssize_t first = 0, rows, not_finite = 0
             bint want_scatter = scatter.shape[0] > 0, want_sums = sums.shape[0] > 0
             bint want_distances = distances.shape[0] > 0, want_images = image_scatter.shape[0] > 0
+            bint measure = gate_centres.shape[0] > 0, has_ratios = gate_ratios.shape[0] > 0
             bint ready
-            bint short_rows = n * sizeof(floating) <= SHORT_ROW_BYTES
             const floating *x
             const int32_t *y
             const double *w = NULL
             double *a
+            double *ratios
             double objective = 0.0
             Kept chosen
             Panel panel
@@ -429,10 +471,17 @@ cdef class Kernels:
                 rows = min(block, N - first)
                 x = &X[first, 0]
                 y = &codes[first]
-                if sample_weight.shape[0] > 0:
-                    w = &sample_weight[first]
+                w = &sample_weight[first] if sample_weight.shape[0] > 0 else NULL
+                ratios = &gate_ratios[first] if has_ratios else work.ratios
+                if measure:
+                    loops.scaled_norms(
+                        x, rows, n, y, &gate_centres[0, 0], &gate_inv_scale[0], ratios)
+                    divide_by_caps(ratios, y, &gate_caps[0], rows)
+                if measure or has_ratios:
+                    if weigh_inside(ratios, gate_level, w, rows, work.inside):
+                        w = work.inside
                 project(loops, x, rows, n, <floating *> work.W, ldz, <floating *> work.images, y,
-                        <floating *> work.Z)
+                        rows_ahead(first, block, N, n * sizeof(floating)), <floating *> work.Z)
                 loops.square_norms(work.Z, rows, ldz, work.squares)
                 a = &distances[first] if want_distances else work.distances
                 target.square_roots(work.squares, rows, a)
@@ -450,8 +499,7 @@ cdef class Kernels:
                 if want_scatter:
                     roots(target, work.weights, w, rows)
                     add_to_panel(loops, x, chosen, <floating *> work.centres, work.ldc,
-                                 <floating *> work.inv_scale, work.weights,
-                                 block if short_rows and first + 2 * block <= N else 0, &panel)
+                                 <floating *> work.inv_scale, work.weights, &panel)
                 if want_images:
                     loops.gather_images(work.Z, ldz, &chosen)
                     add_gram_of_images(loops, <floating *> work.Z, chosen.count, ldz,

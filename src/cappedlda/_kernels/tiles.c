@@ -63,6 +63,9 @@ typedef float fvec __attribute__((vector_size(VECTOR_BYTES), aligned(4), may_ali
 #define VECTOR_ZERO {0}
 enum { DLANES = VECTOR_BYTES / 8, FLANES = VECTOR_BYTES / 4 };
 
+typedef uint8_t bytes __attribute__((vector_size(VECTOR_BYTES), aligned(1), may_alias));
+static const uint8_t LAST_BYTES[2 * VECTOR_BYTES] = {[VECTOR_BYTES ... 2 * VECTOR_BYTES - 1] = 255};
+
 /* __builtin_convertvector takes four steps for this, by gcc 12. */
 static inline dvec widened_f32(const float *x) {
 #if VECTOR_BYTES == 64

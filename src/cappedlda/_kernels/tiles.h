@@ -57,9 +57,10 @@ typedef struct {
     /* Z = - images[codes] */
     void (*start_images)(const void *images, ptrdiff_t ldz, const int32_t *codes, ptrdiff_t rows,
                          void *Z);
-    /* Z += X W for X (rows, n), W (n, ldz) */
+    /* Z += X W for X (rows, n), W (n, ldz); the memory of the rows `ahead` of each is asked for,
+       if that is not 0 */
     void (*project)(const void *X, ptrdiff_t rows, ptrdiff_t n, const void *W, ptrdiff_t ldz,
-                    void *Z);
+                    ptrdiff_t ahead, void *Z);
     /* move the kept rows of Z (rows, ldz) to the front, times the root of w */
     void (*gather_images)(void *Z, ptrdiff_t ldz, const Kept *kept);
     /* squared lengths of the rows of Z (rows, ldz) */
@@ -76,9 +77,9 @@ typedef struct {
     void (*scaled_norms)(const void *X, ptrdiff_t rows, ptrdiff_t n, const int32_t *codes,
                          const void *centres, const void *inv_scale, double *norms);
     /* write (x - m_i) / scale times a root of the kept rows behind those in the panel, which
-       has room, and ask for the memory of the rows `ahead` of them, if that is not 0 */
+       has room */
     void (*pack)(const void *X, const Kept *kept, const void *centres, ptrdiff_t ldc,
-                 const void *inv_scale, const double *roots, ptrdiff_t ahead, Panel *panel);
+                 const void *inv_scale, const double *roots, Panel *panel);
     /* scatter += P'P of the tiled panel, the tiles that touch the upper triangle */
     void (*add_gram_of_panel)(const Panel *panel);
     /* out += Z'Z for a narrow Z (rows, ldz), the tiles that touch the upper triangle */

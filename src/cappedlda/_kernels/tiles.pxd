@@ -35,7 +35,8 @@ cdef extern from "tiles.h":
             const void *images, Py_ssize_t ldz, const int32_t *codes, Py_ssize_t rows, void *Z,
         ) noexcept nogil
         void (*project)(
-            const void *X, Py_ssize_t rows, Py_ssize_t n, const void *W, Py_ssize_t ldz, void *Z,
+            const void *X, Py_ssize_t rows, Py_ssize_t n, const void *W, Py_ssize_t ldz,
+            Py_ssize_t ahead, void *Z,
         ) noexcept nogil
         void (*gather_images)(void *Z, Py_ssize_t ldz, const Kept *kept) noexcept nogil
         void (*square_norms)(
@@ -58,7 +59,7 @@ cdef extern from "tiles.h":
         ) noexcept nogil
         void (*pack)(
             const void *X, const Kept *kept, const void *centres, Py_ssize_t ldc,
-            const void *inv_scale, const double *roots, Py_ssize_t ahead, Panel *panel,
+            const void *inv_scale, const double *roots, Panel *panel,
         ) noexcept nogil
         void (*add_gram_of_panel)(const Panel *panel) noexcept nogil
         void (*add_gram_of_images)(

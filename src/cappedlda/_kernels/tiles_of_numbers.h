@@ -90,11 +90,44 @@ static void OF(add_sums)(
     }
 }
 
-/* Squared length of (x - centre) / scale, by four independent sums. */
-static double OF(scaled_square)(
+#if TILES
+/* The last few numbers of a vector, and zeros before them. */
+static inline VECTOR OF(last_of)(VECTOR numbers, ptrdiff_t count) {
+    return (VECTOR) ((bytes) numbers & *(const bytes *) (LAST_BYTES + count * sizeof(NUMBER)));
+}
+
+static inline VECTOR OF(scaled)(const NUMBER *x, const NUMBER *centre, const NUMBER *inv_scale) {
+    return (*(const VECTOR *) x - *(const VECTOR *) centre) * *(const VECTOR *) inv_scale;
+}
+
+static inline dvec OF(add_squares)(dvec sums, VECTOR h) {
+    for (ptrdiff_t k = 0; k < LANES; k += DLANES) {
+        const dvec wide = JOIN(widened, NUMBERS)((const NUMBER *) &h + k);
+        sums += wide * wide;
+    }
+    return sums;
+}
+#endif
+
+/* Squared length of (x - centre) / scale, by vectors or by four independent sums. */
+static inline double OF(scaled_square)(
     const NUMBER *x, const NUMBER *centre, const NUMBER *inv_scale, ptrdiff_t n
 ) {
     ptrdiff_t k = 0;
+#if TILES
+    if (n >= LANES) {
+        dvec sums = VECTOR_ZERO;
+        for (; k + LANES <= n; k += LANES)
+            sums = OF(add_squares)(sums, OF(scaled)(x + k, centre + k, inv_scale + k));
+        if (k < n) { /* the last vector overlaps the one before */
+            const ptrdiff_t rest = n - k;
+            k = n - LANES;
+            const VECTOR h = OF(scaled)(x + k, centre + k, inv_scale + k);
+            sums = OF(add_squares)(sums, OF(last_of)(h, rest));
+        }
+        return total_of(sums);
+    }
+#endif
     double s0 = 0.0, s1 = 0.0, s2 = 0.0, s3 = 0.0;
     for (; k + 4 <= n; k += 4) {
         const double h0 = (x[k] - centre[k]) * inv_scale[k];
@@ -118,9 +151,9 @@ static void OF(scaled_norms)(
     const void *inv_scale, double *norms
 ) {
     for (ptrdiff_t j = 0; j < rows; j++)
-        norms[j] = sqrt(OF(scaled_square)((const NUMBER *) X + j * n,
-                                          (const NUMBER *) centres + codes[j] * n, inv_scale, n)
-                        / n);
+        norms[j] = OF(scaled_square)((const NUMBER *) X + j * n,
+                                     (const NUMBER *) centres + codes[j] * n, inv_scale, n);
+    for (ptrdiff_t j = 0; j < rows; j++) norms[j] = sqrt(norms[j] / n);
 }
 
 /* A row that may be written with its padding is: the next row comes over it. */
@@ -203,18 +236,14 @@ static inline void OF(pack_row)(
 
 static void OF(pack)(
     const void *block, const Kept *rows, const void *centres, ptrdiff_t ldc,
-    const void *inv_scale, const double *roots, ptrdiff_t ahead, Panel *panel
+    const void *inv_scale, const double *roots, Panel *panel
 ) {
     const Kept kept = *rows;
     Panel to = *panel;
     const NUMBER *X = block;
-    const ptrdiff_t n = to.n, bytes = n * (ptrdiff_t) sizeof(NUMBER);
+    const ptrdiff_t n = to.n;
     for (ptrdiff_t p = 0; p < kept.count; p++, to.filled++) {
         const ptrdiff_t j = kept.numbers[p];
-        if (ahead > 0) {
-            const char *row = (const char *) (X + (j + ahead) * n);
-            for (ptrdiff_t k = 0; k < bytes; k += 64) FETCH_ROW(row + k)
-        }
         OF(pack_row)(X + j * n, (const NUMBER *) centres + kept.codes[j] * ldc, inv_scale,
                      (NUMBER) roots[j], to);
     }
@@ -233,10 +262,15 @@ DEFINE_TILES(lone_image, LONE_ROW, 1, 1, NUMBER, OF(add_same))
 DEFINE_TILE(tall_image, EACH_TALL_ROW, TALL, 1, 1, NUMBER, OF(add_same))
 DEFINE_TILES(gram_tile, EACH_ROW, TILE_ROWS, FETCHES, double, JOIN(add_widened, NUMBERS))
 
+/* Ask for the memory of some numbers. */
+static inline void OF(fetch_rows)(const NUMBER *x, ptrdiff_t count) {
+    for (ptrdiff_t k = 0; k < count; k += 64 / (ptrdiff_t) sizeof(NUMBER)) FETCH_ROW(x + k)
+}
+
 /* The image of a row does not depend on the rows beside it. */
 static void OF(project)(
     const void *block, ptrdiff_t rows, ptrdiff_t n, const void *projection, ptrdiff_t ldz,
-    void *images
+    ptrdiff_t ahead, void *images
 ) {
     for (ptrdiff_t k = 0; k < n; k += STRETCH) {
         const ptrdiff_t length = least_of(STRETCH, n - k);
@@ -244,6 +278,7 @@ static void OF(project)(
         for (ptrdiff_t j = 0, some; j < rows; j += some) {
             some = j + together <= rows ? together : 1;
             const NUMBER *x = (const NUMBER *) block + j * n + k;
+            if (ahead > 0 && k == 0) OF(fetch_rows)(x + ahead * n, some * n);
             if (some == TALL && ldz == LANES) {
                 OF(tall_image1)(x, n, 1, (const NUMBER *) projection + k * ldz, ldz, length,
                                 (NUMBER *) images + j * ldz, ldz);
