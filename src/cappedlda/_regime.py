@@ -39,6 +39,9 @@ class Regime:
     cache_features : int
         With as many features a pass that only projects costs a small part of one with a
         scatter, and the scatter of the last support is remembered.
+    single_features : int
+        With as many features the initial estimate multiplies rows in single precision, which
+        tells as well which of them are near.
     slab_elements, least_slab_rows : int
         A slab is the unit of threads and of summation. Its size depends on the shape only, and
         so does every bit of the result. Slabs of fewer rows would spend too much on their
@@ -78,6 +81,7 @@ class Regime:
     most_shrunk_features: int = 1000
     most_dense_features: int = 1000
     cache_features: int = 256
+    single_features: int = 256
     slab_elements: int = 1 << 20
     least_slab_rows: int = 3072
     few_slabs: int = 8

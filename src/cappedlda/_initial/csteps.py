@@ -10,6 +10,9 @@ from cappedlda._solvers import linalg
 
 C_STEPS = 3
 GROWTH_STEPS = 20
+# A support has settled if no more than this share of the rows comes or goes: what follows only
+# begins with it.
+SETTLED = 0.01
 MIN_SHRINKAGE = 1e-4
 
 
@@ -38,7 +41,7 @@ def c_steps(pieces, distances, variance_floor):
     for _ in range(C_STEPS):
         caps = nearer_half(pieces.histograms(distances))
         nearer = distances <= caps[pieces.codes]
-        if support is not None and (nearer == support).all():
+        if support is not None and has_settled(support, nearer):
             break
         support, distances = nearer, shrunk_distances(pieces, nearer, variance_floor)
     return support, distances, caps
@@ -55,10 +58,16 @@ def grow_support(pieces, support, distances, caps, variance_floor, reach=GATE_RE
         fences = update_caps(histograms, caps, reach, regime=pieces.regime)
         caps = fences.above(least_fence(pieces.shape[1])).caps
         grown = distances <= caps[pieces.codes]
-        if (grown == support).all():
+        settled, support = has_settled(support, grown), grown
+        if settled:
             break
-        support, distances = grown, shrunk_distances(pieces, grown, variance_floor)
+        distances = shrunk_distances(pieces, grown, variance_floor)
     return support
+
+
+def has_settled(support, changed):
+    """Return whether hardly any row has come or gone."""
+    return np.count_nonzero(changed != support) <= SETTLED * len(support)
 
 
 def shrunk_distances(pieces, support, variance_floor):
@@ -85,9 +94,12 @@ class Pieces:
         Of float64, C-ordered.
     map_ : callable
         As `serial_map`, perhaps on threads.
+    dtype : dtype
+        In which rows are multiplied.
     """
 
-    def __init__(self, rows, map_=serial_map):
+    def __init__(self, rows, map_=serial_map, dtype=np.float64):
+        self.dtype = dtype
         self.shape, self.codes, self.regime = rows.shape, rows.codes, rows.regime
         self._rows = rows
         self._map = map_
@@ -124,11 +136,12 @@ class Pieces:
         c, n = self._rows.n_classes, self.shape[1]
 
         def sums_of(first, stop):
-            sums = np.zeros(c), np.zeros((c, n)), np.zeros((n, n))
+            sums = np.zeros(c), np.zeros((c, n)), np.zeros((n, n), self.dtype)
             self._sample.add_moments(first, stop, support, *sums)
             return sums
 
-        total, *others = self._map(sums_of, *self._bounds)
+        (weights, sums, scatter), *others = self._map(sums_of, *self._bounds)
+        total = weights, sums, scatter.astype(np.float64, copy=False)
         for other in others:
             for array, more in zip(total, other, strict=True):
                 array += more
@@ -146,15 +159,15 @@ class Pieces:
 
         return sum(self._map(fourth_moment, *self._bounds))
 
-    def left_out_distances(self, support, centres, *measure):
+    def left_out_distances(self, support, centres, W, *measure):
         """Return the distances of all rows, those of the support as if each had been left out.
 
-        The `measure` is what the kernel takes: W, the leverage and the weights of the support.
+        The `measure` is what the kernel takes: the leverage and the weights of the support.
         """
-        distances = np.empty(self.shape[0])
+        distances, W = np.empty(self.shape[0]), np.ascontiguousarray(W, self.dtype)
 
         def fill(first, stop):
-            self._sample.fill_distances(first, stop, support, centres, *measure, distances)
+            self._sample.fill_distances(first, stop, support, centres, W, *measure, distances)
 
         self._map(fill, *self._bounds)
         return distances

@@ -50,7 +50,8 @@ class DenseEstimator(Estimator):
             support = None
             if rows.class_weights.sum() >= regime.covariance_rows_per_feature * rows.shape[1]:
                 floor = np.where(sparse, SPARSE_VARIANCE_FLOOR, VARIANCE_FLOOR)
-                pieces = Pieces(rows.with_features(scaled), self._map)
+                dtype = np.float32 if rows.shape[1] >= regime.single_features else np.float64
+                pieces = Pieces(rows.with_features(scaled), self._map, dtype)
                 support = grow_support(pieces, *c_steps(pieces, norms, floor), floor) & ~separated
                 if rows.weight_of(support) < STUCK_SHARE * rows.weight_of(~separated):
                     support = None

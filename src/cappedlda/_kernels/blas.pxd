@@ -6,7 +6,7 @@ block and always fit a BLAS integer.
 """
 
 from cython cimport floating
-from scipy.linalg.cython_blas cimport dgemm, dsyrk, dtrmm, sgemm, ssyrk
+from scipy.linalg.cython_blas cimport dgemm, dsyrk, dtrmm, sgemm, ssyrk, strmm
 
 include "cappedlda/_kernels/blas_int.pxi"
 
@@ -46,7 +46,7 @@ cdef inline void add_gram(
 
 
 cdef inline void multiply_by_triangle(
-    double *Z, const double *W, Py_ssize_t rows, Py_ssize_t columns,
+    floating *Z, const floating *W, Py_ssize_t rows, Py_ssize_t columns,
 ) noexcept nogil:
     """Z = Z W for Z (rows, columns) and the upper triangle of W (columns, columns)."""
     cdef:
@@ -54,8 +54,11 @@ cdef inline void multiply_by_triangle(
         char left = b"L"
         char lower = b"L"  # the upper triangle of a C-ordered array, as BLAS sees it
         char no = b"N"
-        double one = 1.0
-    dtrmm(&left, &lower, &no, &no, &m, &n, &one, <double *> W, &m, Z, &m)
+        floating one = 1
+    if floating is double:
+        dtrmm(&left, &lower, &no, &no, &m, &n, &one, <double *> W, &m, Z, &m)
+    else:
+        strmm(&left, &lower, &no, &no, &m, &n, &one, <float *> W, &m, Z, &m)
 
 
 cdef inline void set_product(

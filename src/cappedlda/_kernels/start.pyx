@@ -4,6 +4,7 @@ Rows are in memory, those of a class one after the other where it matters. Weigh
 that are None are ones. Nothing is checked here.
 """
 
+from cython cimport floating
 from libc.math cimport sqrt
 from libc.stdint cimport int32_t, uint8_t
 from libc.stdlib cimport free
@@ -23,10 +24,10 @@ cdef inline double weight_of(const double *weights, Py_ssize_t j) noexcept nogil
     return 1.0 if weights == NULL else weights[j]
 
 
-cdef inline double dot(const double *a, const double *b, Py_ssize_t n) noexcept nogil:
+cdef inline double dot(const floating *a, const floating *b, Py_ssize_t n) noexcept nogil:
     """Product of two vectors, by four independent sums."""
     cdef Py_ssize_t k = 0
-    cdef double s0 = 0.0, s1 = 0.0, s2 = 0.0, s3 = 0.0
+    cdef floating s0 = 0.0, s1 = 0.0, s2 = 0.0, s3 = 0.0
     while k + 4 <= n:
         s0 += a[k] * b[k]
         s1 += a[k + 1] * b[k + 1]
@@ -39,11 +40,11 @@ cdef inline double dot(const double *a, const double *b, Py_ssize_t n) noexcept 
 
 
 cdef inline void subtract(
-    const double *a, const double *b, Py_ssize_t n, double *difference,
+    const double *a, const double *b, Py_ssize_t n, floating *difference,
 ) noexcept nogil:
     cdef Py_ssize_t k
     for k in range(n):
-        difference[k] = a[k] - b[k]
+        difference[k] = <floating> (a[k] - b[k])
 
 
 def scaled_rows(
@@ -253,16 +254,19 @@ cdef class Sample:
         const uint8_t[::1] kept,     # IN (N,)
         double[::1] totals,          # IN OUT (c,) weight of the kept rows,
         double[:, ::1] sums,         # IN OUT (c, n) their sums
-        double[:, ::1] scatter,      # IN OUT (n, n) and that of their squares, upper triangle
+        floating[:, ::1] scatter,    # IN OUT (n, n) and that of their squares, upper triangle
     ):
-        """Add the moments of the kept rows; a scatter of size 0 is not wanted."""
+        """Add the moments of the kept rows; a scatter of size 0 is not wanted.
+
+        Squares are multiplied in the type of the scatter.
+        """
         cdef const int32_t *codes = &self.codes[0]
         cdef const double *w = begin_of(self.weights)
         cdef bint want_scatter = scatter.shape[0] > 0
         cdef Py_ssize_t j, k, n = self.X.shape[1], room = panel_rows(n), filled = 0
-        cdef double *panel = room_for(min(room, stop - first) * n)
+        cdef floating *panel = <floating *> room_for(min(room, stop - first) * n)
         cdef const double *row
-        cdef double *packed
+        cdef floating *packed
         cdef double *total
         cdef double weight, root
         with nogil:
@@ -280,13 +284,13 @@ cdef class Sample:
                 packed = panel + filled * n
                 root = sqrt(weight)
                 for k in range(n):
-                    packed[k] = root * row[k]
+                    packed[k] = <floating> (root * row[k])
                 filled += 1
                 if filled == room:
-                    add_gram(panel, &scatter[0, 0], filled, n, n, 1.0)
+                    add_gram(panel, &scatter[0, 0], filled, n, n, <floating> 1.0)
                     filled = 0
             if filled > 0:
-                add_gram(panel, &scatter[0, 0], filled, n, n, 1.0)
+                add_gram(panel, &scatter[0, 0], filled, n, n, <floating> 1.0)
             free(panel)
 
     def fourth_moment(
@@ -315,19 +319,20 @@ cdef class Sample:
         Py_ssize_t first, Py_ssize_t stop,
         const uint8_t[::1] kept,        # IN (N,)
         const double[:, ::1] centres,   # IN (c, n)
-        const double[:, ::1] W,         # IN (n, n), upper triangle
+        const floating[:, ::1] W,       # IN (n, n), upper triangle
         double leverage,                # of a kept row, over its squared distance
         const double[::1] totals,       # IN (c,) weight of the kept rows
         double[::1] distances,          # OUT (N,)
     ):
         """Distances in the coordinates X W; those of kept rows as if these had not been kept.
 
-        A row has its leverage on the covariance, and its share in the mean of its class.
+        A row has its leverage on the covariance, and its share in the mean of its class. Rows are
+        multiplied in the type of W.
         """
         cdef const int32_t *codes = &self.codes[0]
         cdef Py_ssize_t j, n = self.X.shape[1], room = panel_rows(n), rows
-        cdef double *panel = room_for(min(room, stop - first) * n)
-        cdef double *row
+        cdef floating *panel = <floating *> room_for(min(room, stop - first) * n)
+        cdef floating *row
         cdef double square, total
         with nogil:
             while first < stop:
