@@ -67,7 +67,7 @@ class Regime:
         Rows near a cap that a pass notes where no distances are kept; of more, none.
     """
 
-    sample_share: float = 0.01
+    sample_share: float = 0.005
     least_sample_rows: int = 2500
     sample_rows_per_feature: int = 6
     most_sample_rows: int = 5000

@@ -6,8 +6,10 @@ from cappedlda._initial.quantiles import column_medians
 from cappedlda._kernels import start_kernels
 from cappedlda._regime import REGIME
 
-# Where to look for the smallest ball with half of a class.
+# Where to look for the smallest ball with half of a class, and how many of the balls, the smallest
+# ones, are worth a step; FAST-MCD keeps as many.
 BALLS = 30
+BEST_BALLS = 10
 BALL_STEPS = 2
 
 
@@ -61,7 +63,7 @@ def minimum_volume_ball(points):
     It is the minimum volume ellipsoid of Rousseeuw (1985), restricted to balls.
 
     Several points serve as first centres of balls that hold half of the points; the
-    centres then move to the means of their halves. Unlike the medians of the features,
+    centres of the smallest ones then move to the means of their halves. Unlike the medians of the features,
     which a cloud of outliers draws to itself, this stays with the larger part. Few points
     have no part that is clearly the larger one: there it is the origin, their median.
     """
@@ -72,9 +74,10 @@ def minimum_volume_ball(points):
     order = np.lexsort((points.products(probe(points))[0], points.squares))
     balls = points.chosen(chosen[: start_kernels.spread_ranks(order, points.weight, chosen)])
     for _ in range(BALL_STEPS):
-        shares, totals, _ = nearest_halves(points, balls)
-        balls = points.sums(shares)
-        balls /= totals[:, None]
+        shares, totals, radii = nearest_halves(points, balls)
+        best = radii.argsort(kind="stable")[:BEST_BALLS]
+        balls = points.sums(shares[best])
+        balls /= totals[best, None]
     shares, _, radii = nearest_halves(points, balls)
     return points.median(shares[radii.argmin()] > 0.0)
 
