@@ -50,16 +50,17 @@ class Judgement:
         Weight of the other rows that are classified correctly.
     further : float
         Weight of the other rows in the support, over that of the core.
-    measure_loss : callable
-        Returns `loss`; only asked if all else is well.
+    least_loss : callable
+        Returns the mean log-loss of the core, or a larger number that is not above the given one;
+        only asked if all else is well.
     """
 
-    def __init__(self, core, hits, others, further, measure_loss):
+    def __init__(self, core, hits, others, further, least_loss):
         self.core = core
         self.hits = hits
         self.others = others
         self.further = further
-        self._measure_loss = measure_loss
+        self.loss_up_to = least_loss
 
     @property
     def all_hits(self):
@@ -74,7 +75,7 @@ class Judgement:
     @cached_property
     def loss(self):
         """Mean log-loss of the core."""
-        return self._measure_loss() / self.core.sum()
+        return self.loss_up_to(-np.inf)
 
 
 @np.errstate(over="ignore", invalid="ignore")  # by rows that are far off
@@ -261,41 +262,41 @@ class Judge:
             self._judged = np.lexsort((core, rows.codes))[::step]
             rows, core = rows.take(self._judged), core[self._judged]
         self._pieces = Pieces(rows, map_)
-        self._codes, self._weights = rows.codes, rows.sample_weight
         # A row of weight k is k rows, of which one is left out.
-        self._at_most_one = np.minimum(self._weights, 1.0)
-        self._core_rows, self._others = self._weights * core, self._weights * ~core
+        self._at_most_one = np.minimum(rows.sample_weight, 1.0)
+        self._rows = rows.codes, rows.sample_weight, core
         self._log_priors = log_priors
         self._sharpness = LIKELY
-        self._core_weights = self._per_class(self._core_rows)
-
-    def _per_class(self, weights):
-        return np.bincount(self._codes, weights, len(self._log_priors))
+        self._core_weights = np.bincount(rows.codes, rows.sample_weight * core, len(log_priors))
 
     def __call__(self, discriminant, support):
         """Return the `Judgement` on a discriminant with a support of shape (N,)."""
         left_out = self._at_most_one * support[self._judged]
         distances = discriminant.distances(self._pieces, left_out)
-        hits = np.empty(len(distances), bool)
-        judgement.mark_hits(distances, self._codes, self._log_priors, hits.view(np.uint8))
-        return Judgement(
-            self._core_weights,
-            self._per_class(self._core_rows * hits),
-            float(self._others @ hits),
-            float(self._all_others @ support) / self._core_weight,
-            partial(self._loss, distances),
-        )
+        hits = np.zeros((2, len(self._log_priors)))
+        judgement.add_hits(distances, *self._rows, self._log_priors, hits)
+        others, core = hits
+        further = float(self._all_others @ support) / self._core_weight
+        loss = partial(self._least_loss, distances)
+        return Judgement(self._core_weights, core, float(others.sum()), further, loss)
 
-    def _loss(self, distances):
-        """Return the least log-loss of the core over all sharpnesses, in which it is convex."""
+    def _least_loss(self, distances, enough):
+        """Return the least log-loss of the core over all sharpnesses, in which it is convex.
+
+        Or a larger one that is not above `enough`.
+        """
+        weight = self._core_weights.sum()
 
         def loss(k):
-            rows = distances, self._codes, self._core_rows, self._log_priors
-            return judgement.log_loss(*rows, SHARPNESS[k])
+            rows = distances, *self._rows
+            return judgement.log_loss(*rows, self._log_priors, SHARPNESS[k]) / weight
 
         k, least = self._sharpness, loss(self._sharpness)
         for step in (1, -1):
-            while 0 <= k + step < len(SHARPNESS) and (further := loss(k + step)) < least:
+            while not least <= enough and 0 <= k + step < len(SHARPNESS):
+                further = loss(k + step)
+                if not further < least:
+                    break
                 k, least = k + step, further
         self._sharpness = k
         return least
@@ -307,9 +308,16 @@ def admissible(verdict, first):
     allowed = 1.0 + HIT_TOLERANCE * np.sqrt(errors)
     if np.any(first.hits - verdict.hits > allowed) or not first.tells:
         return False
-    return verdict.loss <= MOST_RISE * first.loss and not costs_too_much(verdict, first)
+    most = min(MOST_RISE * first.loss, most_loss(verdict, first))
+    return bool(verdict.loss_up_to(most) <= most)
 
 
 def costs_too_much(verdict, first):
     """Return whether the further rows of a support cost the core more than they may."""
-    return bool(verdict.loss - first.loss > MOST_COST * verdict.further)
+    most = most_loss(verdict, first)
+    return bool(verdict.loss_up_to(most) > most)
+
+
+def most_loss(verdict, first):
+    """Return the loss up to which the further rows of a support do not cost too much."""
+    return first.loss + MOST_COST * verdict.further

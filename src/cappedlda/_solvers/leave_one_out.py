@@ -90,7 +90,6 @@ class PlainLDA:
         self._means = means - means.mean(axis=0)
         images = self._images = self._means @ self._T
         self._directions = self._T @ images.T
-        self._sizes = np.square(images).sum(axis=1)
 
     def distances(self, rows, left_out):
         """Return the squared distances of rows from all classes, shape (N, c).
@@ -102,16 +101,16 @@ class PlainLDA:
         left_out : ndarray of shape (N,)
             Weight by which each row is left out of the fit: 0 for rows that were not in it.
         """
-        nobody = np.zeros(len(left_out), bool)
-        own = rows.left_out_distances(nobody, self._moves, self._T, 0.0, self._weights)
         distances = np.empty((len(left_out), len(self._weights)))
-        # For each row, not for each pair of classes: there may be more classes than rows.
-        judgement.left_out_distances(
-            np.square(own, out=own),
-            rows.products(self._moves, self._directions),
-            self._means[rows.codes] @ self._directions,
-            self._sizes,
-            rows.codes,
+        # There may be more classes than rows: then not for each pair of classes.
+        by_row = len(self._weights) > len(left_out)
+        rows.fill(
+            judgement.left_out_distances,
+            self._moves,
+            self._T,
+            self._directions,
+            self._between(rows.codes if by_row else slice(None)),
+            by_row,
             left_out,
             self._weights,
             self.freedom,
@@ -119,6 +118,11 @@ class PlainLDA:
             distances,
         )
         return distances
+
+    def _between(self, classes):
+        """Return the squared distances of the means of some classes from all."""
+        sizes = np.square(self._images).sum(axis=1)
+        return sizes[classes, None] + sizes - 2.0 * (self._images[classes] @ self._images.T)
 
     @property
     def whitener(self):
