@@ -2,13 +2,13 @@
 
 import numpy as np
 import pytest
-from common import make_classes
+from common import make_classes, rows_of
 from sklearn.datasets import load_wine
 
 from cappedlda import CappedLDA
 from cappedlda._data.array import ArrayRows
 from cappedlda._fit import leave_out
-from cappedlda._fit.leave_out import LEVELS, harmless_level
+from cappedlda._fit.leave_out import LEVELS, JudgedRows, harmless_level
 from cappedlda._solvers.frame import Frame
 from cappedlda._solvers.leave_one_out import PlainLDA
 
@@ -68,6 +68,44 @@ def test_a_row_of_weight_k_is_k_rows(trusted, rng):
     rows = np.repeat(np.arange(160), weights)
     repeated = level_of(X[rows], y[rows], None, outlyingness[rows])
     assert level_of(X, y, weights * 1.0, outlyingness) == repeated
+
+
+@pytest.mark.parametrize("most_judged", [2**21, 6_000], ids=["all rows", "every second"])
+def test_rows_of_doubt_tell_what_all_rows_tell(rng, monkeypatch, most_judged):
+    X, y = make_classes(rng, [1000, 1000], 3, spread=4.0)
+    unusual, outlyingness = np.arange(2000) % 9 == 0, rng.random(2000)
+    outlyingness[unusual] = rng.uniform(1.0, 30.0, unusual.sum())
+    weights, levels = rng.integers(1, 3, 2000) * 1.0, set()
+    for push in (0.0, 0.1, 0.2, 0.5, 1.0):
+        dirty = X.copy()
+        dirty[unusual] += push * outlyingness[unusual, None] * rng.normal(size=(unusual.sum(), 3))
+        rows = rows_of(dirty, y.astype(np.int32), weights, most_judged=most_judged)
+        with monkeypatch.context() as patched:
+            patched.setattr(leave_out, "LEAST_DOUBTFUL", 10**9)
+            expected = harmless_level(rows, outlyingness, FRAME)
+        with monkeypatch.context() as patched:
+            patched.setattr(leave_out, "LEAST_DOUBTFUL", 100)
+            assert harmless_level(rows, outlyingness, FRAME) == expected
+        levels.add(expected)
+    assert len(levels) > 1
+
+
+def test_rows_of_doubt_have_nearly_all_of_the_loss(rng):
+    X, y = make_classes(rng, [1000, 1000], 3)
+    rows = rows_of(X, y.astype(np.int32), np.ones(2000))
+    core = rng.random(2000) < 0.9
+    settings = slice(None), np.log([0.5, 0.5]), np.array([900.0, 900.0])
+    judged = JudgedRows(rows, core, *settings)
+    assert judged.part_with(rng.random(2000)) is None
+    losses = np.zeros(2000)
+    losses[100:200] = 1.0
+    part = judged.part_with(losses)
+    assert len(part.numbers) == 250
+    assert set(part.numbers) >= set(range(100, 200))
+    of_part = JudgedRows(rows.take(part.numbers), core[part.numbers], *settings)
+    distances = 9.0 * rng.random((250, 2))
+    np.testing.assert_array_equal(part.hits(distances), of_part.hits(distances))
+    assert part.least_loss(distances)[0] == of_part.least_loss(distances)[0]
 
 
 def test_rows_too_far_off_to_be_summed_are_left_out(trusted):

@@ -82,9 +82,16 @@ def test_log_loss_of_the_core(classified, rng, sharpness):
     weights, core = rng.integers(3, size=200) * 0.5, rng.random(200) < 0.7
     scores = LOG_PRIORS - 0.5 * sharpness * distances
     own = scores[np.arange(200), codes]
-    expected = (weights * core) @ np.log(np.exp(scores - own[:, None]).sum(axis=1))
-    found = judgement.log_loss(distances, codes, weights, core, LOG_PRIORS, sharpness)
+    odds = np.exp(scores - own[:, None])
+    expected = weights * core * np.log(odds.sum(axis=1))
+    found = np.empty(200)
+    rows = distances, codes, weights, core, LOG_PRIORS
+    total, slope = judgement.log_loss(*rows, sharpness, found)
     np.testing.assert_allclose(found, expected, rtol=1e-12)
+    np.testing.assert_allclose(total, expected.sum(), rtol=1e-12)
+    steps = 0.5 * (distances[np.arange(200), codes, None] - distances)
+    slopes = np.sum(odds * steps, axis=1) / odds.sum(axis=1)
+    np.testing.assert_allclose(slope, (weights * core) @ slopes, rtol=1e-12)
 
 
 @pytest.mark.parametrize(("weight", "inside"), [(0.0, True), (1.0, False)])
@@ -93,6 +100,8 @@ def test_rows_that_do_not_count_have_no_loss(classified, weight, inside):
     distances[0] = np.nan
     weights, core = np.ones(200), np.ones(200, bool)
     weights[0], core[0] = weight, inside
-    found = judgement.log_loss(distances, codes, weights, core, LOG_PRIORS, 1.0)
+    losses = np.empty(200)
+    found = judgement.log_loss(distances, codes, weights, core, LOG_PRIORS, 1.0, losses)
+    assert losses[0] == 0.0
     others = distances[1:], codes[1:], np.ones(199), np.ones(199, bool)
-    assert found == judgement.log_loss(*others, LOG_PRIORS, 1.0)
+    assert found == judgement.log_loss(*others, LOG_PRIORS, 1.0, losses[1:])

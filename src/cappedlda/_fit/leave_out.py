@@ -9,12 +9,12 @@ since the core decides what is admissible.
 """
 
 import math
-from functools import cached_property, partial
+from functools import cached_property
 
 import numpy as np
 
 from cappedlda._data.array import ArrayRows
-from cappedlda._data.threads import shared_threads
+from cappedlda._data.threads import serial_map, shared_threads
 from cappedlda._initial.csteps import Pieces
 from cappedlda._initial.standardize import in_units
 from cappedlda._kernels import judgement, start_kernels
@@ -35,37 +35,55 @@ HIT_TOLERANCE = 2.0
 # how confident they are.
 SHARPNESS = np.geomspace(0.02, 2.0, 12)
 LIKELY = int(np.searchsorted(SHARPNESS, 1.0)) - 1  # where to look first
+# Many rows are judged by those of doubt first: one in so many, if they are as many as this and have
+# at least this share of the loss. What these lose too much, all do.
+DOUBTFUL_PART, LEAST_DOUBTFUL, DOUBTFUL_LOSS = 8, 100, 0.9
 
 
 class Judgement:
-    """How the rows are classified by a support, each left out of its own fit.
+    """How rows are classified by a support, each left out of its own fit.
 
     Parameters
     ----------
-    core : ndarray of shape (c,)
-        Weight of the core rows of each class.
-    hits : ndarray of shape (c,)
-        Weight of those that are classified correctly.
-    others : float
-        Weight of the other rows that are classified correctly.
+    rows : JudgedRows
+    discriminant : PlainLDA
+        Of the support.
+    support : ndarray of shape (N,), bool
     further : float
-        Weight of the other rows in the support, over that of the core.
-    least_loss : callable
-        Returns the mean log-loss of the core, or a larger number that is not above the given one;
-        only asked if all else is well.
+        Weight of the rows outside the core in the support, over that of the core.
     """
 
-    def __init__(self, core, hits, others, further, least_loss):
-        self.core = core
-        self.hits = hits
-        self.others = others
+    def __init__(self, rows, discriminant, support, further):
+        self._rows = rows
+        self._fit = discriminant, support
         self.further = further
-        self.loss_up_to = least_loss
+
+    def by(self, rows):
+        """Return how other rows are classified by the same support."""
+        return Judgement(rows, *self._fit, self.further)
+
+    @cached_property
+    def _distances(self):
+        return self._rows.distances(*self._fit)
+
+    @cached_property
+    def _hits(self):
+        return self._rows.hits(self._distances)
+
+    @property
+    def core(self):
+        """Weight of the core rows of each class, shape (c,)."""
+        return self._rows.core_weights
+
+    @property
+    def hits(self):
+        """Weight of those that are classified correctly, shape (c,)."""
+        return self._hits[1]
 
     @property
     def all_hits(self):
         """Weight of all rows that are classified correctly."""
-        return self.hits.sum() + self.others
+        return self._hits.sum()
 
     @property
     def tells(self):
@@ -73,9 +91,22 @@ class Judgement:
         return math.isfinite(self.loss)
 
     @cached_property
+    def _least(self):
+        return self._rows.least_loss(self._distances)
+
+    @property
     def loss(self):
         """Mean log-loss of the core."""
-        return self.loss_up_to(-np.inf)
+        return self._least[0]
+
+    def loss_up_to(self, enough):
+        """Return the mean log-loss of the core, or a larger number that is not above `enough`."""
+        return self._rows.least_loss(self._distances, enough)[0]
+
+    @cached_property
+    def doubtful(self):
+        """The few rows that have nearly all of the loss, or None if these are not few."""
+        return self._rows.part_with(self._least[1]) if self._rows.are_many else None
 
 
 @np.errstate(over="ignore", invalid="ignore")  # by rows that are far off
@@ -102,7 +133,7 @@ def harmless_level(rows, outlyingness, frame, shrinkage=None):
             first, most = verdict, verdict.all_hits
         elif verdict is None:
             best += best == k - 1
-        elif verdict.all_hits >= most and admissible(verdict, first):
+        elif admissible(verdict, first, most):
             best, most = k, verdict.all_hits
     return float(LEVELS[best]) if best > 0 and first.tells else 1.0
 
@@ -253,71 +284,132 @@ class Judge:
 
     def __init__(self, rows, core, log_priors, map_):
         n_rows, n = rows.shape
-        self._all_others = rows.sample_weight * ~core
+        self._others = rows.sample_weight * ~core
         self._core_weight = float(rows.sample_weight @ core)
         step = 1 + n_rows * max(n, len(log_priors)) // rows.regime.most_judged
-        self._judged = slice(None)
+        judged = slice(None)
         if step > 1:
             # As many of each class, in the core and outside, whatever the order of the rows.
-            self._judged = np.lexsort((core, rows.codes))[::step]
-            rows, core = rows.take(self._judged), core[self._judged]
-        self._pieces = Pieces(rows, map_)
+            judged = np.lexsort((core, rows.codes))[::step]
+            rows, core = rows.take(judged), core[judged]
+        core_weights = np.bincount(rows.codes, rows.sample_weight * core, len(log_priors))
+        self._rows = JudgedRows(rows, core, judged, log_priors, core_weights, map_)
+
+    def __call__(self, discriminant, support):
+        """Return the `Judgement` on a discriminant with a support of shape (N,)."""
+        further = float(self._others @ support) / self._core_weight
+        return Judgement(self._rows, discriminant, support, further)
+
+
+class JudgedRows:
+    """Rows by which discriminants are judged.
+
+    Parameters
+    ----------
+    rows : ArrayRows
+    core : ndarray of shape (k,), bool
+    numbers : ndarray of shape (k,), int, or slice
+        Of the rows, in the supports.
+    log_priors : ndarray of shape (c,)
+    core_weights : ndarray of shape (c,)
+        Over the sum of which losses are means: that of these rows, or of more.
+    map_ : callable
+        As `serial_map`, perhaps on threads.
+
+    Attributes
+    ----------
+    numbers, core_weights
+        As given.
+    """
+
+    def __init__(self, rows, core, numbers, log_priors, core_weights, map_=serial_map):
+        self._all, self._pieces = rows, Pieces(rows, map_)
+        self.numbers = numbers
         # A row of weight k is k rows, of which one is left out.
         self._at_most_one = np.minimum(rows.sample_weight, 1.0)
         self._rows = rows.codes, rows.sample_weight, core
         self._log_priors = log_priors
         self._sharpness = LIKELY
-        self._core_weights = np.bincount(rows.codes, rows.sample_weight * core, len(log_priors))
+        self.core_weights = core_weights
 
-    def __call__(self, discriminant, support):
-        """Return the `Judgement` on a discriminant with a support of shape (N,)."""
-        left_out = self._at_most_one * support[self._judged]
-        distances = discriminant.distances(self._pieces, left_out)
+    def distances(self, discriminant, support):
+        """Return the squared distances from all classes, shape (k, c), without each of the rows."""
+        left_out = self._at_most_one * support[self.numbers]
+        return discriminant.distances(self._pieces, left_out)
+
+    def hits(self, distances):
+        """Return the weight of hits outside the core and in it, by class, shape (2, c)."""
         hits = np.zeros((2, len(self._log_priors)))
         judgement.add_hits(distances, *self._rows, self._log_priors, hits)
-        others, core = hits
-        further = float(self._all_others @ support) / self._core_weight
-        loss = partial(self._least_loss, distances)
-        return Judgement(self._core_weights, core, float(others.sum()), further, loss)
+        return hits
 
-    def _least_loss(self, distances, enough):
+    def least_loss(self, distances, enough=-np.inf):
         """Return the least log-loss of the core over all sharpnesses, in which it is convex.
 
-        Or a larger one that is not above `enough`.
+        Or a larger one that is not above `enough`. It is the mean over the core; the losses of
+        the rows, shape (k,), are returned too.
         """
-        weight = self._core_weights.sum()
-
-        def loss(k):
-            rows = distances, *self._rows
-            return judgement.log_loss(*rows, self._log_priors, SHARPNESS[k]) / weight
-
-        k, least = self._sharpness, loss(self._sharpness)
-        for step in (1, -1):
-            while not least <= enough and 0 <= k + step < len(SHARPNESS):
-                further = loss(k + step)
-                if not further < least:
-                    break
-                k, least = k + step, further
+        k = self._sharpness
+        least, slope, losses = self._loss(distances, k)
+        step = 1 if slope < 0.0 else -1
+        while not least <= enough and 0 <= k + step < len(SHARPNESS):
+            further, _, others = self._loss(distances, k + step)
+            if not further < least:
+                break
+            k, least, losses = k + step, further, others
         self._sharpness = k
-        return least
+        return least, losses
+
+    def _loss(self, distances, k):
+        losses = np.empty(len(distances))
+        settings = self._log_priors, SHARPNESS[k], losses
+        total, slope = judgement.log_loss(distances, *self._rows, *settings)
+        return total / self.core_weights.sum(), slope, losses
+
+    @property
+    def are_many(self):
+        """Whether a part of them is worth looking at first."""
+        return self._pieces.shape[0] >= DOUBTFUL_PART * LEAST_DOUBTFUL
+
+    def part_with(self, losses):
+        """Return the few rows that have nearly all of some losses, or None if these are not few."""
+        count = len(losses) // DOUBTFUL_PART
+        largest = np.sort(np.argpartition(losses, -count)[-count:])
+        if not losses[largest].sum() > DOUBTFUL_LOSS * losses.sum():
+            return None
+        numbers = largest if isinstance(self.numbers, slice) else self.numbers[largest]
+        rows, core = self._all.take(largest), self._rows[2][largest]
+        part = JudgedRows(rows, core, numbers, self._log_priors, self.core_weights)
+        part._sharpness = self._sharpness
+        return part
 
 
-def admissible(verdict, first):
-    """Return whether a support classifies the core as well as the core alone, `first`."""
+def admissible(verdict, first, hits):
+    """Return whether a support classifies the core as well as the core alone, `first`.
+
+    And at least as many of all rows as `hits`.
+    """
+    if first.doubtful is not None and loses_too_much(verdict.by(first.doubtful), first):
+        return False
     errors = np.maximum(first.core - first.hits, 1.0)
     allowed = 1.0 + HIT_TOLERANCE * np.sqrt(errors)
-    if np.any(first.hits - verdict.hits > allowed) or not first.tells:
+    if verdict.all_hits < hits or np.any(first.hits - verdict.hits > allowed) or not first.tells:
         return False
-    most = min(MOST_RISE * first.loss, most_loss(verdict, first))
-    return bool(verdict.loss_up_to(most) <= most)
+    return not loses_too_much(verdict, first)
+
+
+def loses_too_much(verdict, first):
+    """Return whether the loss of the core is higher than a support may make it."""
+    most = min(MOST_RISE * first.loss, most_cost(verdict, first))
+    return not verdict.loss_up_to(most) <= most
 
 
 def costs_too_much(verdict, first):
     """Return whether the further rows of a support cost the core more than they may."""
-    most = most_loss(verdict, first)
+    most = most_cost(verdict, first)
     return bool(verdict.loss_up_to(most) > most)
 
 
-def most_loss(verdict, first):
-    """Return the loss up to which the further rows of a support do not cost too much."""
+def most_cost(verdict, first):
+    """Return the loss of the core if each further row of a support cost it as much as it may."""
     return first.loss + MOST_COST * verdict.further

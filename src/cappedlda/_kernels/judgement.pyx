@@ -124,23 +124,30 @@ def log_loss(
     const uint8_t[::1] core,          # IN (N,) 0: the row does not count
     const double[::1] log_priors,     # IN (c,)
     double sharpness,                 # factor of the distances
+    double[::1] losses,               # OUT (N,) of the rows
 ):
-    """Log-loss of the rows of the core."""
+    """Log-loss of the rows of the core: its sum, and how fast this grows with the sharpness."""
     cdef Py_ssize_t j, k, i, N = distances.shape[0], c = distances.shape[1]
     cdef const double *row
-    cdef double half = 0.5 * sharpness, total = 0.0, odds, own, score
+    cdef double half = 0.5 * sharpness, total = 0.0, slope = 0.0, odds, own, score, likely, steps
     with nogil:
         for j in range(N):
+            losses[j] = 0.0
             if not core[j] or not weights[j] > 0.0:
                 continue
             i = codes[j]
             row = &distances[j, 0]
             own = half * row[i] - log_priors[i]
             odds = 1.0
+            steps = 0.0
             for k in range(c):
                 score = own - half * row[k] + log_priors[k]
                 if k != i and not score < NOTHING:
-                    odds += exp(score)
+                    likely = exp(score)
+                    odds += likely
+                    steps += likely * (row[i] - row[k])
             if odds != 1.0:
-                total += weights[j] * log(odds)
-    return total
+                losses[j] = weights[j] * log(odds)
+                total += losses[j]
+                slope += weights[j] * 0.5 * steps / odds
+    return total, slope
