@@ -258,14 +258,13 @@ def about_core(rows, core, scale, map_):
 
 
 def core_units(moments, centres):
-    """Return the units of features in the core, relative to those of its moments.
+    """Return the units of features in the core, relative to those of its moments about its means.
 
     It is their deviation within the classes, or between them if they are constant within, or 1 if
     they are constant altogether.
     """
-    shares = moments.weights / moments.weights.sum()
-    _, scatter = moments.centred()
-    within, between = scatter.diagonal() / moments.weights.sum(), shares @ centres**2
+    total = moments.weights.sum()
+    within, between = moments.scatter.diagonal() / total, moments.weights @ centres**2 / total
     unit, flat = units_of(within, between, centres)
     return np.where(flat & (between > 0.0), np.sqrt(between), unit)
 
