@@ -1,14 +1,16 @@
 """What is left out: the least that harms none of the rows we trust."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 from common import make_classes, rows_of
 from sklearn.datasets import load_wine
 
-from cappedlda import CappedLDA
+from cappedlda import CappedLDA, _fit
 from cappedlda._data.array import ArrayRows
 from cappedlda._fit import leave_out
-from cappedlda._fit.leave_out import LEVELS, JudgedRows, harmless_level
+from cappedlda._fit.leave_out import LEVELS, JudgedRows, KnownCore, harmless_level
 from cappedlda._solvers.frame import Frame
 from cappedlda._solvers.leave_one_out import PlainLDA
 
@@ -111,6 +113,45 @@ def test_rows_of_doubt_have_nearly_all_of_the_loss(rng):
 def test_rows_too_far_off_to_be_summed_are_left_out(trusted):
     X, y, _ = trusted
     assert level_with(trusted, np.full((2, 3), 1e300), [0, 1], [50.0, 50.0]) < 50.0
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_moments_of_the_core_are_those_of_its_lda(rng, monkeypatch, weighted):
+    asked = []
+
+    def noting(*args):
+        asked.append(args)
+        return harmless_level(*args)
+
+    monkeypatch.setattr(_fit, "harmless_level", noting)
+    X, y = load_wine(return_X_y=True)
+    X[::20] *= 3.0
+    weights = rng.integers(1, 4, len(y)) * 0.5 if weighted else np.ones(len(y))
+    CappedLDA().fit(X, y, sample_weight=weights)
+    ((rows, outlyingness, frame, _, known),) = asked
+    inside = weights * (outlyingness <= 1.0)
+    means = np.stack([np.average(X, axis=0, weights=inside * (y == k)) for k in range(3)])
+    np.testing.assert_allclose(known.means, means, rtol=1e-12)
+    np.testing.assert_allclose(known.moments.weights, np.bincount(y, inside), rtol=1e-12)
+    H = (X - means[y]) / frame.scale
+    scatter = known.moments.centred()[1]
+    np.testing.assert_allclose(scatter, (H.T * inside) @ H, rtol=1e-9, atol=1e-9)
+    assert harmless_level(rows, outlyingness, frame) == harmless_level(*asked[0])
+
+
+def test_the_core_is_not_known_by_an_lda_on_other_rows_nor_with_flat_features(monkeypatch):
+    asked = []
+
+    def noting(reweighted, core, scale):
+        asked.append(KnownCore.of(reweighted, core, scale) is not None)
+        asked.append(KnownCore.of(reweighted, np.roll(core, 1), scale) is not None)
+
+    monkeypatch.setattr(_fit, "KnownCore", SimpleNamespace(of=noting))
+    X, y = load_wine(return_X_y=True)
+    X[::20] *= 3.0
+    CappedLDA().fit(X, y)
+    CappedLDA().fit(np.column_stack([X, y]), y)
+    assert asked == [True, False, False, False]
 
 
 def test_supports_are_judged_with_the_shrinkage_that_is_asked_for(monkeypatch):

@@ -10,6 +10,7 @@ since the core decides what is admissible.
 
 import math
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 
@@ -38,6 +39,8 @@ LIKELY = int(np.searchsorted(SHARPNESS, 1.0)) - 1  # where to look first
 # Many rows are judged by those of doubt first: one in so many, if they are as many as this and have
 # at least this share of the loss. What these lose too much, all do.
 DOUBTFUL_PART, LEAST_DOUBTFUL, DOUBTFUL_LOSS = 8, 100, 0.9
+# A variance within the core that is smaller, in units of the frame, may be rounding.
+LEAST_KNOWN = 1e-6
 
 
 class Judgement:
@@ -110,7 +113,7 @@ class Judgement:
 
 
 @np.errstate(over="ignore", invalid="ignore")  # by rows that are far off
-def harmless_level(rows, outlyingness, frame, shrinkage=None):
+def harmless_level(rows, outlyingness, frame, shrinkage=None, known=None):
     """Return the level beyond which rows are left out: inf if none has to be.
 
     Parameters
@@ -122,13 +125,14 @@ def harmless_level(rows, outlyingness, frame, shrinkage=None):
         With the priors, and the units of features where the rows are few.
     shrinkage : float, optional
         Of the scatter; None is the one that few rows have.
+    known : KnownCore, optional
     """
     core = outlyingness <= 1.0
     if core.all() or not np.bincount(rows.codes[core], minlength=rows.n_classes).all():
         return np.inf if core.all() else 1.0
     first, best, most = None, 0, 0.0
     step = np.searchsorted(LEVELS, outlyingness)  # the first level that has the row
-    for k, verdict in enumerate(judgements(rows, step, len(LEVELS), frame, shrinkage)):
+    for k, verdict in enumerate(judgements(rows, step, len(LEVELS), frame, shrinkage, known)):
         if first is None:
             first, most = verdict, verdict.all_hits
         elif verdict is None:
@@ -163,7 +167,7 @@ def does_harm(rows, core, wider, frame, shrinkage=None):
     return first is not None and second is not None and costs_too_much(second, first)
 
 
-def judgements(rows, step, count, frame, shrinkage=None):
+def judgements(rows, step, count, frame, shrinkage=None, known=None):
     """Yield how nested supports classify the rows, None for one that is the same as the last.
 
     They end with rows that are so far off that they cannot even be summed.
@@ -175,7 +179,7 @@ def judgements(rows, step, count, frame, shrinkage=None):
         The first support that has the row; the rows of support 0 are the core.
     count : int
         Of the supports.
-    frame, shrinkage
+    frame, shrinkage, known
         As in `harmless_level`.
     """
     regime, core = rows.regime, step == 0
@@ -186,8 +190,9 @@ def judgements(rows, step, count, frame, shrinkage=None):
     rows = ArrayRows(X, codes, rows.n_classes, weights, n_jobs, regime)
     few_rows = weights[core].sum() < regime.unshrunk_rows_per_feature * frame.n_features
     with shared_threads(n_jobs) as map_:
-        rows, centres = about_core(rows, core, frame.scale, map_)
-        levels = Levels(rows, step, count, map_)
+        means = core_means(rows, core) if known is None else known.means
+        rows, centres = about_core(rows, core, means, frame.scale, map_)
+        levels = Levels(rows, step, count, map_, None if known is None else known.moments)
         judge = Judge(rows, core, np.log(frame.priors), map_)
         unit = None if few_rows else core_units(levels.core, centres)
         for k, moments in levels:
@@ -213,6 +218,8 @@ class Levels:
         Of the levels.
     map_ : callable
         As `serial_map`, perhaps on threads.
+    core : ClassMoments, optional
+        Of the first level, if they are known.
 
     Attributes
     ----------
@@ -220,10 +227,10 @@ class Levels:
         Of the first level.
     """
 
-    def __init__(self, rows, step, count, map_):
+    def __init__(self, rows, step, count, map_, core=None):
         self._pieces = Pieces(rows, map_)
         self._step, self._count = step, count
-        self.core = ClassMoments(*self._pieces.sums(self.support(0)))
+        self.core = ClassMoments(*self._pieces.sums(self.support(0))) if core is None else core
 
     def support(self, k):
         """Return which rows are in level k."""
@@ -242,19 +249,59 @@ class Levels:
             yield k, moments
 
 
-def about_core(rows, core, scale, map_):
-    """Return rows about the centres of their classes in the core, and these, in units of a scale.
-
-    The centres are about their mean.
-    """
+def core_means(rows, core):
+    """Return the means of the classes in the core."""
     c, n = rows.n_classes, rows.shape[1]
     weights, sums = np.zeros(c), np.zeros((c, n))
     sample = start_kernels.Sample(rows.X, rows.codes, rows.sample_weight)
     sample.add_moments(0, len(core), core, weights, sums, np.empty((0, 0)))
-    means = sums / weights[:, None]
+    return sums / weights[:, None]
+
+
+def about_core(rows, core, means, scale, map_):
+    """Return rows about the means of their classes in the core, and these, in units of a scale.
+
+    The means are about their own.
+    """
     deviations, _ = in_units(rows, means, scale, map_=map_, farthest=np.inf)
+    weights = np.bincount(rows.codes, rows.sample_weight * core, rows.n_classes)
     centre = weights @ means / weights.sum()
     return rows.with_features(deviations), (means - centre) / scale
+
+
+class KnownCore(NamedTuple):
+    """Means and moments of the core, where plain LDA has been made on it.
+
+    Attributes
+    ----------
+    means : ndarray of shape (c, n)
+    moments : ClassMoments
+        About these, in the units of a frame.
+    """
+
+    means: np.ndarray
+    moments: ClassMoments
+
+    @classmethod
+    def of(cls, reweighted, core, scale):
+        """Return that of plain LDA about the means of a support, or None if this is not the core.
+
+        Nor is it known where a feature is flat: what passes over rows leave of it is rounding.
+
+        Parameters
+        ----------
+        reweighted : Reweighted
+        core : ndarray of shape (N,), bool
+        scale : ndarray of shape (n,)
+        """
+        within, answer = reweighted.within, reweighted.answer
+        if within is None or not within.matrix.diagonal().min() > LEAST_KNOWN:
+            return None
+        if reweighted.mask is None or not np.array_equal(reweighted.mask, core):
+            return None
+        unit = within.scale / scale * np.sqrt(within.weight.sum())
+        moments = within.weight, np.zeros_like(answer.centres), within.matrix * unit * unit[:, None]
+        return cls(answer.centres, ClassMoments(*moments))
 
 
 def core_units(moments, centres):
