@@ -5,6 +5,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from common import make_classes, rows_of
+from scipy.special import logsumexp
 from sklearn.datasets import load_wine
 
 from cappedlda import CappedLDA, _fit
@@ -108,6 +109,24 @@ def test_rows_of_doubt_have_nearly_all_of_the_loss(rng):
     distances = 9.0 * rng.random((250, 2))
     np.testing.assert_array_equal(part.hits(distances), of_part.hits(distances))
     assert part.least_loss(distances)[0] == of_part.least_loss(distances)[0]
+
+
+@pytest.mark.parametrize("size", [1e-4, 0.1, 1.0, 10.0, 1e4])
+def test_the_least_loss_is_that_of_the_best_sharpness(rng, size):
+    rows = rows_of(np.zeros((300, 1)), rng.integers(3, size=300).astype(np.int32), np.ones(300))
+    log_priors, core, distances = np.log([0.2, 0.3, 0.5]), np.ones(300, bool), rng.random((300, 3))
+    distances[np.arange(300), rows.codes] *= 0.2
+    distances *= size
+    losses = []
+    for sharpness in leave_out.SHARPNESS:
+        scores = log_priors - 0.5 * sharpness * distances
+        own = scores[np.arange(300), rows.codes]
+        losses.append(np.mean(logsumexp(scores, axis=1) - own))
+    judged = JudgedRows(rows, core, slice(None), log_priors, np.bincount(rows.codes) * 1.0)
+    found = judged.least_loss(distances)
+    np.testing.assert_allclose(found[0], min(losses), rtol=1e-12)
+    np.testing.assert_allclose(found[1].mean(), min(losses), rtol=1e-12)
+    assert judged.least_loss(distances, 2.0 * found[0])[0] <= 2.0 * found[0]
 
 
 def test_rows_too_far_off_to_be_summed_are_left_out(trusted):

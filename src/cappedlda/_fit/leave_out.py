@@ -398,8 +398,8 @@ class JudgedRows:
         k = self._sharpness
         least, slope, losses = self._loss(distances, k)
         step = 1 if slope < 0.0 else -1
-        while not least <= enough and 0 <= k + step < len(SHARPNESS):
-            further, _, others = self._loss(distances, k + step)
+        while not (least <= enough or step * slope >= 0.0) and 0 <= k + step < len(SHARPNESS):
+            further, slope, others = self._loss(distances, k + step)
             if not further < least:
                 break
             k, least, losses = k + step, further, others
