@@ -295,6 +295,8 @@ class KnownCore(NamedTuple):
         scale : ndarray of shape (n,)
         """
         within, answer = reweighted.within, reweighted.answer
+        if core.all():
+            return None  # nothing to judge
         if within is None or not within.matrix.diagonal().min() > LEAST_KNOWN:
             return None
         if reweighted.mask is None or not np.array_equal(reweighted.mask, core):
