@@ -1,14 +1,17 @@
 """What is left out: the least that harms none of the rows we trust."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
-from common import make_classes
+from common import make_classes, rows_of
+from scipy.special import logsumexp
 from sklearn.datasets import load_wine
 
-from cappedlda import CappedLDA
+from cappedlda import CappedLDA, _fit
 from cappedlda._data.array import ArrayRows
 from cappedlda._fit import leave_out
-from cappedlda._fit.leave_out import LEVELS, harmless_level
+from cappedlda._fit.leave_out import LEVELS, JudgedRows, KnownCore, harmless_level
 from cappedlda._solvers.frame import Frame
 from cappedlda._solvers.leave_one_out import PlainLDA
 
@@ -70,9 +73,104 @@ def test_a_row_of_weight_k_is_k_rows(trusted, rng):
     assert level_of(X, y, weights * 1.0, outlyingness) == repeated
 
 
+@pytest.mark.parametrize("most_judged", [2**21, 6_000], ids=["all rows", "every second"])
+def test_rows_of_doubt_tell_what_all_rows_tell(rng, monkeypatch, most_judged):
+    X, y = make_classes(rng, [1000, 1000], 3, spread=4.0)
+    unusual, outlyingness = np.arange(2000) % 9 == 0, rng.random(2000)
+    outlyingness[unusual] = rng.uniform(1.0, 30.0, unusual.sum())
+    weights, levels = rng.integers(1, 3, 2000) * 1.0, set()
+    for push in (0.0, 0.1, 0.2, 0.5, 1.0):
+        dirty = X.copy()
+        dirty[unusual] += push * outlyingness[unusual, None] * rng.normal(size=(unusual.sum(), 3))
+        rows = rows_of(dirty, y.astype(np.int32), weights, most_judged=most_judged)
+        with monkeypatch.context() as patched:
+            patched.setattr(leave_out, "LEAST_DOUBTFUL", 10**9)
+            expected = harmless_level(rows, outlyingness, FRAME)
+        with monkeypatch.context() as patched:
+            patched.setattr(leave_out, "LEAST_DOUBTFUL", 100)
+            assert harmless_level(rows, outlyingness, FRAME) == expected
+        levels.add(expected)
+    assert len(levels) > 1
+
+
+def test_rows_of_doubt_have_nearly_all_of_the_loss(rng):
+    X, y = make_classes(rng, [1000, 1000], 3)
+    rows = rows_of(X, y.astype(np.int32), np.ones(2000))
+    core = rng.random(2000) < 0.9
+    settings = slice(None), np.log([0.5, 0.5]), np.array([900.0, 900.0])
+    judged = JudgedRows(rows, core, *settings)
+    assert judged.part_with(rng.random(2000)) is None
+    losses = np.zeros(2000)
+    losses[100:200] = 1.0
+    part = judged.part_with(losses)
+    assert len(part.numbers) == 250
+    assert set(part.numbers) >= set(range(100, 200))
+    of_part = JudgedRows(rows.take(part.numbers), core[part.numbers], *settings)
+    distances = 9.0 * rng.random((250, 2))
+    np.testing.assert_array_equal(part.hits(distances), of_part.hits(distances))
+    assert part.least_loss(distances)[0] == of_part.least_loss(distances)[0]
+
+
+@pytest.mark.parametrize("size", [1e-4, 0.1, 1.0, 10.0, 1e4])
+def test_the_least_loss_is_that_of_the_best_sharpness(rng, size):
+    rows = rows_of(np.zeros((300, 1)), rng.integers(3, size=300).astype(np.int32), np.ones(300))
+    log_priors, core, distances = np.log([0.2, 0.3, 0.5]), np.ones(300, bool), rng.random((300, 3))
+    distances[np.arange(300), rows.codes] *= 0.2
+    distances *= size
+    losses = []
+    for sharpness in leave_out.SHARPNESS:
+        scores = log_priors - 0.5 * sharpness * distances
+        own = scores[np.arange(300), rows.codes]
+        losses.append(np.mean(logsumexp(scores, axis=1) - own))
+    judged = JudgedRows(rows, core, slice(None), log_priors, np.bincount(rows.codes) * 1.0)
+    found = judged.least_loss(distances)
+    np.testing.assert_allclose(found[0], min(losses), rtol=1e-12)
+    np.testing.assert_allclose(found[1].mean(), min(losses), rtol=1e-12)
+    assert judged.least_loss(distances, 2.0 * found[0])[0] <= 2.0 * found[0]
+
+
 def test_rows_too_far_off_to_be_summed_are_left_out(trusted):
     X, y, _ = trusted
     assert level_with(trusted, np.full((2, 3), 1e300), [0, 1], [50.0, 50.0]) < 50.0
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_moments_of_the_core_are_those_of_its_lda(rng, monkeypatch, weighted):
+    asked = []
+
+    def noting(*args):
+        asked.append(args)
+        return harmless_level(*args)
+
+    monkeypatch.setattr(_fit, "harmless_level", noting)
+    X, y = load_wine(return_X_y=True)
+    X[::20] *= 3.0
+    weights = rng.integers(1, 4, len(y)) * 0.5 if weighted else np.ones(len(y))
+    CappedLDA().fit(X, y, sample_weight=weights)
+    ((rows, outlyingness, frame, _, known),) = asked
+    inside = weights * (outlyingness <= 1.0)
+    means = np.stack([np.average(X, axis=0, weights=inside * (y == k)) for k in range(3)])
+    np.testing.assert_allclose(known.means, means, rtol=1e-12)
+    np.testing.assert_allclose(known.moments.weights, np.bincount(y, inside), rtol=1e-12)
+    H = (X - means[y]) / frame.scale
+    scatter = known.moments.centred()[1]
+    np.testing.assert_allclose(scatter, (H.T * inside) @ H, rtol=1e-9, atol=1e-9)
+    assert harmless_level(rows, outlyingness, frame) == harmless_level(*asked[0])
+
+
+def test_the_core_is_not_known_by_an_lda_on_other_rows_nor_with_flat_features(monkeypatch):
+    asked = []
+
+    def noting(reweighted, core, scale):
+        asked.append(KnownCore.of(reweighted, core, scale) is not None)
+        asked.append(KnownCore.of(reweighted, np.roll(core, 1), scale) is not None)
+
+    monkeypatch.setattr(_fit, "KnownCore", SimpleNamespace(of=noting))
+    X, y = load_wine(return_X_y=True)
+    X[::20] *= 3.0
+    CappedLDA().fit(X, y)
+    CappedLDA().fit(np.column_stack([X, y]), y)
+    assert asked == [True, False, False, False]
 
 
 def test_supports_are_judged_with_the_shrinkage_that_is_asked_for(monkeypatch):

@@ -72,6 +72,19 @@ def test_moments_add_up(rng):
         np.testing.assert_allclose(found, expected, rtol=1e-12)
 
 
+@pytest.mark.parametrize("n", [1, 4, 70])
+def test_moments_are_centred_in_units(rng, n):
+    X, y = make_classes(rng, [40, 30, 20], n)
+    weights, unit = rng.random(90) * (y < 2), rng.uniform(0.5, 2.0, n)
+    moments = moments_of(X, y, weights, np.ones((3, n)))
+    means, scatter = moments.centred(unit)
+    expected = [np.average(X[y == k], axis=0, weights=weights[y == k]) - 1.0 for k in (0, 1)]
+    np.testing.assert_allclose(means, [*expected, np.zeros(n)], rtol=1e-12)
+    H = (X - 1.0 - means[y]) / unit
+    np.testing.assert_allclose(scatter, (H.T * weights) @ H, rtol=1e-10, atol=1e-10)
+    np.testing.assert_allclose(moments.centred()[1], scatter * unit * unit[:, None], rtol=1e-12)
+
+
 def test_flat_directions_have_no_influence(rng):
     X, y = make_classes(rng, [20, 15], 3)
     flat = np.column_stack([X, y == 1])

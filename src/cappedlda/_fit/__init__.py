@@ -31,7 +31,7 @@ import numpy as np
 from cappedlda._cutoffs.gate import gate_caps
 from cappedlda._data.scatter_cache import ScatterCacheRows
 from cappedlda._fit.hidden_cloud import core_without_cloud
-from cappedlda._fit.leave_out import harmless_level, seen_level
+from cappedlda._fit.leave_out import KnownCore, harmless_level, seen_level
 from cappedlda._fit.result import Solution
 from cappedlda._fit.result import evaluate as evaluate_solver
 from cappedlda._fit.reweighting import (
@@ -207,7 +207,7 @@ def reweighted_fit(prepared, begin, objective, schedule, options):
 
     # 8. What to leave out: the least that harms none of the rows we trust.
     shrinkage = judged_shrinkage(reweighted, options)
-    level = decide_level(prepared, core, objective, options, shrinkage)
+    level = decide_level(prepared, core, reweighted, objective, options, shrinkage)
 
     # 9. and 10. Plain LDA on all rows of that support, and the evaluation of all rows.
     evaluated = core
@@ -232,13 +232,16 @@ def judged_shrinkage(reweighted, options):
     return min(reweighted.answer.shrinkage, MOST_SHRUNK)
 
 
-def decide_level(prepared, core, objective, options, shrinkage):
+def decide_level(prepared, core, reweighted, objective, options, shrinkage):
     """Return the multiple of caps and gate beyond which rows are left out."""
     sample, frame = prepared.all_sample, core.measure.frame
     asked = options.leave_out == "harmful" and objective.epsilon == "auto"
     if not asked or prepared.gate is None or sample.implicit_scatter:
         return 1.0  # an implicit scatter knows no distances in all features
-    level = harmless_level(sample, core.ratios, frame, shrinkage)
+    known = None
+    if options.renew_centres and sample.dtype == np.float64:
+        known = KnownCore.of(reweighted, core.ratios <= 1.0, frame.scale)
+    level = harmless_level(sample, core.ratios, frame, shrinkage, known)
     return level if prepared.n_sampled == 0 else min(level, seen_level(core.ratios))
 
 

@@ -101,7 +101,7 @@ def larger_part(sample, measure, inside, priors):
 
 def images_of(rows, frame, W):
     """Return the rows in the discriminant space."""
-    return rows.with_features(np.asarray(rows.X / frame.scale, np.float64) @ W)
+    return rows.with_features(np.asarray(rows.X, np.float64) @ (W / frame.scale[:, None]))
 
 
 def means_are_moved(rows, means):

@@ -147,9 +147,14 @@ class Pieces:
                 array += more
         return total
 
-    def products(self, centres, V):
-        """Return the products of all rows, about some centres, with V (n, k), shape (N, k)."""
-        return (self._rows.X - centres[self.codes]) @ V
+    def fill(self, kernel, *arrays):
+        """Let a kernel fill arrays, piece by piece; it takes bounds, rows, codes and these."""
+        X, codes = self._rows.X, self.codes
+
+        def fill(first, stop):
+            kernel(first, stop, X, codes, *arrays)
+
+        self._map(fill, *self._bounds)
 
     def fourth_moment(self, support, centres):
         """Return the sum of the fourth powers of the distances of the support from the centres."""

@@ -301,23 +301,54 @@ def covariance(
     free(means)
 
 
+def centre(
+    const double[::1] totals,    # IN (c,)
+    const double[:, ::1] sums,   # IN (c, n)
+    const double[:, ::1] upper,  # IN (n, n) sum of squares, upper triangle
+    const double[::1] unit,      # IN (n,) of the features, or None
+    double[:, ::1] means,        # OUT (c, n)
+    double[:, ::1] scatter,      # OUT (n, n), in these units
+):
+    """Turn the sums of rows into means of classes, and those of their squares into the scatter."""
+    cdef:
+        Py_ssize_t c = sums.shape[0], n = sums.shape[1], i, k
+        bint in_units = unit is not None
+    with nogil:
+        for i in range(c):
+            for k in range(n):
+                means[i, k] = mean(sums[i, k], totals[i])
+        if n > 0:
+            set_product(&sums[0, 0], True, &means[0, 0], False, &scatter[0, 0], n, c, n)
+        for i in range(n):
+            for k in range(i, n):
+                scatter[i, k] = upper[i, k] - scatter[i, k]
+            if in_units:
+                for k in range(i, n):
+                    scatter[i, k] /= unit[i] * unit[k]
+        mirror_below(scatter)
+
+
 def mirror(
     const double[:, :] upper,  # IN (n, n), upper triangle; rows are contiguous
     double[:, ::1] full,       # OUT (n, n), may be the same memory
 ):
-    """Copy the upper triangle of a matrix to both triangles of another, tile by tile."""
-    cdef Py_ssize_t n = full.shape[0], i, k, first, second
-    cdef bint elsewhere = n > 0 and &upper[0, 0] != &full[0, 0]
+    """Copy the upper triangle of a matrix to both triangles of another."""
+    cdef Py_ssize_t n = full.shape[0], i
     with nogil:
-        first = 0
-        while first < n:
-            if elsewhere:
-                for i in range(first, min(first + MIRROR_TILE, n)):
-                    memcpy(&full[i, i], &upper[i, i], (n - i) * sizeof(double))
-            second = first
-            while second < n:
-                for k in range(second, min(second + MIRROR_TILE, n)):
-                    for i in range(first, min(first + MIRROR_TILE, k)):
-                        full[k, i] = upper[i, k]
-                second += MIRROR_TILE
-            first += MIRROR_TILE
+        if n > 0 and &upper[0, 0] != &full[0, 0]:
+            for i in range(n):
+                memcpy(&full[i, i], &upper[i, i], (n - i) * sizeof(double))
+        mirror_below(full)
+
+
+cdef void mirror_below(double[:, ::1] full) noexcept nogil:
+    """Copy the upper triangle of a matrix to the lower, tile by tile."""
+    cdef Py_ssize_t n = full.shape[0], i, k, first = 0, second
+    while first < n:
+        second = first
+        while second < n:
+            for k in range(second, min(second + MIRROR_TILE, n)):
+                for i in range(first, min(first + MIRROR_TILE, k)):
+                    full[k, i] = full[i, k]
+            second += MIRROR_TILE
+        first += MIRROR_TILE

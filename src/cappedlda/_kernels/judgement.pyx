@@ -1,91 +1,153 @@
 """How rows are classified, each left out of its own fit: distances, hits and losses.
 
-One loop over the rows for each, without arrays in between. Nothing is checked here.
+One loop over the rows for each, in blocks that stay in cache. Nothing is checked here.
 """
 
 from libc.math cimport exp, log
 from libc.stdint cimport int32_t, uint8_t
+from libc.stdlib cimport free
+
+from cappedlda._kernels.blas cimport multiply_by_triangle, set_product
+from cappedlda._kernels.memory cimport room_for
+from cappedlda._kernels.vectors cimport dot, subtract
+
+# Rows that go to BLAS at a time: it packs a whole triangle for each block, which too few rows of
+# many features do not pay for.
+cdef enum:
+    BLOCK_BYTES = 1 << 18
+    LEAST_BLOCK_ROWS = 512
 
 # What exp makes of smaller numbers is nothing beside 1.
 cdef double NOTHING = -45.0
 
 
 def left_out_distances(
-    const double[::1] squares,       # IN (N,) squared distances from the own class, of h
-    const double[:, ::1] products,   # IN (N, c) of h and the means of all classes
-    const double[:, ::1] of_means,   # IN (N, c) of the mean of the own class and those of all
-    const double[::1] sizes,         # IN (c,) squared lengths of the means
-    const int32_t[::1] codes,        # IN (N,)
-    const double[::1] left_out,      # IN (N,) weight by which a row is left out
-    const double[::1] weights,       # IN (c,) of the classes
+    Py_ssize_t first, Py_ssize_t stop,
+    const double[:, ::1] X,            # IN (N, n) deviations from the centres of the classes
+    const int32_t[::1] codes,          # IN (N,)
+    const double[:, ::1] moves,        # IN (c, n) from the centres to the means
+    const double[:, ::1] T,            # IN (n, n) upper triangle: T T' is the inverse covariance
+    const double[:, ::1] directions,   # IN (n, c) T T' m_k
+    const double[:, ::1] between,      # IN (c, c) squared distances of the means from each other,
+    bint by_row,                       # or (N, c) of the mean of the own class from all
+    const double[::1] left_out,        # IN (N,) weight by which a row is left out
+    const double[::1] weights,         # IN (c,) of the classes
     double freedom,
     double least_rest,
-    double[:, ::1] distances,        # OUT (N, c) squared
+    double[:, ::1] distances,          # OUT (N, c) squared
 ):
     """Squared distances of rows from all classes, each row left out of its own fit.
 
-    With t_k = h (m_k - m_i) the distance from class k is |h|^2 - 2 t_k + |m_k - m_i|^2.
+    With h = x - m_i and t_k = h' T T' (m_k - m_i) the distance from class k is
+    |h|^2 - 2 t_k + |m_k - m_i|^2, where lengths are those of T' h.
     """
-    cdef Py_ssize_t j, k, i, N = products.shape[0], c = products.shape[1]
-    cdef double square, own, t, u, nu, factor
+    cdef:
+        Py_ssize_t n = X.shape[1], c = weights.shape[0], rows, j, i
+        Py_ssize_t room = max(<Py_ssize_t> LEAST_BLOCK_ROWS, BLOCK_BYTES // (8 * n))
+        double *block = room_for(min(room, stop - first) * n)
+        double square, nu, u
+        double *row
     with nogil:
-        for j in range(N):
-            i = codes[j]
-            square = squares[j]
-            own = products[j, i]
-            u = left_out[j]
-            nu = weights[i] / max(weights[i] - u, least_rest * weights[i])
-            factor = u * nu / freedom
-            factor /= max(1.0 - factor * square, least_rest)
-            for k in range(c):
-                t = products[j, k] - own
-                distances[j, k] = square - 2.0 * (t + of_means[j, k]) + sizes[i] + sizes[k]
-                if u > 0.0:
-                    distances[j, k] += factor * (square - t) * (square - t)
-            if u > 0.0:
-                distances[j, i] = nu * nu * square * (1.0 + factor * square)
+        while first < stop:
+            rows = min(room, stop - first)
+            for j in range(rows):
+                subtract(&X[first + j, 0], &moves[codes[first + j], 0], n, block + j * n)
+            set_product(block, False, &directions[0, 0], False, &distances[first, 0], rows, n, c)
+            multiply_by_triangle(block, &T[0, 0], rows, n)
+            for j in range(first, first + rows):
+                i = codes[j]
+                u = left_out[j]
+                nu = weights[i] / max(weights[i] - u, least_rest * weights[i])
+                row = block + (j - first) * n
+                square = dot(row, row, n)
+                to_distances(
+                    &distances[j, 0], &between[j if by_row else i, 0], c, i,
+                    square, nu, u * nu / freedom, least_rest)
+            first += rows
+        free(block)
 
 
-def mark_hits(
+cdef inline void to_distances(
+    double *row, const double *between, Py_ssize_t c, Py_ssize_t i,
+    double square, double nu, double share, double least_rest,
+) noexcept nogil:
+    """Turn the products h' T T' m_k of a row of class i into its squared distances.
+
+    Without the row the covariance has a share of h h' less, and its class another mean.
+    """
+    cdef Py_ssize_t k
+    cdef double own = row[i], t, factor = share / max(1.0 - share * square, least_rest)
+    if share > 0.0:
+        for k in range(c):
+            t = row[k] - own
+            row[k] = square - 2.0 * t + between[k] + factor * ((square - t) * (square - t))
+        row[i] = nu * nu * square * (1.0 + factor * square)
+    else:
+        for k in range(c):
+            row[k] = square - 2.0 * (row[k] - own) + between[k]
+
+
+def add_hits(
     const double[:, ::1] distances,   # IN (N, c) squared
     const int32_t[::1] codes,         # IN (N,)
+    const double[::1] weights,        # IN (N,)
+    const uint8_t[::1] core,          # IN (N,)
     const double[::1] log_priors,     # IN (c,)
-    uint8_t[::1] hits,                # OUT (N,)
+    double[:, ::1] hits,              # IN OUT (2, c) outside the core, and in it
 ):
-    """Mark the rows that are classified correctly; of equal scores the first class wins."""
+    """Add the weight of the rows that are classified correctly, by their class.
+
+    Of equal scores the first class wins.
+    """
     cdef Py_ssize_t j, k, i, N = distances.shape[0], c = distances.shape[1]
-    cdef double own, score
+    cdef const double *row
+    cdef double own
     cdef bint hit
     with nogil:
         for j in range(N):
             i = codes[j]
-            own = log_priors[i] - 0.5 * distances[j, i]
+            row = &distances[j, 0]
+            own = log_priors[i] - 0.5 * row[i]
             hit = True
-            for k in range(c):
-                score = log_priors[k] - 0.5 * distances[j, k]
-                hit = hit & ((own > score) | ((own == score) & (i <= k)))
-            hits[j] = hit
+            for k in range(i):
+                hit &= own > log_priors[k] - 0.5 * row[k]
+            for k in range(i, c):
+                hit &= own >= log_priors[k] - 0.5 * row[k]
+            if hit:
+                hits[core[j], i] += weights[j]
 
 
 def log_loss(
     const double[:, ::1] distances,   # IN (N, c) squared
     const int32_t[::1] codes,         # IN (N,)
-    const double[::1] weights,        # IN (N,), 0: the row does not count
+    const double[::1] weights,        # IN (N,)
+    const uint8_t[::1] core,          # IN (N,) 0: the row does not count
     const double[::1] log_priors,     # IN (c,)
     double sharpness,                 # factor of the distances
+    double[::1] losses,               # OUT (N,) of the rows
 ):
-    """Log-loss of the rows."""
+    """Log-loss of the rows of the core: its sum, and how fast this grows with the sharpness."""
     cdef Py_ssize_t j, k, i, N = distances.shape[0], c = distances.shape[1]
-    cdef double total = 0.0, odds, own
+    cdef const double *row
+    cdef double half = 0.5 * sharpness, total = 0.0, slope = 0.0, odds, own, score, likely, steps
     with nogil:
         for j in range(N):
-            if not weights[j] > 0.0:
+            losses[j] = 0.0
+            if not core[j] or not weights[j] > 0.0:
                 continue
             i = codes[j]
-            own = 0.5 * sharpness * distances[j, i] - log_priors[i]
+            row = &distances[j, 0]
+            own = half * row[i] - log_priors[i]
             odds = 1.0
+            steps = 0.0
             for k in range(c):
-                if k != i and not own - 0.5 * sharpness * distances[j, k] + log_priors[k] < NOTHING:
-                    odds += exp(own - 0.5 * sharpness * distances[j, k] + log_priors[k])
-            total += weights[j] * log(odds)
-    return total
+                score = own - half * row[k] + log_priors[k]
+                if k != i and not score < NOTHING:
+                    likely = exp(score)
+                    odds += likely
+                    steps += likely * (row[i] - row[k])
+            if odds != 1.0:
+                losses[j] = weights[j] * log(odds)
+                total += losses[j]
+                slope += weights[j] * 0.5 * steps / odds
+    return total, slope

@@ -12,6 +12,7 @@ from libc.stdlib cimport free
 from cappedlda._kernels.blas cimport add_gram, multiply_by_triangle
 from cappedlda._kernels.memory cimport room_for
 from cappedlda._kernels.selection cimport begin_of, quantile
+from cappedlda._kernels.vectors cimport dot, subtract
 
 # Rows that go to BLAS at a time: they stay in L2 if that is possible, but BLAS packs a whole
 # triangle for each panel, which too few rows of many features do not pay for.
@@ -22,29 +23,6 @@ cdef enum:
 
 cdef inline double weight_of(const double *weights, Py_ssize_t j) noexcept nogil:
     return 1.0 if weights == NULL else weights[j]
-
-
-cdef inline double dot(const floating *a, const floating *b, Py_ssize_t n) noexcept nogil:
-    """Product of two vectors, by four independent sums."""
-    cdef Py_ssize_t k = 0
-    cdef floating s0 = 0.0, s1 = 0.0, s2 = 0.0, s3 = 0.0
-    while k + 4 <= n:
-        s0 += a[k] * b[k]
-        s1 += a[k + 1] * b[k + 1]
-        s2 += a[k + 2] * b[k + 2]
-        s3 += a[k + 3] * b[k + 3]
-        k += 4
-    for k in range(k, n):
-        s0 += a[k] * b[k]
-    return (s0 + s1) + (s2 + s3)
-
-
-cdef inline void subtract(
-    const double *a, const double *b, Py_ssize_t n, floating *difference,
-) noexcept nogil:
-    cdef Py_ssize_t k
-    for k in range(n):
-        difference[k] = <floating> (a[k] - b[k])
 
 
 def scaled_rows(

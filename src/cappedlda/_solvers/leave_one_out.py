@@ -40,11 +40,10 @@ class ClassMoments(NamedTuple):
         """Return the moments of these rows and of others."""
         return ClassMoments(*map(np.add, self, other))
 
-    def centred(self):
-        """Return the means of the classes and the scatter about them."""
-        means = self.sums / np.maximum(self.weights, np.finfo(float).tiny)[:, None]
-        scatter = self.scatter - self.sums.T @ means
-        algebra.mirror(scatter, scatter)
+    def centred(self, unit=None):
+        """Return the means of the classes and the scatter about them, perhaps in other units."""
+        means, scatter = np.empty(self.sums.shape), np.empty(self.scatter.shape)
+        algebra.centre(*self, unit, means, scatter)
         return means, scatter
 
 
@@ -71,26 +70,24 @@ class PlainLDA:
     """
 
     def __init__(self, moments, centres, n_features=None, regime=REGIME, unit=None, shrinkage=None):
-        self._moves, scatter = moments.centred()
-        if unit is not None:
-            scatter /= unit * unit[:, None]
+        self._moves, scatter = moments.centred(unit)
         n, total = n_features or len(scatter), moments.weights.sum()
         self._weights = moments.weights
         self.freedom = freedom_of(total, len(centres))
         trace = scatter.trace()
         if shrinkage is None:
             shrinkage = oas_shrinkage(scatter, n, self.freedom, regime)
-        ridge = shrinkage_ridge(shrinkage, trace, n)
-        np.einsum("ii->i", scatter)[...] += ridge if trace > 0.0 else 1.0
+        if shrinkage > 0.0 or not trace > 0.0:
+            ridge = shrinkage_ridge(shrinkage, trace, n) if trace > 0.0 else 1.0
+            np.einsum("ii->i", scatter)[...] += ridge
         scatter /= self.freedom
         # What is flat within the classes has no influence; see `plain`.
         T = linalg.triangular_whitener(scatter, FLAT[scatter.dtype])
         self._T = T if unit is None else T / unit[:, None]
         means = centres + self._moves
-        self._means = means - means.mean(axis=0)
-        images = self._images = self._means @ self._T
-        self._directions = self._T @ images.T
-        self._sizes = np.square(images).sum(axis=1)
+        means -= means.sum(axis=0) / len(means)  # lest little but rounding is left between them
+        self._images = means @ self._T
+        self._directions = self._T @ self._images.T
 
     def distances(self, rows, left_out):
         """Return the squared distances of rows from all classes, shape (N, c).
@@ -102,16 +99,16 @@ class PlainLDA:
         left_out : ndarray of shape (N,)
             Weight by which each row is left out of the fit: 0 for rows that were not in it.
         """
-        nobody = np.zeros(len(left_out), bool)
-        own = rows.left_out_distances(nobody, self._moves, self._T, 0.0, self._weights)
         distances = np.empty((len(left_out), len(self._weights)))
-        # For each row, not for each pair of classes: there may be more classes than rows.
-        judgement.left_out_distances(
-            np.square(own, out=own),
-            rows.products(self._moves, self._directions),
-            self._means[rows.codes] @ self._directions,
-            self._sizes,
-            rows.codes,
+        # There may be more classes than rows: then not for each pair of classes.
+        by_row = len(self._weights) > len(left_out)
+        rows.fill(
+            judgement.left_out_distances,
+            self._moves,
+            self._T,
+            self._directions,
+            self._between(rows.codes if by_row else slice(None)),
+            by_row,
             left_out,
             self._weights,
             self.freedom,
@@ -119,6 +116,11 @@ class PlainLDA:
             distances,
         )
         return distances
+
+    def _between(self, classes):
+        """Return the squared distances of the means of some classes from all."""
+        sizes = np.square(self._images).sum(axis=1)
+        return sizes[classes, None] + sizes - 2.0 * (self._images[classes] @ self._images.T)
 
     @property
     def whitener(self):

@@ -142,10 +142,10 @@ def _definite_whitener(A):
     factor, info = lapack.dpotrf(A.T, lower=1, clean=1)
     if info != 0:
         return None
-    size = np.abs(A).sum(axis=0).max()
+    size = lapack.dlange("1", A.T)
     if not lapack.dpocon(factor, size, uplo="L")[0] > FAR_FROM_SINGULAR:
         return None
-    return lapack.dtrtri(factor, lower=1)[0].T
+    return lapack.dtrtri(factor, lower=1, overwrite_c=1)[0].T
 
 
 def _eigen_whitener(A, cutoff):
