@@ -167,9 +167,10 @@ def with_new_caps(measure, record, objective, regime):
     frame, rank = measure.frame, max(measure.W.shape[1], 1)
     if objective.epsilon != "auto":
         return measure
-    fences = fixed_point_caps(record.histograms, objective.reach, regime=regime)
-    if record.kept_weight >= regime.unshrunk_rows_per_feature * frame.n_features:
-        fences = fences.above(least_fence(rank))  # few rows, fitted too well, spread less
+    few_rows = record.kept_weight < regime.unshrunk_rows_per_feature * frame.n_features
+    least = 0.0 if few_rows else least_fence(rank)  # few rows, fitted too well, spread less
+    limits = {"regime": regime, "least": least}
+    fences = fixed_point_caps(record.histograms, objective.reach, **limits)
     capped = frame.with_fences(fences, objective.multiplier).without_caps_on(frame.uncapped)
     return measure._replace(frame=capped)
 

@@ -52,8 +52,8 @@ def projection_query(frame, W):
 def with_caps_by_distances(rows, frame, W, reach=REACH):
     """Return a frame with the caps that follow from the distances of rows under W."""
     histograms = rows.run(projection_query(frame, W)).histograms
-    fences = fixed_point_caps(histograms, reach, regime=rows.regime)
-    caps = fences.above(least_fence(W.shape[1])).caps
+    limits = {"regime": rows.regime, "least": least_fence(W.shape[1])}
+    caps = fixed_point_caps(histograms, reach, **limits).caps
     return frame.with_fences(Fences.at(float(frame.priors @ caps), caps))
 
 
