@@ -260,6 +260,8 @@ def check_centres(centres):
 def check_units(scale, dtype):
     """Check that the features, of which `scale` are the units, can be divided by them."""
     least, most = UNITS[np.dtype(dtype)]
+    if least <= scale.min() and scale.max() <= most:
+        return
     odd = np.flatnonzero(~((scale >= least) & (scale <= most)))
     if len(odd):
         j = int(odd[0])

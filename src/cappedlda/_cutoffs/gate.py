@@ -1,7 +1,7 @@
 """The gate: a fence on the size of whole rows, in robust units of the features."""
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -74,7 +74,7 @@ class Gate:
 
     def at(self, level):
         """Return the gate with other caps, multiples of these."""
-        return replace(self, caps=level * self.caps)
+        return Gate(self.centres, self.scale, level * self.caps, self.margins)
 
     @property
     def usual(self):

@@ -218,7 +218,7 @@ def reweighted_fit(prepared, begin, objective, schedule, options):
         reweighted = reweight(at_level, core.measure, level, objective, gate, options)
         trace.n_passes += 1
     elif level > 1.0:  # the same rows, but others may come
-        reweighted = reweighted._replace(support=support_of(core.measure, level, gate))
+        reweighted = reweighted._replace(support=support_of(core.measure.query(level), level, gate))
     found = reweighted, evaluated, trace, objective, prepared, options.n_components
     solution = solution_of(*found)
     solution.level = level

@@ -75,8 +75,10 @@ def lda_on_support(rows, initial, priors, n_features):
     cache : ScatterCache or None
         The scatter of the support, if there are many features and it is a matrix.
     """
-    present = np.bincount(rows.codes[initial.support], minlength=rows.n_classes) > 0
-    support = initial.support if present.all() else initial.support | ~present[rows.codes]
+    support = initial.support
+    counts = np.bincount(rows.codes[support], minlength=rows.n_classes)
+    if not counts.all():
+        support = support | (counts == 0)[rows.codes]
     support = rows.reweighted(support)
     query = Query.of_all_rows(initial.centres, initial.scale)
     record = support.run(query)

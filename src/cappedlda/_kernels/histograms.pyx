@@ -196,7 +196,7 @@ def grow_caps(
     """
     cdef Py_ssize_t i, _step, end, first = 0, stop = 0, c = found.shape[1]
     cdef double weight, cap, epsilon = 0.0, median = 0.0
-    cdef bint still
+    cdef bint still, same
     cdef double[2] quartiles
     cdef double[N_BINS] pooled
     cdef double *caps = &found[0, 0]
@@ -212,7 +212,7 @@ def grow_caps(
             quantiles_of(pooled, first, end, QUARTILES, 2, quartiles)
             epsilon = fence(quartiles[0], quartiles[1], reach, min_gap)
             median = quartiles[1]
-            still = True
+            still = same = True
             for i in range(c):
                 end = stop_at(first, stop, caps[i])
                 weight = quantiles_of(&histograms[i, 0], first, end, QUARTILES, 2, quartiles)
@@ -221,8 +221,10 @@ def grow_caps(
                     cap = max(cap, fence(quartiles[0], quartiles[1], reach, min_gap))
                 if not fabs(cap - caps[i]) <= tol * cap:
                     still = False
+                if stop_at(first, stop, cap) != end:
+                    same = False
                 caps[i] = cap
-            if still:
+            if still or same:  # with the same bins inside another step would change nothing
                 break
         for i in range(c):
             caps[i] = max(caps[i], least)

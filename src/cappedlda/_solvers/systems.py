@@ -31,7 +31,7 @@ class MatrixSystem:
 
     def __matmul__(self, V):
         """Return A V for V of shape (n, k)."""
-        return self.matrix @ V
+        return self.matrix.dot(V)
 
     def solve_on_range(self, B, cutoff):
         """Return A^+ B, without the directions in which A has only rounding."""
