@@ -142,12 +142,12 @@ def prepare(rows, objective, options):
         rows = sample if few else rows
     if means is not None:
         frame = frame.recentred(means)
-        frame = frame._replace(K=W.T @ frame.B)
+        frame = frame.changed(K=W.T @ frame.B)
     if robust:
         frame = with_caps_by_distances(sample, frame, W)
     elif not named or start == "identity":
         W = start_projection(start, sample, frame, W.shape[1], space)
-        frame = frame._replace(K=None)
+        frame = frame.changed(K=None)
     point = Point(frame, W)
     found = rows, sample, all_rows, all_sample
     return Prepared(*found, point, objective, options, gate, space, n_sampled)

@@ -136,7 +136,7 @@ def reweight(rows, measure, level, objective, gate, options):
         consistency = consistency_factor(level * frame.epsilon, ridged.W.shape[1])
     # Distances are in units of the spread itself, whatever its degrees of freedom.
     spread = math.sqrt(record.kept_weight / (degrees_of_freedom(record) or 1.0))
-    frame = frame._replace(centres=ridged.centres, scale=ridged.scale, B=ridged.B)
+    frame = frame.changed(centres=ridged.centres, scale=ridged.scale, B=ridged.B)
     frame = frame.without_caps_on(vanishing(record))
     return Reweighted(
         answer._replace(W=math.sqrt(consistency) * answer.W),
@@ -171,8 +171,10 @@ def with_new_caps(measure, record, objective, regime):
     least = 0.0 if few_rows else least_fence(rank)  # few rows, fitted too well, spread less
     limits = {"regime": regime, "least": least}
     fences = fixed_point_caps(record.histograms, objective.reach, **limits)
-    capped = frame.with_fences(fences, objective.multiplier).without_caps_on(frame.uncapped)
-    return measure._replace(frame=capped)
+    capped = frame.with_fences(fences, objective.multiplier)
+    if frame.any_uncapped:
+        capped = capped.without_caps_on(frame.uncapped)
+    return Metric(capped, measure.W)
 
 
 def until_stable(rows, measure, objective, gate, options):

@@ -33,7 +33,7 @@ def decide(prepared, objective, options):
         q = 2.0  # the directions can follow every row: lower norms would only choose which
     renew_shape = q == 2.0 if capped and prepared.gate is not None else True
     schedule = Schedule(options.renew_centres, renew_shape, reweight, options.early_end)
-    return objective._replace(q=q), schedule
+    return objective if q == objective.q else objective._replace(q=q), schedule
 
 
 def with_caps_of(objective, frame):
@@ -94,7 +94,7 @@ def lda_on_support(rows, initial, priors, n_features):
     W = linalg.leading_directions(A.solve(frame.B), frame.B)
     if W.shape[1] == 0:
         raise ValueError("The centres of all classes coincide in X: no direction separates them.")
-    return frame._replace(K=W.T.dot(frame.B)), W, cache
+    return frame.changed(K=W.T.dot(frame.B)), W, cache
 
 
 def start_projection(start, rows, frame, rank, space):

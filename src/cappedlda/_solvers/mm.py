@@ -174,7 +174,7 @@ class MMSolver(Solver):
         if self._objective.epsilon == "auto":
             frame = self._capped(frame, self._fixed_point(record, frame.fences.caps))
         frame = self._regauged(record, frame)
-        self.frame = frame._replace(K=self.W.T.dot(frame.B))
+        self.frame = frame.changed(K=self.W.T.dot(frame.B))
         self._other_rows = False
 
     def rollback(self):
@@ -283,7 +283,7 @@ class MMSolver(Solver):
                 centres = record.means(frame.centres)
             frame = frame.recentred(centres)
         mean_variance = record.scatter.trace() / (record.weight * frame.n_features)
-        self.frame = frame.without_caps_on(whole)._replace(
+        self.frame = frame.without_caps_on(whole).changed(
             # Without any spread within classes the robust unit of the features serves.
             gamma=self._objective.ridge * (mean_variance if mean_variance > NO_SPREAD else 1.0),
             K=None if frame.K is None else self.W.T.dot(frame.B),
@@ -304,7 +304,7 @@ class MMSolver(Solver):
         floor = growth * frame.floor
         if self._objective.epsilon == "auto":
             return self._capped(frame, frame.fences.scaled(growth), floor=floor)
-        return frame._replace(floor=floor)
+        return frame.changed(floor=floor)
 
     def _minimise(self, record):
         """Take the majorizing step and return an estimate of the error that remains."""
@@ -315,7 +315,7 @@ class MMSolver(Solver):
         Y = A.solve(B)
         if self.frame.K is None:
             self.W = linalg.leading_directions(Y, B)
-            self.frame = self.frame._replace(K=self.W.T.dot(B))
+            self.frame = self.frame.changed(K=self.W.T.dot(B))
             return np.inf
         W = linalg.constrained_minimiser(Y, B, self.frame.K)
         previous, step = self.change, W - self.W

@@ -160,7 +160,7 @@ def support_scatter(record, frame, sizes, system, tol, dtype, regime=REGIME, shr
         used = 1.0 / unit
         used[flat] = 0.0
         scatter = scatter * used * used[:, None]
-        frame = frame._replace(scale=frame.scale * unit, B=frame.B / unit[:, None])
+        frame = frame.changed(scale=frame.scale * unit, B=frame.B / unit[:, None])
     shrunk, trace = NOT_SHRUNK, scatter.trace()
     if system is MatrixSystem:
         shrunk = shrink(scatter, frame, record.kept_weight, freedom, regime)
