@@ -56,6 +56,7 @@ from cappedlda._fit.steps import (
     with_caps_of,
 )
 from cappedlda._initial import initial_estimate
+from cappedlda._initial.csteps import same_rows
 from cappedlda._initial.sampling import stratified_sample
 from cappedlda._solvers.base import Trace, iterate
 from cappedlda._solvers.frame import Objective
@@ -213,7 +214,7 @@ def reweighted_fit(prepared, begin, objective, schedule, options):
     evaluated = core
     if sample is not rows:
         reweighted, evaluated = on_all_rows(prepared, core, level, objective, options, trace)
-    elif level > 1.0 and not np.array_equal(reweighted.mask, core.ratios <= level):
+    elif level > 1.0 and not same_rows(reweighted.mask, core.ratios <= level):
         at_level = prepared.all_rows.within_gate(level)
         reweighted = reweight(at_level, core.measure, level, objective, gate, options)
         trace.n_passes += 1

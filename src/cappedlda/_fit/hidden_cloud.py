@@ -14,6 +14,7 @@ from cappedlda._cutoffs.fences import STRICT_REACH
 from cappedlda._fit.leave_out import does_harm
 from cappedlda._fit.reweighting import Metric, until_stable
 from cappedlda._fit.steps import lda_on_support, with_caps_by_distances
+from cappedlda._initial.csteps import same_rows
 from cappedlda._initial.dense import STUCK_SHARE, concentrated_support
 from cappedlda._initial.estimate import InitialEstimate
 from cappedlda._initial.standardize import medians_and_scale
@@ -88,7 +89,7 @@ def larger_part(sample, measure, inside, priors):
         nearer = concentrated_support(images, STRICT_REACH)
         if sample.sample_weight is not None:
             nearer &= sample.sample_weight > 0.0
-        if (nearer == part).all() or not found and few_others(sample, nearer, inside):
+        if same_rows(nearer, part) or not found and few_others(sample, nearer, inside):
             break
         part, found, n_passes = nearer, True, n_passes + 1
         support = InitialEstimate(frame.centres, frame.scale, part)
