@@ -252,7 +252,8 @@ def check_classes(classes, name="y"):
 def check_centres(centres):
     """Check that the centres of the classes, of shape (c, n), differ by more than rounding."""
     for feature in centres.T:  # the first one usually decides
-        if not np.ptp(feature) <= SAME_CENTRES * np.abs(feature).max():
+        low, high = min(feature.tolist()), max(feature.tolist())
+        if not high - low <= SAME_CENTRES * max(abs(low), abs(high)):
             return
     raise ValueError("The centres of all classes coincide in X: no direction separates them.")
 
