@@ -117,8 +117,8 @@ class Frame:
 
     def changed(self, **others):
         """Return the frame with other values of some attributes."""
-        frame = object.__new__(type(self))
-        vars(frame).update(vars(self), **others)
+        frame = object.__new__(Frame)
+        frame.__dict__.update(self.__dict__, **others)
         return frame
 
     def recentred(self, centres):
