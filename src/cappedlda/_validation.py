@@ -154,11 +154,12 @@ def encode(y):
         width = int(y.max()) - lowest + 1
         if width <= len(y):  # by counting, which needs no sort
             offsets = y.astype(np.int64) - lowest  # in a type that holds every difference
-            present = np.bincount(offsets, minlength=width) > 0
-            classes = (np.flatnonzero(present) + lowest).astype(y.dtype)
+            counts = np.bincount(offsets, minlength=width)
+            (present,) = counts.nonzero()
+            classes = (present + lowest).astype(y.dtype)
             if len(classes) == width:
                 return classes, offsets.astype(np.int32)
-            return classes, (present.cumsum(dtype=np.int32) - 1)[offsets]
+            return classes, ((counts > 0).cumsum(dtype=np.int32) - 1)[offsets]
     classes, codes = np.unique(y, return_inverse=True)
     return classes, codes.astype(np.int32)
 
@@ -250,13 +251,18 @@ def check_classes(classes, name="y"):
 
 def check_centres(centres):
     """Check that the centres of the classes, of shape (c, n), differ by more than rounding."""
-    if np.all(np.ptp(centres, axis=0) <= SAME_CENTRES * np.abs(centres).max(axis=0)):
-        raise ValueError("The centres of all classes coincide in X: no direction separates them.")
+    for feature in centres.T:  # the first one usually decides
+        low, high = min(feature.tolist()), max(feature.tolist())
+        if not high - low <= SAME_CENTRES * max(abs(low), abs(high)):
+            return
+    raise ValueError("The centres of all classes coincide in X: no direction separates them.")
 
 
 def check_units(scale, dtype):
     """Check that the features, of which `scale` are the units, can be divided by them."""
     least, most = UNITS[np.dtype(dtype)]
+    if least <= scale.min() and scale.max() <= most:
+        return
     odd = np.flatnonzero(~((scale >= least) & (scale <= most)))
     if len(odd):
         j = int(odd[0])

@@ -65,7 +65,9 @@ def warn_of(solution, model, n_supervised, stacklevel):
 def _warn_of_losses(solution, model, stacklevel):
     """Warn of classes that lose many rows, and of features that are constant in the rest."""
     lost, weights = 1.0 - solution.kept_shares, solution.class_weights
-    (much,) = np.nonzero((lost > MUCH_LEFT_OUT) & (lost * weights >= FEW_ROWS))
+    much = ()
+    if lost.max() > MUCH_LEFT_OUT:
+        (much,) = np.nonzero((lost > MUCH_LEFT_OUT) & (lost * weights >= FEW_ROWS))
     if len(much):
         names = zip(model.classes_[much].tolist(), lost[much].tolist(), strict=True)
         parts = ", ".join(f"{name!r} {share:.0%}" for name, share in names)

@@ -130,6 +130,9 @@ def test_any_strides_give_the_record_of_a_c_ordered_copy(problem):
         np.testing.assert_array_equal(view, X, err_msg=name)
         assert not view.flags.c_contiguous
         assert_same_bits(rows_of(view, codes, weight, **SMALL_SLABS).run(query), expected)
+        # Rows of one slab are copied once, others slab by slab in each pass.
+        assert rows_of(view, codes, weight).load().X.flags.c_contiguous, name
+        assert rows_of(view, codes, weight, **SMALL_SLABS).load().X is view, name
 
 
 @pytest.mark.parametrize("n_jobs", [2, 4])

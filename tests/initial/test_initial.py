@@ -90,13 +90,14 @@ def test_shares_are_those_of_a_power_iteration_for_points_of_length_one(rng, wei
     X[7] = 0.0
     weight, repeated = some_weights(rng, 40, weighted)
     w = np.ones(40) if weight is None else weight
-    direction, shares = rng.normal(size=3), np.empty(40)
-    start_kernels.direction_shares(np.sum(X**2, axis=1), weight, X @ direction, shares)
+    direction = rng.normal(size=3)
+    shares = (X @ direction)[None]
+    start_kernels.direction_shares(np.sum(X**2, axis=1), weight, shares, False)
     lengths = np.linalg.norm(X, axis=1)
     lengths[7] = 1.0
     units = X / lengths[:, None]
     centred = units - units[repeated].mean(axis=0)
-    np.testing.assert_allclose(shares @ X, (w[:, None] * units).T @ (centred @ direction))
+    np.testing.assert_allclose(shares[0] @ X, (w[:, None] * units).T @ (centred @ direction))
 
 
 @WEIGHTED

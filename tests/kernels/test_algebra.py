@@ -16,9 +16,13 @@ from cappedlda._solvers.linalg import (
     leading_directions,
     order_by_discrimination,
     pinv_psd,
+    range_whitener,
+    ridged,
     solve_spd,
+    triangular_whitener,
     typical_length,
 )
+from cappedlda._solvers.plain import NO_DEVIATION, NO_VARIANCE, units_of
 
 SIZES = [1, 2, 3, 7, 40]
 
@@ -205,3 +209,46 @@ def test_deviations_of_centres_in_any_layout(rng):
     for given in (centres, *other_layouts(centres)):
         B = between_factor(given, priors[::-1][::-1], np.repeat(scale, 2)[::2])
         np.testing.assert_allclose(B, expected, rtol=1e-13, atol=1e-15)
+
+
+@pytest.mark.parametrize("n", SIZES)
+def test_a_definite_matrix_is_whitened_by_the_inverse_of_its_cholesky_factor(rng, n):
+    C = semi_definite(rng, n, n + 5)
+    expected = np.linalg.inv(np.linalg.cholesky(C)).T
+    for whitener in (range_whitener, triangular_whitener):
+        T = whitener(C, 1e-10)
+        np.testing.assert_allclose(T, expected, rtol=1e-9, atol=1e-12)
+        np.testing.assert_array_equal(np.tril(T, -1), 0.0)
+
+
+@pytest.mark.parametrize("n", SIZES[1:])
+def test_what_is_nearly_singular_or_indefinite_is_whitened_in_its_range(rng, n):
+    flat = semi_definite(rng, n, n - 1)
+    for C in (flat, flat - 1e-13 * np.eye(n)):
+        T = range_whitener(C, 1e-10)
+        assert T.shape == (n, n - 1)
+        np.testing.assert_allclose(T.T @ C @ T, np.eye(n - 1), atol=1e-6)
+
+
+def test_a_ridge_is_added_in_any_layout(rng):
+    scatter = semi_definite(rng, 4, 4)
+    expected = scatter / 3.0 + 0.1 * np.eye(4)
+    for same in (scatter, *other_layouts(scatter)):
+        np.testing.assert_allclose(ridged(same, 3.0, 0.1), expected)
+
+
+@pytest.mark.parametrize("within", [[4.0, 0.0, 1e-16], [0.0, 0.0, 0.0], [4.0, 9.0, np.nan]])
+@pytest.mark.parametrize("rounding", [None, [0.0, 0.0, 1e-3]])
+def test_units_of_features(rng, within, rounding):
+    within, between = np.array(within), np.array([1.0, 2.0, 0.0])
+    centres = rng.normal(size=(4, 3))
+    rounding = None if rounding is None else np.array(rounding)
+    least = np.square(NO_DEVIATION * np.abs(centres).max(axis=0))
+    least = least if rounding is None else np.maximum(least, rounding)
+    flat = within <= np.maximum(NO_VARIANCE * between, least)
+    expected = np.sqrt(np.where(flat, 1.0, within))
+    if flat.all():
+        expected, flat = np.sqrt(np.where(between > least, between, 1.0)), np.zeros(3, bool)
+    unit, found = units_of(within, between, centres, rounding)
+    np.testing.assert_array_equal(unit, expected)
+    np.testing.assert_array_equal(found, flat)

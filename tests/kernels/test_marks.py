@@ -6,6 +6,7 @@ from common import rows_of
 
 from cappedlda._data.samples import within
 from cappedlda._initial.sampling import drawn
+from cappedlda._kernels import marks
 
 
 def test_within_is_a_comparison_with_the_cap_of_the_class(rng):
@@ -54,3 +55,10 @@ def test_every_number_is_drawn_as_often_as_others_and_once_at_a_time(count, shar
     # Five standard deviations of a binomial count.
     spread = 5.0 * np.sqrt(4000 * share / count * (1.0 - share / count))
     assert np.all(np.abs(tally - 4000 * share / count) <= spread)
+
+
+@pytest.mark.parametrize(
+    ("codes", "ascending"), [([], True), ([3], True), ([0, 0, 1, 4], True), ([0, 2, 1], False)]
+)
+def test_ascending_codes_are_known(codes, ascending):
+    assert marks.are_ascending(np.array(codes, np.int32)) is ascending

@@ -31,13 +31,9 @@ LEAST_LEVEL = 0.99
 
 def bin_positions():
     """Return the distance at which each bin of the histograms of distances sits."""
-    per_octave = 1 << kernels.HISTOGRAM_MANTISSA_BITS
-    k = np.arange(kernels.HISTOGRAM_BINS)
-    exponent = k // per_octave + kernels.HISTOGRAM_LOWEST_EXPONENT
-    return np.ldexp(1.0 + (k % per_octave) / per_octave, exponent)
-
-
-_POSITIONS = bin_positions()
+    positions = np.empty(kernels.HISTOGRAM_BINS)
+    fences.bin_positions(positions)
+    return positions
 
 
 def quantiles(histograms, levels, caps=None):
@@ -65,8 +61,7 @@ def quantiles(histograms, levels, caps=None):
     caps = np.full(c, np.inf) if caps is None else caps
     levels = np.array(levels, dtype=np.float64)
     found, weights = np.empty((c + 1, len(levels))), np.empty(c + 1)
-    work = np.empty(len(_POSITIONS))
-    fences.find_quantiles(histograms, _POSITIONS, caps, levels, work, found, weights)
+    fences.find_quantiles(histograms, caps, levels, found, weights)
     return found, weights
 
 
@@ -82,7 +77,7 @@ def crossing_moment(histograms, low, high, move):
         Standard deviation of how far distances move. Others cross if they move beyond
         these bounds, of which Chernoff's bound tells the probability.
     """
-    return fences.moment_near(histograms, _POSITIONS, low, high, move)
+    return fences.moment_near(histograms, low, high, move)
 
 
 def fence(q1, q2, reach=REACH):
@@ -93,7 +88,7 @@ def fence(q1, q2, reach=REACH):
 def nearer_half(histograms):
     """Return caps that keep at least half of every class."""
     halves = np.empty(len(histograms))
-    fences.find_halves(histograms, _POSITIONS, MIN_GAP, halves)
+    fences.find_halves(histograms, MIN_GAP, halves)
     return halves
 
 
@@ -127,11 +122,6 @@ class Fences(NamedTuple):
         epsilon, caps, halves, median = self
         return Fences(unit * epsilon, unit * caps, unit * halves, unit * median)
 
-    def above(self, least, blur=0.0):
-        """Return the fences, none of them below `least`, and no multiple of them below `blur`."""
-        least, halves = max(least, blur), np.maximum(self.halves, blur)
-        return Fences(max(self.epsilon, least), np.maximum(self.caps, least), halves, self.median)
-
     def times(self, multiplier):
         """Return a multiple of epsilon and of the caps that still keeps half of each class."""
         if multiplier == 1.0:
@@ -152,7 +142,7 @@ def least_fence(d):
     return normal_norm(d, LEAST_LEVEL)
 
 
-def update_caps(histograms, caps, reach=REACH, steps=1, regime=REGIME):
+def update_caps(histograms, caps, reach=REACH, steps=1, regime=REGIME, least=0.0, blur=0.0):
     """Return the fences that follow from the rows within the present caps.
 
     Only rows inside count for a fence, so that it grows outwards from them and stops
@@ -162,20 +152,23 @@ def update_caps(histograms, caps, reach=REACH, steps=1, regime=REGIME):
     Parameters
     ----------
     histograms : ndarray of shape (c, HISTOGRAM_BINS)
-    caps : ndarray of shape (c,)
+    caps : ndarray of shape (c,) or None
+        From nothing, None, a first step leads to the nearer half.
     reach : float
     steps : int
         How often they grow, unless they stand still before.
     regime : Regime
+    least, blur : float
+        No fence is below `least` in the end, and no multiple of one below `blur`.
 
     Returns
     -------
     fences : Fences
     """
-    caps, halves, work = caps.copy(), np.empty(len(caps)), np.empty(len(_POSITIONS))
-    limits = reach, MIN_GAP, regime.least_class_weight, STILL, steps
-    epsilon, median = fences.grow_caps(histograms, _POSITIONS, *limits, work, caps, halves)
-    return Fences(epsilon, caps, halves, median)
+    found, least = np.empty((2, len(histograms))), max(least, blur)
+    limits = reach, MIN_GAP, regime.least_class_weight, STILL, steps, least, blur
+    epsilon, median = fences.grow_caps(histograms, caps, *limits, found)
+    return Fences(epsilon, *found, median)
 
 
 def consistency_factor(epsilon, d):
@@ -194,12 +187,10 @@ def consistency_factor(epsilon, d):
     return max(left, sys.float_info.min)
 
 
-def fixed_point_caps(histograms, reach=REACH, start=None, regime=REGIME):
+def fixed_point_caps(histograms, reach=REACH, start=None, regime=REGIME, least=0.0, blur=0.0):
     """Return the fences, grown from the nearer half of every class until they stand still.
 
-    They may also grow from caps `start` of shape (c,).
+    They may also grow from caps `start` of shape (c,). See `update_caps`.
     """
-    if start is None:  # from nothing a first step leads to the nearer half
-        nothing = np.zeros(len(histograms))
-        return update_caps(histograms, nothing, reach, 1 + MAX_GROWTH, regime)
-    return update_caps(histograms, start, reach, MAX_GROWTH, regime)
+    steps = MAX_GROWTH if start is not None else 1 + MAX_GROWTH
+    return update_caps(histograms, start, reach, steps, regime, least, blur)

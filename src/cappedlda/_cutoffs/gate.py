@@ -1,17 +1,11 @@
 """The gate: a fence on the size of whole rows, in robust units of the features."""
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
-from cappedlda._cutoffs.fences import (
-    _POSITIONS,
-    GATE_REACH,
-    MIN_GAP,
-    fixed_point_caps,
-    least_fence,
-)
+from cappedlda._cutoffs.fences import GATE_REACH, MIN_GAP, fixed_point_caps, least_fence
 from cappedlda._kernels import fences, kernels_for
 from cappedlda._regime import REGIME
 
@@ -36,7 +30,7 @@ def gate_caps(histograms, n_features, regime=REGIME):
     """
     least = least_fence(n_features) / math.sqrt(n_features)
     start = np.full(len(histograms), least)
-    fences = fixed_point_caps(histograms, GATE_REACH, start, regime).above(least)
+    fences = fixed_point_caps(histograms, GATE_REACH, start, regime, least)
     gaps = np.maximum(first_gaps(histograms, fences.caps, regime), least)
     beyond = (FLAG_REACH / GATE_REACH - 1.0) * (fences.caps - min(fences.median, least))
     # What lies beyond a gap is flagged at once.
@@ -53,7 +47,7 @@ def first_gaps(histograms, caps, regime=REGIME):
     """
     gaps = np.empty(len(caps))
     limits = GAP, GAP_ROWS, GAP_SHARE, MIN_GAP, regime.least_class_weight
-    fences.find_gaps(histograms, _POSITIONS, caps, *limits, gaps)
+    fences.find_gaps(histograms, caps, *limits, gaps)
     return gaps * (1.0 + 0.5 * MIN_GAP)
 
 
@@ -80,7 +74,7 @@ class Gate:
 
     def at(self, level):
         """Return the gate with other caps, multiples of these."""
-        return replace(self, caps=level * self.caps)
+        return Gate(self.centres, self.scale, level * self.caps, self.margins)
 
     @property
     def usual(self):

@@ -249,8 +249,11 @@ class ArrayRows(Rows):
         return self.take(drawable[rows_of_ranks(self.codes[drawable], ranks)])
 
     def load(self):
-        """Return the rows, in memory."""
-        return self if isinstance(self.X, np.ndarray) else self.with_features(self.X[:])
+        """Return the rows, in memory; those of one slab C-ordered, lest each pass copies them."""
+        if not isinstance(self.X, np.ndarray):
+            return self.with_features(self.X[:])
+        few = len(self.slabs()) == 1 and not self.X.flags.c_contiguous
+        return self.with_features(np.ascontiguousarray(self.X)) if few else self
 
     def take(self, rows):
         """Return a copy of some rows as rows of their own."""
@@ -260,7 +263,7 @@ class ArrayRows(Rows):
 
     def by_class(self):
         """Return the rows class by class, C-ordered and in float64, and the order taken."""
-        if (self.codes[1:] >= self.codes[:-1]).all():
+        if marks.are_ascending(self.codes):
             rows, order = self, slice(None)
         else:
             # Small integers are sorted in linear time.
@@ -333,8 +336,8 @@ class ArrayRows(Rows):
 
     def within_gate(self, level):
         """Return the rows with those beyond a multiple of the gate out of every sum."""
-        inside = self.gate_ratio <= level
-        return self if inside.all() else self.reweighted(inside)
+        ratio = self.gate_ratio
+        return self if ratio.max() <= level else self.reweighted(ratio <= level)
 
     def evaluate(self, query):
         """Return the record of a pass, and what it saw of each row."""

@@ -120,6 +120,9 @@ class ImplicitRecord(Record):
             | {"scatter": scatter}
         )
 
+    def _has_finite_scatter(self):
+        return np.isfinite(self.scatter.trace())
+
     def _move_scatter(self, means, moves):
         self.scatter.recentre(means, np.sum(moves**2, axis=0))
 

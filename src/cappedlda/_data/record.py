@@ -1,7 +1,7 @@
 """What a pass is asked, a `Query`, and what it answers, a `Record`."""
 
 import math
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 
 import numpy as np
 
@@ -38,6 +38,10 @@ class Query:
     scatter: bool = True
     sums: bool = True
     images: bool = True
+
+    def without_sums(self):
+        """Return the query for the distances only."""
+        return replace(self, scatter=False, sums=False, images=False)
 
     @classmethod
     def of_all_rows(cls, centres, scale, scatter=True):
@@ -119,7 +123,10 @@ class Record:
     @property
     def overflows(self):
         """Whether a distance or the scatter is too large for floating-point numbers."""
-        return self.not_finite > 0 or not math.isfinite(self.scatter.trace())
+        return self.not_finite > 0 or not self._has_finite_scatter()
+
+    def _has_finite_scatter(self):
+        return math.isfinite(sum(self.scatter.diagonal().tolist()))  # for few numbers the fastest
 
     def __iadd__(self, other):
         for item in fields(self):

@@ -179,11 +179,13 @@ class SampleDistances:
 
     def ratios(self, caps):
         """Return the larger of the ratios of each row to its cap and to the gate."""
-        with np.errstate(invalid="ignore"):
-            ratios = self._distances / caps[self._rows.codes]
+        ratios = self._distances.copy()
+        marks.divide_by_caps(ratios, self._rows.codes, caps)
         gate_ratio = self._rows.gate_ratio
-        ratios = ratios if gate_ratio is None else np.maximum(ratios, gate_ratio)
-        return np.where(np.isnan(ratios), np.inf, ratios)
+        if gate_ratio is not None:
+            np.maximum(ratios, gate_ratio, out=ratios)
+        np.copyto(ratios, np.inf, where=np.isnan(ratios))
+        return ratios
 
     def per_sample(self, caps, margins, support, q, floor):
         """Return the results for each row, `PerSample`.

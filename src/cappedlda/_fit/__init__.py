@@ -142,12 +142,12 @@ def prepare(rows, objective, options):
         rows = sample if few else rows
     if means is not None:
         frame = frame.recentred(means)
-        frame = frame._replace(K=W.T @ frame.B)
+        frame = frame.changed(K=W.T @ frame.B)
     if robust:
         frame = with_caps_by_distances(sample, frame, W)
     elif not named or start == "identity":
         W = start_projection(start, sample, frame, W.shape[1], space)
-        frame = frame._replace(K=None)
+        frame = frame.changed(K=None)
     point = Point(frame, W)
     found = rows, sample, all_rows, all_sample
     return Prepared(*found, point, objective, options, gate, space, n_sampled)
@@ -213,12 +213,12 @@ def reweighted_fit(prepared, begin, objective, schedule, options):
     evaluated = core
     if sample is not rows:
         reweighted, evaluated = on_all_rows(prepared, core, level, objective, options, trace)
-    elif level > 1.0 and not np.array_equal(reweighted.mask, core.ratios <= level):
+    elif level > 1.0 and not (reweighted.mask == (core.ratios <= level)).all():
         at_level = prepared.all_rows.within_gate(level)
         reweighted = reweight(at_level, core.measure, level, objective, gate, options)
         trace.n_passes += 1
     elif level > 1.0:  # the same rows, but others may come
-        reweighted = reweighted._replace(support=support_of(core.measure, level, gate))
+        reweighted = reweighted._replace(support=support_of(core.measure.query(level), level, gate))
     found = reweighted, evaluated, trace, objective, prepared, options.n_components
     solution = solution_of(*found)
     solution.level = level

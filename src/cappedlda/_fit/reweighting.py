@@ -1,5 +1,6 @@
 """Reweighting: plain LDA on a support, the rows that it keeps, and the answer of a fit."""
 
+import math
 from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import Any, NamedTuple
@@ -118,9 +119,9 @@ def reweight(rows, measure, level, objective, gate, options):
     record, seen = rows.evaluate(query)
     check_overflow(record)
     tol = 0.1 * SYSTEM_TOLERANCE * options.tol
-    shrink = shrinkage_rule(options.shrinkage, rows, measure.query(level))
+    shrink = shrinkage_rule(options.shrinkage, rows, query)
     settings = system_of(rows), tol, rows.dtype, rows.regime, shrink
-    sizes = None if rows.implicit_scatter else np.diagonal(record.scatter).copy()
+    sizes = None if rows.implicit_scatter else record.scatter.diagonal().copy()
     if options.renew_centres:
         frame = frame.recentred(record.recentre(frame.centres, frame.scale))
     scatter = support_scatter(record, frame, sizes, *settings)
@@ -134,13 +135,13 @@ def reweight(rows, measure, level, objective, gate, options):
     if not (all_kept or frame.any_uncapped or ridged.W.shape[1] == 0):
         consistency = consistency_factor(level * frame.epsilon, ridged.W.shape[1])
     # Distances are in units of the spread itself, whatever its degrees of freedom.
-    spread = np.sqrt(record.kept_weight / (degrees_of_freedom(record) or 1.0))
-    frame = frame._replace(centres=ridged.centres, scale=ridged.scale, B=ridged.B)
+    spread = math.sqrt(record.kept_weight / (degrees_of_freedom(record) or 1.0))
+    frame = frame.changed(centres=ridged.centres, scale=ridged.scale, B=ridged.B)
     frame = frame.without_caps_on(vanishing(record))
     return Reweighted(
-        answer._replace(W=np.sqrt(consistency) * answer.W),
-        Metric(frame, np.sqrt(consistency) * spread * ridged.W),
-        support_of(measure, level, gate),
+        answer._replace(W=math.sqrt(consistency) * answer.W),
+        Metric(frame, math.sqrt(consistency) * spread * ridged.W),
+        support_of(query, level, gate),
         seen.inside(query.caps, level),
         record.kept[:, 1],
         record.weight,
@@ -148,9 +149,8 @@ def reweight(rows, measure, level, objective, gate, options):
     )
 
 
-def support_of(measure, level, gate):
-    """Return the support within a multiple of caps and gate."""
-    query = measure.query(level)
+def support_of(query, level, gate):
+    """Return the support within the caps of a query, and a multiple of the gate."""
     gate = None if gate is None or level == np.inf else gate.at(level)
     return Support(query.W, query.centres, query.caps, gate)
 
@@ -167,11 +167,14 @@ def with_new_caps(measure, record, objective, regime):
     frame, rank = measure.frame, max(measure.W.shape[1], 1)
     if objective.epsilon != "auto":
         return measure
-    fences = fixed_point_caps(record.histograms, objective.reach, regime=regime)
-    if record.kept_weight >= regime.unshrunk_rows_per_feature * frame.n_features:
-        fences = fences.above(least_fence(rank))  # few rows, fitted too well, spread less
-    capped = frame.with_fences(fences, objective.multiplier).without_caps_on(frame.uncapped)
-    return measure._replace(frame=capped)
+    few_rows = record.kept_weight < regime.unshrunk_rows_per_feature * frame.n_features
+    least = 0.0 if few_rows else least_fence(rank)  # few rows, fitted too well, spread less
+    limits = {"regime": regime, "least": least}
+    fences = fixed_point_caps(record.histograms, objective.reach, **limits)
+    capped = frame.with_fences(fences, objective.multiplier)
+    if frame.any_uncapped:
+        capped = capped.without_caps_on(frame.uncapped)
+    return Metric(capped, measure.W)
 
 
 def until_stable(rows, measure, objective, gate, options):

@@ -19,12 +19,12 @@ def shrinkage_rule(shrinkage, rows, query):
     shrinkage : "few_rows", "auto", float or None
     rows : Rows
     query : Query
-        The scatter is that of the rows within its caps.
+        The scatter is that of the rows which it keeps.
     """
     if shrinkage == "few_rows":
         return few_rows_rule
     if shrinkage == "auto":
-        return LedoitWolf(partial(fourth_moment, rows, query))
+        return LedoitWolf(partial(fourth_moment, rows, query.without_sums()))
     return FixedShrinkage(0.0 if shrinkage is None else float(shrinkage))
 
 

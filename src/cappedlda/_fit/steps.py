@@ -33,7 +33,7 @@ def decide(prepared, objective, options):
         q = 2.0  # the directions can follow every row: lower norms would only choose which
     renew_shape = q == 2.0 if capped and prepared.gate is not None else True
     schedule = Schedule(options.renew_centres, renew_shape, reweight, options.early_end)
-    return objective._replace(q=q), schedule
+    return objective if q == objective.q else objective._replace(q=q), schedule
 
 
 def with_caps_of(objective, frame):
@@ -52,8 +52,8 @@ def projection_query(frame, W):
 def with_caps_by_distances(rows, frame, W, reach=REACH):
     """Return a frame with the caps that follow from the distances of rows under W."""
     histograms = rows.run(projection_query(frame, W)).histograms
-    fences = fixed_point_caps(histograms, reach, regime=rows.regime)
-    caps = fences.above(least_fence(W.shape[1])).caps
+    limits = {"regime": rows.regime, "least": least_fence(W.shape[1])}
+    caps = fixed_point_caps(histograms, reach, **limits).caps
     return frame.with_fences(Fences.at(float(frame.priors @ caps), caps))
 
 
@@ -75,8 +75,10 @@ def lda_on_support(rows, initial, priors, n_features):
     cache : ScatterCache or None
         The scatter of the support, if there are many features and it is a matrix.
     """
-    present = np.bincount(rows.codes[initial.support], minlength=rows.n_classes) > 0
-    support = initial.support if present.all() else initial.support | ~present[rows.codes]
+    support = initial.support
+    counts = np.bincount(rows.codes[support], minlength=rows.n_classes)
+    if not counts.all():
+        support = support | (counts == 0)[rows.codes]
     support = rows.reweighted(support)
     query = Query.of_all_rows(initial.centres, initial.scale)
     record = support.run(query)
@@ -92,7 +94,7 @@ def lda_on_support(rows, initial, priors, n_features):
     W = linalg.leading_directions(A.solve(frame.B), frame.B)
     if W.shape[1] == 0:
         raise ValueError("The centres of all classes coincide in X: no direction separates them.")
-    return frame._replace(K=W.T.dot(frame.B)), W, cache
+    return frame.changed(K=W.T.dot(frame.B)), W, cache
 
 
 def start_projection(start, rows, frame, rank, space):

@@ -53,10 +53,9 @@ def grow_support(pieces, support, distances, caps, variance_floor, reach=GATE_RE
     Rows within a fence of the support join it, and all are measured anew, as in BACON (Billor,
     Hadi and Velleman, Computational Statistics & Data Analysis 2000).
     """
+    limits = {"regime": pieces.regime, "least": least_fence(pieces.shape[1])}
     for _ in range(GROWTH_STEPS):
-        histograms = pieces.histograms(distances)
-        fences = update_caps(histograms, caps, reach, regime=pieces.regime)
-        caps = fences.above(least_fence(pieces.shape[1])).caps
+        caps = update_caps(pieces.histograms(distances), caps, reach, **limits).caps
         grown = distances <= caps[pieces.codes]
         settled, support = has_settled(support, grown), grown
         if settled:

@@ -13,12 +13,13 @@ def stratified_sample(rows, random_state):
     it has them. Rows of no weight are not drawn.
     """
     regime, counts = rows.regime, rows.class_counts
-    size = max(regime.sample_share * counts.sum(), regime.sample_rows_per_feature * rows.shape[1])
+    total = counts.sum()
+    size = max(regime.sample_share * total, regime.sample_rows_per_feature * rows.shape[1])
     size = min(size, regime.most_sample_rows)
     size = max(size, regime.least_sample_rows, regime.sample_rows_per_class * rows.n_classes)
-    if counts.sum() < regime.sample_worthwhile * size:
+    if total < regime.sample_worthwhile * size:
         return None
-    shares = np.round(counts * (size / counts.sum())).astype(int)
+    shares = np.round(counts * (size / total)).astype(int)
     shares = np.minimum(counts, np.maximum(regime.sample_rows_per_class, shares))
     random_state = check_seed(random_state)
     draws = zip(counts, shares, strict=True)

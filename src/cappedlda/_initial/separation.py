@@ -28,10 +28,11 @@ def separated_part(points, least):
     if too_few(points):
         return none
     shares = np.empty((1, len(squares)))
-    start_kernels.direction_shares(squares, weight, None, shares[0])
+    start_kernels.direction_shares(squares, weight, shares, True)
     direction = points.sums(shares)
     for _ in range(DIRECTION_STEPS):
-        start_kernels.direction_shares(squares, weight, points.products(direction)[0], shares[0])
+        shares = points.products(direction)
+        start_kernels.direction_shares(squares, weight, shares, False)
         direction = points.sums(shares)
     length = np.sqrt(np.vdot(direction, direction))
     if length == 0.0:

@@ -5,11 +5,12 @@ tells whether they were found.
 """
 
 from libc.math cimport exp, fabs, log, sqrt
+from libc.stdint cimport uint8_t
 from libc.stdlib cimport free
 from libc.string cimport memcpy, memset
 
 from cappedlda._kernels.blas cimport set_product
-from cappedlda._kernels.lapack cimport find_eigen
+from cappedlda._kernels.lapack cimport find_eigen, find_inverse_root
 from cappedlda._kernels.memory cimport room_for
 
 cdef enum:
@@ -156,6 +157,26 @@ def whiten(const double[:, ::1] C, double cutoff, double[:, ::1] R):
         free(values)
 
 
+def whiten_definite(const double[:, ::1] C, double least, double[:, ::1] T):
+    """Find the upper triangle T with T'CT = I for a symmetric C (n, n) that is definite enough.
+
+    Returns whether it is: whether its reciprocal condition number is above `least`.
+    """
+    cdef:
+        Py_ssize_t n = C.shape[0], i, j
+        double *work = room_for(4 * n)
+    try:
+        if n == 0:
+            return True
+        memcpy(&T[0, 0], &C[0, 0], n * n * sizeof(double))
+        for i in range(n):
+            for j in range(i):
+                T[i, j] = 0.0
+        return find_inverse_root(&T[0, 0], work, n, least)
+    finally:
+        free(work)
+
+
 def typical_length(const double[:, ::1] R):
     """Return the geometric mean of the lengths of the rows."""
     cdef:
@@ -249,6 +270,53 @@ def deviations(
         for j in range(n):
             B[i, j] = (centres[i, j] - mean[j]) / scale[j] * root
     free(mean)
+
+
+def add_ridge(
+    const double[:, ::1] scatter, double weight, double ridge, double[:, ::1] matrix,
+):
+    """Set the matrix to scatter / weight + ridge I, all of shape (n, n)."""
+    cdef Py_ssize_t i, j
+    for i in range(scatter.shape[0]):
+        for j in range(scatter.shape[0]):
+            matrix[i, j] = scatter[i, j] / weight
+        matrix[i, i] += ridge
+
+
+cdef inline double larger(double a, double b) noexcept nogil:
+    """The larger of two numbers; NaN if one is."""
+    return a if a >= b or a != a else b
+
+
+def units(
+    const double[:] within, const double[:] between, const double[:, :] centres,
+    const double[:] rounding, double no_variance, double no_deviation,
+    double[::1] unit, uint8_t[::1] flat,
+):
+    """Find the units of features (n,), and which are flat: constant within the classes.
+
+    The variances within and between classes are (n,), the centres (c, n). The rounding (n,) of
+    a variance may be None.
+    """
+    cdef:
+        Py_ssize_t i, j, n_flat = 0, n = within.shape[0]
+        double size, least
+    for j in range(n):
+        size = 0.0
+        for i in range(centres.shape[0]):
+            size = larger(size, fabs(centres[i, j]))
+        least = no_deviation * size * (no_deviation * size)
+        if rounding is not None:
+            least = larger(least, rounding[j])
+        flat[j] = within[j] <= larger(no_variance * between[j], least)
+        n_flat += flat[j]
+        unit[j] = least
+    for j in range(n):
+        if n_flat == n:  # they would have no influence at all: their spread between classes serves
+            unit[j] = sqrt(between[j]) if between[j] > unit[j] else 1.0
+            flat[j] = False
+        else:
+            unit[j] = 1.0 if flat[j] else sqrt(within[j])
 
 
 def means_of(const double[:, ::1] sums, const double[:, ::1] kept, double[:, ::1] means):

@@ -1,19 +1,45 @@
 """Fences on binned distances: quantiles of histograms, and caps that grow from them.
 
 There is one histogram per class. Its bins sit at ascending positions, the same for all.
-Most of them are empty, so that only the range that some class fills is looked at. Bins
+Most bins are empty, so that only the range that some class fills is looked at. Bins
 beyond the cap of their class do not count. Nothing is checked here.
 """
 
-from libc.math cimport INFINITY, exp, fabs
+from libc.math cimport INFINITY, exp, fabs, ldexp
 from libc.string cimport memset
+
+from cappedlda._kernels.tiles cimport LOWEST_EXPONENT, MANTISSA_BITS, N_BINS
 
 cdef double[2] QUARTILES
 QUARTILES[:] = [0.25, 0.5]
 
+# The distance at which each bin sits.
+cdef double[N_BINS] positions
+
+
+cdef void place_bins() noexcept nogil:
+    cdef int k, per_octave = 1 << MANTISSA_BITS
+    for k in range(N_BINS):
+        positions[k] = ldexp(
+            1.0 + <double> (k % per_octave) / per_octave, k // per_octave + LOWEST_EXPONENT)
+
+
+place_bins()
+
+
+def bin_positions(double[::1] found):
+    """Find the distance at which each bin sits, shape (b,)."""
+    cdef Py_ssize_t k
+    for k in range(N_BINS):
+        found[k] = positions[k]
+
 
 cdef inline double four(const double *weights) noexcept nogil:
     return (weights[0] + weights[1]) + (weights[2] + weights[3])
+
+
+cdef inline bint eight_are_empty(const double *weights) noexcept nogil:
+    return four(weights) + four(weights + 4) == 0.0
 
 
 cdef void filled_bins(
@@ -27,22 +53,20 @@ cdef void filled_bins(
     for i in range(histograms.shape[0]):
         weights = &histograms[i, 0]
         k = 0
-        while k + 4 <= first[0] and four(weights + k) == 0.0:
-            k += 4
+        while k + 8 <= first[0] and eight_are_empty(weights + k):
+            k += 8
         while k < first[0] and weights[k] == 0.0:
             k += 1
         first[0] = k
         k = histograms.shape[1]
-        while k - 4 >= stop[0] and four(weights + k - 4) == 0.0:
-            k -= 4
+        while k - 8 >= stop[0] and eight_are_empty(weights + k - 8):
+            k -= 8
         while k > stop[0] and weights[k - 1] == 0.0:
             k -= 1
         stop[0] = k
 
 
-cdef Py_ssize_t stop_at(
-    const double *positions, Py_ssize_t first, Py_ssize_t stop, double cap,
-) noexcept nogil:
+cdef Py_ssize_t stop_at(Py_ssize_t first, Py_ssize_t stop, double cap) noexcept nogil:
     """Return where the bins from `first` to `stop` end that are within a cap."""
     cdef Py_ssize_t middle
     while first < stop:
@@ -55,14 +79,14 @@ cdef Py_ssize_t stop_at(
 
 
 cdef Py_ssize_t pool(
-    const double[:, ::1] histograms, const double *positions, const double *caps,
-    Py_ssize_t first, Py_ssize_t stop, double *pooled,
+    const double[:, ::1] histograms, const double *caps, Py_ssize_t first, Py_ssize_t stop,
+    double *pooled,
 ) noexcept nogil:
     """Add up the bins of all classes, each within its cap; return where they end."""
     cdef Py_ssize_t i, k, end, last = first
     memset(pooled + first, 0, max(stop - first, 0) * sizeof(double))
     for i in range(histograms.shape[0]):
-        end = stop_at(positions, first, stop, caps[i])
+        end = stop_at(first, stop, caps[i])
         last = max(last, end)
         for k in range(first, end):
             pooled[k] += histograms[i, k]
@@ -70,7 +94,7 @@ cdef Py_ssize_t pool(
 
 
 cdef double quantiles_of(
-    const double *weights, const double *positions, Py_ssize_t first, Py_ssize_t stop,
+    const double *weights, Py_ssize_t first, Py_ssize_t stop,
     const double *levels, Py_ssize_t n_levels, double *quantiles,
 ) noexcept nogil:
     """Find quantiles of one histogram; return its weight.
@@ -116,41 +140,35 @@ cpdef double fence(double q1, double q2, double reach, double min_gap) noexcept 
 
 def find_quantiles(
     const double[:, ::1] histograms,  # IN (c, b)
-    const double[::1] positions,      # IN (b,)
     const double[::1] caps,           # IN (c,)
     const double[::1] levels,         # IN (l,) ascending
-    double[::1] work,                 # WORK (b,)
     double[:, ::1] quantiles,         # OUT (c + 1, l); the last row is of all classes together
     double[::1] totals,               # OUT (c + 1,) weight that counts
 ):
     """Find quantiles of binned distances, of each class and of all together."""
     cdef Py_ssize_t i, end, first = 0, stop = 0, c = histograms.shape[0], n = levels.shape[0]
+    cdef double[N_BINS] pooled
     with nogil:
         filled_bins(histograms, &first, &stop)
         for i in range(c):
-            end = stop_at(&positions[0], first, stop, caps[i])
+            end = stop_at(first, stop, caps[i])
             totals[i] = quantiles_of(
-                &histograms[i, 0], &positions[0], first, end, &levels[0], n, &quantiles[i, 0]
-            )
-        end = pool(histograms, &positions[0], &caps[0], first, stop, &work[0])
-        totals[c] = quantiles_of(
-            &work[0], &positions[0], first, end, &levels[0], n, &quantiles[c, 0]
-        )
+                &histograms[i, 0], first, end, &levels[0], n, &quantiles[i, 0])
+        end = pool(histograms, &caps[0], first, stop, pooled)
+        totals[c] = quantiles_of(pooled, first, end, &levels[0], n, &quantiles[c, 0])
 
 
 cdef double half_of(
-    const double *weights, const double *positions, Py_ssize_t first, Py_ssize_t stop,
-    double min_gap,
+    const double *weights, Py_ssize_t first, Py_ssize_t stop, double min_gap,
 ) noexcept nogil:
     """Return a cap that keeps at least half of a histogram."""
     cdef double level = 0.5, median = 0.0
-    quantiles_of(weights, positions, first, stop, &level, 1, &median)
+    quantiles_of(weights, first, stop, &level, 1, &median)
     return median * (1.0 + min_gap)
 
 
 def find_halves(
     const double[:, ::1] histograms,  # IN (c, b)
-    const double[::1] positions,      # IN (b,)
     double min_gap,
     double[::1] halves,               # OUT (c,)
 ):
@@ -159,55 +177,63 @@ def find_halves(
     with nogil:
         filled_bins(histograms, &first, &stop)
         for i in range(histograms.shape[0]):
-            halves[i] = half_of(&histograms[i, 0], &positions[0], first, stop, min_gap)
+            halves[i] = half_of(&histograms[i, 0], first, stop, min_gap)
 
 
 def grow_caps(
     const double[:, ::1] histograms,  # IN (c, b)
-    const double[::1] positions,      # IN (b,)
+    const double[::1] start,          # IN (c,), or None: from nothing
     double reach, double min_gap, double min_weight, double tol, Py_ssize_t max_steps,
-    double[::1] work,                 # WORK (b,)
-    double[::1] caps,                 # IN OUT (c,)
-    double[::1] halves,               # OUT (c,) least cap of each class, which keeps half of it
+    double least, double blur,
+    double[:, ::1] found,             # OUT (2, c) caps, and the least cap of each class, which
+                                      # keeps half of it
 ):
     """Let caps grow to the fences of the distances within them, until they stand still.
 
     A class of less than `min_weight` has no fence of its own, only the one of all classes
-    together. Return that, and the median of the distances within it.
+    together. Return that, and the median of the distances within it. No fence is below `least`,
+    and no cap that keeps half of a class below `blur`.
     """
-    cdef Py_ssize_t i, _step, end, first = 0, stop = 0
+    cdef Py_ssize_t i, _step, end, first = 0, stop = 0, c = found.shape[1]
     cdef double weight, cap, epsilon = 0.0, median = 0.0
-    cdef bint still
-    cdef double[2] found
+    cdef bint still, same
+    cdef double[2] quartiles
+    cdef double[N_BINS] pooled
+    cdef double *caps = &found[0, 0]
+    cdef double *halves = &found[1, 0]
+    cdef bint from_nothing = start is None
     with nogil:
         filled_bins(histograms, &first, &stop)
-        for i in range(caps.shape[0]):
-            halves[i] = half_of(&histograms[i, 0], &positions[0], first, stop, min_gap)
+        for i in range(c):
+            caps[i] = 0.0 if from_nothing else start[i]
+            halves[i] = half_of(&histograms[i, 0], first, stop, min_gap)
         for _step in range(max_steps):
-            end = pool(histograms, &positions[0], &caps[0], first, stop, &work[0])
-            quantiles_of(&work[0], &positions[0], first, end, QUARTILES, 2, found)
-            epsilon = fence(found[0], found[1], reach, min_gap)
-            median = found[1]
-            still = True
-            for i in range(caps.shape[0]):
-                end = stop_at(&positions[0], first, stop, caps[i])
-                weight = quantiles_of(
-                    &histograms[i, 0], &positions[0], first, end, QUARTILES, 2, found
-                )
+            end = pool(histograms, caps, first, stop, pooled)
+            quantiles_of(pooled, first, end, QUARTILES, 2, quartiles)
+            epsilon = fence(quartiles[0], quartiles[1], reach, min_gap)
+            median = quartiles[1]
+            still = same = True
+            for i in range(c):
+                end = stop_at(first, stop, caps[i])
+                weight = quantiles_of(&histograms[i, 0], first, end, QUARTILES, 2, quartiles)
                 cap = max(halves[i], epsilon)
                 if weight >= min_weight:
-                    cap = max(cap, fence(found[0], found[1], reach, min_gap))
+                    cap = max(cap, fence(quartiles[0], quartiles[1], reach, min_gap))
                 if not fabs(cap - caps[i]) <= tol * cap:
                     still = False
+                if stop_at(first, stop, cap) != end:
+                    same = False
                 caps[i] = cap
-            if still:
+            if still or same:  # with the same bins inside another step would change nothing
                 break
-    return epsilon, median
+        for i in range(c):
+            caps[i] = max(caps[i], least)
+            halves[i] = max(halves[i], blur)
+    return max(epsilon, least), median
 
 
 def find_gaps(
     const double[:, ::1] histograms,  # IN (c, b)
-    const double[::1] positions,      # IN (b,)
     const double[::1] caps,           # IN (c,)
     double least_gap, double few, double share, double min_gap, double min_weight,
     double[::1] gaps,                 # OUT (c,)
@@ -225,13 +251,11 @@ def find_gaps(
         filled_bins(histograms, &first, &stop)
         for i in range(histograms.shape[0]):
             gaps[i] = INFINITY
-            weight = quantiles_of(
-                &histograms[i, 0], &positions[0], first, stop, QUARTILES, 2, found
-            )
+            weight = quantiles_of(&histograms[i, 0], first, stop, QUARTILES, 2, found)
             if weight < min_weight:
                 continue
             unit = max(found[1] - found[0], min_gap * found[1])
-            end = stop_at(&positions[0], first, stop, caps[i])
+            end = stop_at(first, stop, caps[i])
             within = inside = below = 0.0
             for k in range(first, end):
                 within += histograms[i, k]
@@ -248,7 +272,6 @@ def find_gaps(
 
 def moment_near(
     const double[:, ::1] histograms,  # IN (c, b)
-    const double[::1] positions,      # IN (b,)
     const double[::1] low,            # IN (c,)
     const double[::1] high,           # IN (c,)
     double move,

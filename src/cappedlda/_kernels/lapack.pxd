@@ -3,9 +3,9 @@
 LAPACK is column-major: what it writes as columns are the rows of a C-ordered array.
 """
 
-from libc.math cimport isfinite
+from libc.math cimport fabs, isfinite
 from libc.stdlib cimport free, malloc
-from scipy.linalg.cython_lapack cimport dsyevd
+from scipy.linalg.cython_lapack cimport dpocon, dpotrf, dsyevd, dtrtri
 
 include "cappedlda/_kernels/blas_int.pxi"
 
@@ -34,3 +34,29 @@ cdef inline bint find_eigen(double *C, double *values, Py_ssize_t n) except -1:
         free(numbers)
         free(integers)
     return info == 0 and isfinite(values[n - 1])  # LAPACK may take NaN without complaint
+
+
+cdef inline bint find_inverse_root(double *C, double *work, Py_ssize_t n, double least) noexcept:
+    """Replace the upper triangle of a symmetric C (n, n) by T with T'CT = I.
+
+    It is the inverse of the Cholesky factor. Work has room for 4 n numbers. Returns whether C has
+    one, and a reciprocal condition number above `least`.
+    """
+    cdef:
+        blas_int size = <blas_int> n, info = 0
+        blas_int *integers = <blas_int *> (work + 3 * n)
+        char lower = b"L", general = b"N"  # the upper triangle of a C-ordered array, for LAPACK
+        double norm = 0.0, column, condition = 0.0
+        Py_ssize_t i, j
+    for j in range(n):
+        column = 0.0
+        for i in range(n):
+            column += fabs(C[i * n + j])
+        norm = max(norm, column)
+    with nogil:
+        dpotrf(&lower, &size, C, &size, &info)
+        if info == 0:
+            dpocon(&lower, &size, C, &size, &norm, &condition, work, integers, &info)
+        if info == 0 and condition > least:
+            dtrtri(&lower, &general, &size, C, &size, &info)
+    return info == 0 and condition > least

@@ -345,6 +345,15 @@ def count_marks(
             counts[codes[j]] += marks[j]
 
 
+def are_ascending(const int32_t[::1] codes):
+    """Return whether no code is below the one before it."""
+    cdef Py_ssize_t j
+    for j in range(1, codes.shape[0]):
+        if codes[j] < codes[j - 1]:
+            return False
+    return True
+
+
 def find_ranks(
     const int32_t[::1] codes,   # IN (N,)
     const int64_t[::1] ranks,   # IN (k,) of each class in turn, ascending

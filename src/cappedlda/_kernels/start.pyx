@@ -57,25 +57,24 @@ def scaled_rows(
 def direction_shares(
     const double[::1] squares,    # IN (N,) squared lengths of points
     const double[::1] weights,    # IN (N,) or None
-    const double[::1] products,   # IN (N,) with a direction, or None: all ones, not centred
-    double[::1] shares,           # OUT (N,)
+    double[:, ::1] products,      # IN (1, N) with a direction; OUT their shares
+    bint first,                   # all products are ones, not centred
 ):
     """Shares of points of length 1 in the next step of a power iteration for their covariance."""
     cdef Py_ssize_t j, N = squares.shape[0]
     cdef const double *w = begin_of(weights)
     cdef double mean = 0.0, total = 0.0, inverse, product
-    cdef bint first = products is None
     with nogil:
         if not first:
             for j in range(N):
                 total += weight_of(w, j)
                 if squares[j] > 0.0:
-                    mean += weight_of(w, j) * products[j] / sqrt(squares[j])
+                    mean += weight_of(w, j) * products[0, j] / sqrt(squares[j])
             mean /= total
         for j in range(N):
             inverse = 1.0 / sqrt(squares[j]) if squares[j] > 0.0 else 0.0
-            product = 1.0 if first else products[j] * inverse - mean
-            shares[j] = weight_of(w, j) * inverse * product
+            product = 1.0 if first else products[0, j] * inverse - mean
+            products[0, j] = weight_of(w, j) * inverse * product
 
 
 cdef struct Gap:

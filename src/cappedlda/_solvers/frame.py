@@ -1,5 +1,6 @@
 """The frame of the MM iteration: what stays fixed while its objective has to fall."""
 
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -68,7 +69,8 @@ class Schedule(NamedTuple):
     memory: int = 4
 
 
-class Frame(NamedTuple):
+@dataclass(frozen=True)
+class Frame:
     """What stays fixed while the majorizing loop runs.
 
     Attributes
@@ -113,10 +115,16 @@ class Frame(NamedTuple):
         fences = Fences.at(np.inf, np.full(len(centres), np.inf))
         return cls(centres, scale, priors, n_features, B, fences.epsilon, fences.caps, fences)
 
+    def changed(self, **others):
+        """Return the frame with other values of some attributes."""
+        frame = object.__new__(Frame)
+        frame.__dict__.update(self.__dict__, **others)
+        return frame
+
     def recentred(self, centres):
         """Return the frame with other centres."""
         B = linalg.between_factor(centres, self.priors, self.scale)
-        return self._replace(centres=centres, B=B)
+        return self.changed(centres=centres, B=B)
 
     def with_cap(self, epsilon, floor):
         """Return the frame with one cap for all classes."""
@@ -126,14 +134,14 @@ class Frame(NamedTuple):
     def with_fences(self, fences, multiplier=1.0, **others):
         """Return the frame with a multiple of fences as caps, and with other changes."""
         epsilon, caps = fences.times(multiplier)
-        return self._replace(epsilon=epsilon, caps=caps, fences=fences, **others)
+        return self.changed(epsilon=epsilon, caps=caps, fences=fences, **others)
 
     def without_caps_on(self, whole):
         """Return the frame with some classes uncapped."""
         if not np.count_nonzero(whole):
             return self
         fences = self.fences._replace(caps=np.where(whole, np.inf, self.fences.caps))
-        return self._replace(caps=np.where(whole, np.inf, self.caps), fences=fences)
+        return self.changed(caps=np.where(whole, np.inf, self.caps), fences=fences)
 
     @property
     def uncapped(self):

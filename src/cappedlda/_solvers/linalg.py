@@ -28,6 +28,13 @@ def _plain(array):
     return np.ascontiguousarray(array, np.float64)
 
 
+def ridged(scatter, weight, ridge):
+    """Return scatter / weight + ridge I."""
+    matrix = np.empty(scatter.shape)
+    algebra.add_ridge(_plain(scatter), weight, ridge, matrix)
+    return matrix
+
+
 def rank_of(B):
     """Return the numerical rank of B."""
     values = linalg.svdvals(B, check_finite=False)
@@ -139,13 +146,8 @@ def triangular_whitener(A, cutoff):
 
 def _definite_whitener(A):
     """Return the inverse of the Cholesky factor, or None if A is not far from singular."""
-    factor, info = lapack.dpotrf(A.T, lower=1, clean=1)
-    if info != 0:
-        return None
-    size = lapack.dlange("1", A.T)
-    if not lapack.dpocon(factor, size, uplo="L")[0] > FAR_FROM_SINGULAR:
-        return None
-    return lapack.dtrtri(factor, lower=1, overwrite_c=1)[0].T
+    T = np.empty(A.shape)
+    return T if algebra.whiten_definite(_plain(A), FAR_FROM_SINGULAR, T) else None
 
 
 def _eigen_whitener(A, cutoff):

@@ -172,12 +172,9 @@ class MMSolver(Solver):
         """
         frame = self.frame
         if self._objective.epsilon == "auto":
-            frame = self._capped(
-                frame,
-                self._fixed_point(record, frame.fences.caps),
-            )
+            frame = self._capped(frame, self._fixed_point(record, frame.fences.caps))
         frame = self._regauged(record, frame)
-        self.frame = frame._replace(K=self.W.T.dot(frame.B))
+        self.frame = frame.changed(K=self.W.T.dot(frame.B))
         self._other_rows = False
 
     def rollback(self):
@@ -216,8 +213,8 @@ class MMSolver(Solver):
 
     def _shape(self, record):
         """Return the frame with the caps and the floor that follow from a record."""
-        settings = {"reach": self._objective.reach, "regime": self._regime}
-        fences = update_caps(record.histograms, self.frame.fences.caps, **settings)
+        limits = {"reach": self._objective.reach, **self._limits()}
+        fences = update_caps(record.histograms, self.frame.fences.caps, **limits)
         floor = FLOOR * (fences.median or 1.0)
         if self._objective.epsilon == "auto":
             return self._capped(self.frame, fences, floor=floor)
@@ -225,15 +222,17 @@ class MMSolver(Solver):
 
     def _fixed_point(self, record, start=None):
         """Return the fences that follow from a record, grown until they stand still."""
-        return fixed_point_caps(record.histograms, self._objective.reach, start, self._regime)
+        limits = self._limits()
+        return fixed_point_caps(record.histograms, self._objective.reach, start, **limits)
+
+    def _limits(self):
+        """Return what limits fences: those of classes of no spread are above the ridge's blur."""
+        blur = math.sqrt(self._objective.ridge * np.vdot(self.W, self.W))
+        return {"regime": self._regime, "least": least_fence(self.W.shape[1]), "blur": blur}
 
     def _capped(self, frame, fences, **others):
-        """Return the frame with caps above what the ridge blurs, for classes of no spread."""
-        return frame.with_fences(self._unblurred(fences), self._objective.multiplier, **others)
-
-    def _unblurred(self, fences):
-        blur = math.sqrt(self._objective.ridge * np.vdot(self.W, self.W))
-        return fences.above(least_fence(self.W.shape[1]), blur)
+        """Return the frame with a multiple of fences as caps."""
+        return frame.with_fences(fences, self._objective.multiplier, **others)
 
     def _kept_for_good(self, record, frame):
         """Return whether hardly anything that counts can still cross the caps of a frame.
@@ -262,7 +261,7 @@ class MMSolver(Solver):
         """Return where the caps of a frame would come to rest, for its `unit` of distances."""
         if self._objective.epsilon == "auto":
             fences = self._fixed_point(record, frame.fences.caps)
-            return self._unblurred(fences).times(self._objective.multiplier)[1]
+            return fences.times(self._objective.multiplier)[1]
         if self._objective.epsilon == np.inf:
             return frame.caps
         return np.full(len(frame.caps), self._objective.epsilon * unit)
@@ -284,7 +283,7 @@ class MMSolver(Solver):
                 centres = record.means(frame.centres)
             frame = frame.recentred(centres)
         mean_variance = record.scatter.trace() / (record.weight * frame.n_features)
-        self.frame = frame.without_caps_on(whole)._replace(
+        self.frame = frame.without_caps_on(whole).changed(
             # Without any spread within classes the robust unit of the features serves.
             gamma=self._objective.ridge * (mean_variance if mean_variance > NO_SPREAD else 1.0),
             K=None if frame.K is None else self.W.T.dot(frame.B),
@@ -304,9 +303,8 @@ class MMSolver(Solver):
         growth = linalg.typical_length(R)
         floor = growth * frame.floor
         if self._objective.epsilon == "auto":
-            fences = frame.fences.scaled(growth)
-            return frame.with_fences(fences, self._objective.multiplier, floor=floor)
-        return frame._replace(floor=floor)
+            return self._capped(frame, frame.fences.scaled(growth), floor=floor)
+        return frame.changed(floor=floor)
 
     def _minimise(self, record):
         """Take the majorizing step and return an estimate of the error that remains."""
@@ -317,7 +315,7 @@ class MMSolver(Solver):
         Y = A.solve(B)
         if self.frame.K is None:
             self.W = linalg.leading_directions(Y, B)
-            self.frame = self.frame._replace(K=self.W.T.dot(B))
+            self.frame = self.frame.changed(K=self.W.T.dot(B))
             return np.inf
         W = linalg.constrained_minimiser(Y, B, self.frame.K)
         previous, step = self.change, W - self.W

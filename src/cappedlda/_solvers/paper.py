@@ -114,7 +114,7 @@ class PaperIteration(Solver):
         self._solve(record.scatter, self._H_b[:, inside] / np.sqrt(distances[inside]))
         if unit > 0.0:
             # The step changes the unit of all distances, and so that of the floor.
-            self.frame = self.frame._replace(floor=floor * self._unit() / unit)
+            self.frame = self.frame.changed(floor=floor * self._unit() / unit)
         return None
 
     def _unit(self):

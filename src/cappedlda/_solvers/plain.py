@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from cappedlda._kernels import algebra
 from cappedlda._regime import REGIME
 from cappedlda._solvers import linalg
 from cappedlda._solvers.frame import Frame, degrees_of_freedom
@@ -58,7 +59,7 @@ class Discriminant(NamedTuple):
     flat: np.ndarray
 
 
-def units_of(within, between, centres, rounding=0.0):
+def units_of(within, between, centres, rounding=None):
     """Return the units of features, and which are flat: constant within the classes.
 
     A support cannot tell how much a flat feature varies. It has no influence, unless all
@@ -70,14 +71,13 @@ def units_of(within, between, centres, rounding=0.0):
         Variances within and between classes.
     centres : ndarray of shape (c, n)
         Their size tells which variance is only rounding.
-    rounding : ndarray of shape (n,) or float
+    rounding : ndarray of shape (n,), optional
         A variance that may be left by a difference of sums.
     """
-    rounding = np.maximum(np.square(NO_DEVIATION * np.abs(centres).max(axis=0)), rounding)
-    flat = within <= np.maximum(NO_VARIANCE * between, rounding)
-    if flat.all():
-        return np.sqrt(np.where(between > rounding, between, 1.0)), np.zeros_like(flat)
-    return np.sqrt(np.where(flat, 1.0, within)), flat
+    unit, flat = np.empty(len(within)), np.empty(len(within), bool)
+    limits = rounding, NO_VARIANCE, NO_DEVIATION
+    algebra.units(within, between, centres, *limits, unit, flat.view(np.uint8))
+    return unit, flat
 
 
 class Ridges(NamedTuple):
@@ -157,14 +157,15 @@ def support_scatter(record, frame, sizes, system, tol, dtype, regime=REGIME, shr
         rounding = ROUNDING[dtype] * sizes / weight
         centres = frame.centres / frame.scale
         unit, flat = units_of(scatter.diagonal() / weight, between, centres, rounding)
-        used = np.where(flat, 0.0, 1.0 / unit)
+        used = 1.0 / unit
+        used[flat] = 0.0
         scatter = scatter * used * used[:, None]
-        frame = frame._replace(scale=frame.scale * unit, B=frame.B / unit[:, None])
+        frame = frame.changed(scale=frame.scale * unit, B=frame.B / unit[:, None])
     shrunk, trace = NOT_SHRUNK, scatter.trace()
     if system is MatrixSystem:
         shrunk = shrink(scatter, frame, record.kept_weight, freedom, regime)
         scatter = scatter if shrunk.factor == 1.0 else shrunk.factor * scatter
-    B = np.where(flat[:, None], 0.0, frame.B)
+    B = np.where(flat[:, None], 0.0, frame.B) if np.count_nonzero(flat) else frame.B
     found = scatter, frame, flat, B, freedom, trace, shrunk, few_rows
     return SupportScatter(*found, system, tol, dtype)
 

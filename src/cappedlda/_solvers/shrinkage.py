@@ -43,7 +43,7 @@ def few_rows_rule(scatter, frame, weight, freedom, regime):
     """Shrink by `oas_shrinkage`."""
     n = frame.n_features
     shrinkage = oas_shrinkage(scatter, n, freedom, regime)
-    return Shrunk.towards_mean(shrinkage, scatter.trace(), n)
+    return NOT_SHRUNK if shrinkage == 0.0 else Shrunk.towards_mean(shrinkage, scatter.trace(), n)
 
 
 @dataclass(frozen=True)
@@ -88,8 +88,10 @@ def oas_shrinkage(scatter, n, freedom, regime=REGIME):
     there is none either: an implicit scatter could not be given the same.
     """
     limit = min(n / max(freedom, 1.0) - 1.0 / regime.unshrunk_rows_per_feature, MOST_SHRUNK)
+    if limit <= 0.0 or not 1 < n <= regime.most_shrunk_features:
+        return 0.0
     trace = scatter.trace()
-    if limit <= 0.0 or not 1 < n <= regime.most_shrunk_features or trace <= 0.0:
+    if trace <= 0.0:
         return 0.0
     relative = scatter / trace  # the squares of huge numbers would overflow
     squares = np.vdot(relative, relative)

@@ -5,7 +5,7 @@
 
 from scipy.linalg import LinAlgError
 
-from cappedlda._solvers.linalg import range_whitener, solve_spd
+from cappedlda._solvers.linalg import range_whitener, ridged, solve_spd
 
 # Variances, relative to the largest, that rounding may have made negative.
 INDEFINITE = 1e-6
@@ -27,17 +27,16 @@ class MatrixSystem:
     """
 
     def __init__(self, scatter, weight, ridge, tol=None, guess=None):
-        self.matrix = scatter / weight
-        self.matrix.flat[:: len(self.matrix) + 1] += ridge  # the diagonal
+        self.matrix = ridged(scatter, weight, ridge)
 
     def __matmul__(self, V):
         """Return A V for V of shape (n, k)."""
-        return self.matrix @ V
+        return self.matrix.dot(V)
 
     def solve_on_range(self, B, cutoff):
         """Return A^+ B, without the directions in which A has only rounding."""
         T = range_whitener(self.matrix, cutoff)
-        return T @ (T.T @ B)
+        return T.dot(T.T.dot(B))
 
     def solve(self, B):
         """Return A^{-1} B for B of shape (n, k)."""
