@@ -11,6 +11,7 @@ from cappedlda import _kernels
 from cappedlda._cutoffs import gate
 from cappedlda._data import jobs
 from cappedlda._data import record as record_module
+from cappedlda._data.chunks import checksum_keys
 from cappedlda._data.jobs import block_record
 from cappedlda._data.record import Query, Record
 
@@ -274,3 +275,56 @@ def test_scaled_norms_match_their_definition(rng, dtype, kernels):
     kernels.scaled_norms(X, codes.astype(np.int32), centres, 1 / scale, norms)
     expected = np.sqrt(np.mean(((X - centres[codes]) / scale).astype(float) ** 2, axis=1))
     np.testing.assert_allclose(norms, expected, rtol=TOLERANCE[X.dtype].pass_rtol)
+
+
+def checksums_of(kernels, X, codes, weight=None):
+    """Return the checksums of two classes, and whether all numbers are finite."""
+    checksums, weight = np.zeros(2, np.uint64), np.empty(0) if weight is None else weight
+    finite = kernels.add_checksums(X, codes, weight, checksum_keys(X.shape[1]), checksums)
+    return checksums, finite
+
+
+WIDTHS = [1, 2, 3, 4, 5, 7, 8, 9, 16, 17, 33]
+
+
+@pytest.mark.parametrize("n", WIDTHS)
+def test_every_bit_of_a_row_changes_its_checksum(rng, dtype, kernels, n):
+    X, codes = rng.normal(size=(6, n)).astype(dtype), np.array([0, 1, 1, 0, 1, 1], np.int32)
+    expected, _ = checksums_of(kernels, X, codes)
+    parts = [checksums_of(kernels, X[some], codes[some])[0] for some in np.split(np.arange(6), [2])]
+    np.testing.assert_array_equal(sum(parts), expected)
+    for place in range(n * X.itemsize // 4):
+        for bit in (0, 13, 31):
+            changed = X.copy()
+            changed.view(np.uint32)[4, place] ^= np.uint32(1 << bit)
+            found, _ = checksums_of(kernels, changed, codes)
+            assert found[1] != expected[1]
+            assert found[0] == expected[0]
+
+
+@pytest.mark.parametrize("n", WIDTHS)
+def test_exchanged_numbers_and_weights_change_the_checksum(rng, dtype, kernels, n):
+    X, codes, weight = rng.normal(size=(4, n)).astype(dtype), np.zeros(4, np.int32), np.arange(4.0)
+    expected, _ = checksums_of(kernels, X, codes, weight)
+    order = [2, 0, 3, 1]
+    np.testing.assert_array_equal(
+        checksums_of(kernels, X[order], codes, weight[order])[0], expected
+    )
+    assert checksums_of(kernels, X, codes, weight[order])[0][0] != expected[0]
+    if n > 1:
+        exchanged = X.copy()
+        exchanged[[0, 1], n - 1] = X[[1, 0], n - 1]
+        assert checksums_of(kernels, exchanged, codes, weight)[0][0] != expected[0]
+
+
+@pytest.mark.parametrize("n", WIDTHS)
+@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
+def test_checksums_tell_whether_all_numbers_are_finite(rng, dtype, kernels, n, bad):
+    X, codes = rng.normal(size=(5, n)).astype(dtype), np.zeros(5, np.int32)
+    X[0], X[1] = np.finfo(dtype).max, -np.finfo(dtype).max  # their sum would overflow
+    assert checksums_of(kernels, X, codes)[1]
+    assert checksums_of(kernels, X[:0], codes[:0])[1]
+    for place in range(n):
+        X[3, place], number = bad, X[3, place]
+        assert not checksums_of(kernels, X, codes)[1]
+        X[3, place] = number

@@ -19,7 +19,7 @@ from cappedlda._data.chunk_reader import ChunkReader, labels_and_codes, not_fini
 from cappedlda._data.columns import Columns
 from cappedlda._data.jobs import weights_inside
 from cappedlda._data.threads import ordered_map
-from cappedlda._kernels import checksums
+from cappedlda._kernels import kernels, kernels_for
 from cappedlda._regime import REGIME
 from cappedlda._validation import check_class_weights, check_classes, known_codes, weight_unit
 
@@ -32,27 +32,27 @@ class SourceFingerprint:
 
     Parameters
     ----------
-    n_classes, n_features : int
+    n_classes : int
     """
 
-    def __init__(self, n_classes, n_features):
+    def __init__(self, n_classes):
         self.counts = np.zeros(n_classes, int)
         self.weights = np.zeros(n_classes, np.uint64)
         self.checksums = np.zeros(n_classes, np.uint64)
-        self._n_features = n_features
 
     def add(self, X, codes, sample_weight):
-        """Add a C-ordered block of rows."""
-        weights = np.empty(0) if sample_weight is None else sample_weight
-        checksums.add_checksums(
-            X.view(np.uint32),
-            _keys(self._n_features),
-            weights.view(np.uint64),
+        """Add a C-ordered block of rows; return whether all its numbers are finite."""
+        n_features = X.shape[1]
+        finite = kernels_for(n_features).add_checksums(
+            X,
             codes,
+            np.empty(0) if sample_weight is None else sample_weight,
+            checksum_keys(n_features),
             self.checksums,
         )
         self.counts += np.bincount(codes, minlength=len(self.counts))
         self.weights += sums_of_bits(sample_weight, codes, len(self.counts))
+        return finite
 
     def __iadd__(self, other):
         self.counts += other.counts
@@ -62,10 +62,10 @@ class SourceFingerprint:
 
 
 @cache
-def _keys(n_features):
-    """Return two odd keys for each number of a row: one of 64 bits is two words."""
-    random = np.random.default_rng(0)
-    return random.integers(1 << 32, size=2 * n_features, dtype=np.uint32) | 1
+def checksum_keys(n_features):
+    """Return odd keys, two for each number of a row: one of 64 bits is two words."""
+    random, count = np.random.default_rng(0), 2 * n_features + kernels.CHECKSUM_KEYS
+    return random.integers(1 << 32, size=count, dtype=np.uint32) | 1
 
 
 def sums_of_bits(sample_weight, codes, n_classes):
@@ -239,12 +239,11 @@ class ChunkRows(Rows):
         if not self._may_change:
             return
         first, X, codes, weight, _ = rows
-        bad = first_not_finite(X) if self._checksums is None else None
-        if bad is not None:
-            origin = bisect(self._origins, first + bad, key=itemgetter(0)) - 1
-            begin, name = self._origins[origin]
-            raise not_finite(name, first + bad - begin)
-        fingerprint.add(X, codes, weight)
+        finite = fingerprint.add(X, codes, weight)
+        if not finite and self._checksums is None:
+            row = first + first_not_finite(X)
+            begin, name = self._origins[bisect(self._origins, row, key=itemgetter(0)) - 1]
+            raise not_finite(name, row - begin)
 
     def _may_stay(self, X):
         """Return whether a slab can be worked on where it is, in the memory of its source.
@@ -310,7 +309,7 @@ class ChunkRows(Rows):
 
     def _fingerprint(self):
         """Return the fingerprint of no rows."""
-        return SourceFingerprint(self.n_classes, self.shape[1])
+        return SourceFingerprint(self.n_classes)
 
     def _recognise(self, fingerprint):
         """Check that the rows of a pass are those of the first."""

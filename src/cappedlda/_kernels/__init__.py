@@ -10,7 +10,6 @@ import os
 
 from cappedlda._kernels import algebra, judgement, selection
 from cappedlda._kernels import histograms as fences
-from cappedlda._kernels import selection as checksums
 from cappedlda._kernels import selection as marks
 from cappedlda._kernels import sparse as sparse_kernels
 from cappedlda._kernels import start as start_kernels
@@ -47,7 +46,6 @@ def kernels_for(n_features):
 __all__ = [
     "BUILDS",
     "algebra",
-    "checksums",
     "fences",
     "judgement",
     "kernels",

@@ -18,7 +18,7 @@ table of pointers, are built for several sets of instructions: see tiles.h.
 from cython cimport floating
 from libc.float cimport DBL_MAX
 from libc.math cimport pow
-from libc.stdint cimport int32_t
+from libc.stdint cimport int32_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free
 from libc.string cimport memcpy
 
@@ -26,6 +26,7 @@ from cappedlda._kernels.blas cimport add_product
 from cappedlda._kernels.memory cimport CACHE_LINE, aligned, carve
 from cappedlda._kernels.panel cimport add_gram_by_blas, add_to_panel, flush, open_panel
 from cappedlda._kernels.tiles cimport (
+    CHECKSUM_SLACK,
     LOWEST_EXPONENT,
     MANTISSA_BITS,
     N_BINS,
@@ -279,6 +280,7 @@ cdef class Kernels:
     HISTOGRAM_BINS = N_BINS
     HISTOGRAM_MANTISSA_BITS = MANTISSA_BITS
     HISTOGRAM_LOWEST_EXPONENT = LOWEST_EXPONENT
+    CHECKSUM_KEYS = CHECKSUM_SLACK  # beyond one for each word of 32 bits of a row
 
     cdef const Target *target
     cdef readonly str name
@@ -320,6 +322,26 @@ cdef class Kernels:
                 loops_of(self.target, sizeof(floating)).scaled_norms(
                     &X[0, 0], X.shape[0], X.shape[1], &codes[0], &centres[0, 0], &inv_scale[0],
                     &norms[0])
+
+    def add_checksums(
+        self,
+        const floating[:, ::1] X,         # IN (N, n)
+        const int32_t[::1] codes,         # IN (N,)
+        const double[::1] sample_weight,  # IN (N,), or empty: all ones
+        const uint32_t[::1] keys,         # IN (words of a row + CHECKSUM_KEYS,)
+        uint64_t[::1] checksums,          # IN OUT (c,)
+    ):
+        """Add the checksum of each row to that of its class; return if all numbers are finite.
+
+        It depends on where the numbers of a row stand, not on the order of the rows.
+        """
+        cdef bint finite = True
+        if X.shape[0] > 0:
+            with nogil:
+                finite = loops_of(self.target, sizeof(floating)).add_checksums(
+                    &X[0, 0], X.shape[0], X.shape[1], &keys[0], &codes[0],
+                    &sample_weight[0] if sample_weight.shape[0] > 0 else NULL, &checksums[0])
+        return finite
 
     def capped_weights(
         self,

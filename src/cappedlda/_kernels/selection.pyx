@@ -6,7 +6,7 @@ Nothing is checked here.
 """
 
 from libc.math cimport fabs
-from libc.stdint cimport int32_t, int64_t, uint32_t, uint64_t
+from libc.stdint cimport int32_t, int64_t, uint32_t
 from libc.stdlib cimport free
 from libc.string cimport memcpy
 
@@ -363,36 +363,3 @@ def find_ranks(
                 found += 1
                 cursors[i] += 1
             counts[i] += 1
-
-
-# ---------------------------------------------------------------------- checksums of rows
-# By them rows are known again in another pass. That of a row depends on where its numbers
-# stand. Those of a class are added, so that the order of its rows does not matter.
-
-cdef extern from "checksum.h":
-    uint64_t checksum_of_words(
-        const uint32_t *words, const uint32_t *keys, Py_ssize_t count,
-    ) noexcept nogil
-
-cdef uint64_t MIXER = 0x9E3779B97F4A7C15  # odd, with bits everywhere
-
-
-def add_checksums(
-    const uint32_t[:, ::1] words,    # IN (N, k) bits of the numbers
-    const uint32_t[::1] keys,        # IN (k or k + 1,) odd, one for each place
-    const uint64_t[::1] weights,     # IN (N,) bits of the weights, or (0,)
-    const int32_t[::1] codes,        # IN (N,)
-    uint64_t[::1] checksums,         # IN OUT (c,)
-):
-    """Add the checksum of each row to that of its class."""
-    cdef Py_ssize_t j, k = words.shape[1]
-    cdef bint weighted = weights.shape[0] > 0
-    cdef uint64_t total
-    with nogil:
-        for j in range(words.shape[0]):
-            total = checksum_of_words(&words[j, 0], &keys[0], k)
-            if weighted:
-                total += weights[j] * MIXER
-            # Plain sums would not tell when rows exchange numbers.
-            total = (total ^ (total >> 32)) * MIXER
-            checksums[codes[j]] += total ^ (total >> 29)
