@@ -381,3 +381,19 @@ def test_labels_are_coded_by_table_or_search(rng, dtype):
             y[1] = unknown if dtype not in ("U9", object) else str(unknown)
             with pytest.raises(ValueError, match=f"labels .*{unknown}.* not there before"):
                 known_codes(y, classes)
+
+
+@pytest.mark.parametrize("dtype", [np.int8, np.uint8, np.int32, np.int64])
+def test_labels_without_gaps_are_coded_by_their_difference(rng, dtype):
+    lowest = 0 if np.dtype(dtype).kind == "u" else -2
+    classes = np.arange(lowest, lowest + 5, dtype=dtype)
+    codes = rng.integers(5, size=500)
+    found = known_codes(classes[codes][::2], classes)
+    np.testing.assert_array_equal(found, codes[::2])
+    assert found.dtype == np.int32
+    assert len(known_codes(classes[:0], classes)) == 0
+    for unknown in (5, 100, np.iinfo(dtype).max):
+        y = classes[codes]
+        y[7] = unknown
+        with pytest.raises(ValueError, match=f"labels .{unknown}. that were not there before"):
+            known_codes(y, classes)

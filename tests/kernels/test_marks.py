@@ -6,6 +6,7 @@ from common import rows_of
 
 from cappedlda._data.samples import within
 from cappedlda._initial.sampling import drawn
+from cappedlda._kernels import marks
 
 
 def test_within_is_a_comparison_with_the_cap_of_the_class(rng):
@@ -54,3 +55,9 @@ def test_every_number_is_drawn_as_often_as_others_and_once_at_a_time(count, shar
     # Five standard deviations of a binomial count.
     spread = 5.0 * np.sqrt(4000 * share / count * (1.0 - share / count))
     assert np.all(np.abs(tally - 4000 * share / count) <= spread)
+
+
+def test_rows_are_counted_by_class(rng):
+    codes, counts = rng.integers(4, size=300).astype(np.int32), np.array([5, 0, 0, 0, 7])
+    marks.count_rows(codes, counts)
+    np.testing.assert_array_equal(counts, np.bincount(codes, minlength=5) + [5, 0, 0, 0, 7])

@@ -19,7 +19,7 @@ from cappedlda._data.chunk_reader import ChunkReader, labels_and_codes, not_fini
 from cappedlda._data.columns import Columns
 from cappedlda._data.jobs import weights_inside
 from cappedlda._data.threads import ordered_map
-from cappedlda._kernels import kernels, kernels_for
+from cappedlda._kernels import kernels, kernels_for, marks
 from cappedlda._regime import REGIME
 from cappedlda._validation import check_class_weights, check_classes, known_codes, weight_unit
 
@@ -36,7 +36,7 @@ class SourceFingerprint:
     """
 
     def __init__(self, n_classes):
-        self.counts = np.zeros(n_classes, int)
+        self.counts = np.zeros(n_classes, np.int64)
         self.weights = np.zeros(n_classes, np.uint64)
         self.checksums = np.zeros(n_classes, np.uint64)
 
@@ -50,8 +50,9 @@ class SourceFingerprint:
             checksum_keys(n_features),
             self.checksums,
         )
-        self.counts += np.bincount(codes, minlength=len(self.counts))
-        self.weights += sums_of_bits(sample_weight, codes, len(self.counts))
+        marks.count_rows(codes, self.counts)
+        if sample_weight is not None:
+            self.weights += sums_of_bits(sample_weight, codes, len(self.counts))
         return finite
 
     def __iadd__(self, other):
@@ -71,9 +72,22 @@ def checksum_keys(n_features):
 def sums_of_bits(sample_weight, codes, n_classes):
     """Return checksums of the weights of each class, which do not depend on their order."""
     sums = np.zeros(n_classes, np.uint64)
-    if sample_weight is not None:
-        np.add.at(sums, codes, sample_weight.view(np.uint64))
+    np.add.at(sums, codes, sample_weight.view(np.uint64))
     return sums
+
+
+def sizes_of(codes, sample_weight, n_classes):
+    """Return what a class has: rows, a checksum of weights, rows of a weight above 0, weight."""
+    counts = np.zeros(n_classes, np.int64)
+    marks.count_rows(codes, counts)
+    if sample_weight is None:
+        return counts, np.zeros(n_classes, np.uint64), counts, counts.astype(float)
+    return (
+        counts,
+        sums_of_bits(sample_weight, codes, n_classes),
+        np.bincount(codes[sample_weight > 0.0], minlength=n_classes),
+        np.bincount(codes, sample_weight, n_classes),
+    )
 
 
 class Slab(NamedTuple):
@@ -167,14 +181,7 @@ class ChunkRows(Rows):
             if known is not None:
                 known_codes(labels, known, f"y of {chunk.name}")
             new_labels.append(labels[[label not in seen for label in labels]])
-            weight = chunk.sample_weight
-            drawable = codes if weight is None else codes[weight > 0.0]
-            columns = (
-                np.bincount(codes, minlength=len(labels)),
-                sums_of_bits(weight, codes, len(labels)),
-                np.bincount(drawable, minlength=len(labels)),
-                np.bincount(codes, weight, len(labels)),
-            )
+            columns = sizes_of(codes, chunk.sample_weight, len(labels))
             for label, *row in zip(labels, *(column.tolist() for column in columns), strict=True):
                 seen[label] = [a + b for a, b in zip(row, seen.get(label, [0] * 4), strict=True)]
         if not seen:

@@ -333,6 +333,17 @@ def divide_by_caps(
             distances[j] /= caps[codes[j]]
 
 
+def count_rows(
+    const int32_t[::1] codes,         # IN (N,)
+    int64_t[::1] counts,              # IN OUT (c,)
+):
+    """Add the rows of each class to its count."""
+    cdef Py_ssize_t j
+    with nogil:
+        for j in range(codes.shape[0]):
+            counts[codes[j]] += 1
+
+
 def count_marks(
     const unsigned char[::1] marks,   # IN (N,) 1 or 0
     const int32_t[::1] codes,         # IN (N,)
