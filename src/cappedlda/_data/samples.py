@@ -46,11 +46,12 @@ class Border:
     @classmethod
     def of(cls, distances, codes, sample_weight, caps, most_rows):
         """Return the border among some rows."""
-        near = _is_near(distances, caps[codes])
-        if sample_weight is not None:
-            near &= sample_weight > 0.0
-        (rows,) = np.nonzero(near)
-        weights = np.ones(len(rows)) if sample_weight is None else sample_weight[rows]
+        rows, given = np.empty(len(codes), np.int32), sample_weight is not None
+        found = marks.find_between(
+            distances, codes, sample_weight if given else np.empty(0), *_border(caps), rows
+        )
+        rows = rows[:found]
+        weights = sample_weight[rows] if given else np.ones(found)
         return cls(codes[rows], distances[rows], weights, most_rows)._limited()
 
     def __iadd__(self, other):
@@ -67,14 +68,17 @@ class Border:
 
     def gain(self, caps, others):
         """Return how much more weight other caps keep, or None if these rows do not tell."""
-        if not (self.complete and np.all((others == caps) | _is_near(others, caps))):
+        low, high = _border(caps)
+        near = (others > low) & (others <= high)
+        if not (self.complete and np.all((others == caps) | near)):
             return None
         after, before = (self.distances <= limits[self.codes] for limits in (others, caps))
         return float(self.weights[after].sum() - self.weights[before].sum())
 
 
-def _is_near(distances, caps):
-    return (distances > (1.0 - BORDER) * caps) & (distances <= (1.0 + BORDER) * caps)
+def _border(caps):
+    """Return the limits between which distances are near caps."""
+    return (1.0 - BORDER) * caps, (1.0 + BORDER) * caps
 
 
 @dataclass

@@ -333,6 +333,25 @@ def divide_by_caps(
             distances[j] /= caps[codes[j]]
 
 
+def find_between(
+    const double[::1] distances,      # IN (N,)
+    const int32_t[::1] codes,         # IN (N,)
+    const double[::1] sample_weight,  # IN (N,), or empty: all ones
+    const double[::1] low,            # IN (c,)
+    const double[::1] high,           # IN (c,)
+    int32_t[::1] rows,                # OUT (N,) of which the first are filled
+):
+    """Find the rows of a weight above 0 beyond one limit and within another; return how many."""
+    cdef Py_ssize_t j, found = 0
+    cdef bint weighted = sample_weight.shape[0] > 0, between
+    with nogil:
+        for j in range(codes.shape[0]):
+            between = distances[j] > low[codes[j]] and distances[j] <= high[codes[j]]
+            rows[found] = <int32_t> j
+            found += between and (not weighted or sample_weight[j] > 0.0)
+    return found
+
+
 def count_rows(
     const int32_t[::1] codes,         # IN (N,)
     int64_t[::1] counts,              # IN OUT (c,)
