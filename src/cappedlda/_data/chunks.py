@@ -17,7 +17,6 @@ from cappedlda._data.base import Rows, first_not_finite, ranks_among, slices_of,
 from cappedlda._data.chunk_cache import CachedReader
 from cappedlda._data.chunk_reader import ChunkReader, labels_and_codes, not_finite
 from cappedlda._data.columns import Columns
-from cappedlda._data.jobs import weights_inside
 from cappedlda._data.threads import ordered_map
 from cappedlda._kernels import kernels, kernels_for, marks
 from cappedlda._regime import REGIME
@@ -165,8 +164,6 @@ class ChunkRows(Rows):
         self._checksums = None  # of the first pass that reads X
         self._origins = []  # of the rows in that pass: first row and name of each chunk
         self._spare = []  # memory of slabs that are done with
-        self._gate = None
-        self._inside = {}  # what it said: a bit for each row, by the first row of the slab
 
     @property
     def example(self):
@@ -269,14 +266,6 @@ class ChunkRows(Rows):
         X, codes = np.empty((step, self.shape[1]), self.dtype), np.empty(step, np.int32)
         return Slab(0, X, codes, None if rows.sample_weight is None else np.empty(step))
 
-    def _results(self, job):
-        """Yield what a job returns for each slab."""
-
-        def run_job(slab):
-            return job(slab.X, slab.codes, self._weights_of(slab))
-
-        return self._passed(run_job)
-
     def _passed(self, work, items=zip):
         """Yield what `work` returns for each slab, and check the rows at the end.
 
@@ -305,15 +294,6 @@ class ChunkRows(Rows):
                 yield result
         self._recognise(total)
 
-    def _weights_of(self, slab):
-        """Return the weights of the rows of a slab, 0 for those outside the gate."""
-        if self._gate is None:
-            return slab.sample_weight
-        if slab.first not in self._inside:
-            self._inside[slab.first] = np.packbits(self._gate.contains(slab.X, slab.codes))
-        inside = np.unpackbits(self._inside[slab.first], count=len(slab.codes))
-        return weights_inside(inside, slab.sample_weight)
-
     def _fingerprint(self):
         """Return the fingerprint of no rows."""
         return SourceFingerprint(self.n_classes)
@@ -340,17 +320,12 @@ class ChunkRows(Rows):
                 )
 
     def reduce(self, job):
-        """Return the sum of what a job returns for each slab; see `Rows`.
+        """Return the sum of what a job returns for each slab; see `Rows`."""
 
-        Rows outside the gate have no weight.
-        """
-        return sum_in_order(self._results(job))
+        def run_job(slab):
+            return job(slab.X, slab.codes, slab.sample_weight)
 
-    def within_gate(self, level):
-        """Return the rows with those beyond a multiple of the gate out of every sum."""
-        rows = super().within_gate(level)
-        rows._gate, rows.gate, rows._inside = rows.gate, None, {}  # a job would evaluate it anew
-        return rows
+        return sum_in_order(self._passed(run_job))
 
     def pick(self, ranks):
         """Return some rows in memory; see `Rows`."""
