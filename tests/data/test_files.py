@@ -371,6 +371,18 @@ def test_rows_that_nobody_can_write_to_are_not_copied(rows, read_only, copied):
     np.testing.assert_array_equal(np.concatenate([slab.X for slab in slabs]), X)
 
 
+@pytest.mark.parametrize("size", [37, 300, 1024])
+def test_loose_slabs_are_the_rows_where_they_are(rows, size):
+    X, y, _ = rows
+    chunks = ChunkRows(Counted(X, y, size=size), regime=SMALL)
+    slabs = list(chunks._slabs(chunks._fingerprint(), loose=True))
+    assert all(np.shares_memory(slab.X, X) for slab in slabs)
+    assert max(len(slab.X) for slab in slabs) <= chunks.slab_rows
+    np.testing.assert_array_equal(np.concatenate([slab.X for slab in slabs]), X)
+    starts = np.cumsum([0, *(len(slab.X) for slab in slabs[:-1])])
+    np.testing.assert_array_equal([slab.first for slab in slabs], starts)
+
+
 def test_parquet_needs_pyarrow(monkeypatch, parquet):
     monkeypatch.setattr("cappedlda.sources.find_spec", lambda name: None)
     with pytest.raises(ImportError, match="ParquetFolder needs pyarrow"):

@@ -77,16 +77,22 @@ def sums_of_bits(sample_weight, codes, n_classes):
 
 def sizes_of(codes, sample_weight, n_classes):
     """Return what a class has: rows, a checksum of weights, rows of a weight above 0, weight."""
-    counts = np.zeros(n_classes, np.int64)
-    marks.count_rows(codes, counts)
+    counts = counts_of(codes, None, n_classes)
     if sample_weight is None:
         return counts, np.zeros(n_classes, np.uint64), counts, counts.astype(float)
     return (
         counts,
         sums_of_bits(sample_weight, codes, n_classes),
-        np.bincount(codes[sample_weight > 0.0], minlength=n_classes),
+        counts_of(codes, sample_weight, n_classes),
         np.bincount(codes, sample_weight, n_classes),
     )
+
+
+def counts_of(codes, sample_weight, n_classes):
+    """Return the rows of each class that have a weight above 0."""
+    counts = np.zeros(n_classes, np.int64)
+    marks.count_rows(codes if sample_weight is None else codes[sample_weight > 0.0], counts)
+    return counts
 
 
 class Slab(NamedTuple):
@@ -208,21 +214,25 @@ class ChunkRows(Rows):
             yield Slab(n_rows, chunk.X, codes, weight, self._may_stay(chunk.X))
             n_rows += len(chunk.X)
 
-    def _slabs(self, fingerprint):
-        """Yield slabs as `ArrayRows` would cut them; those that are copied are recognised."""
+    def _slabs(self, fingerprint, loose=False):
+        """Yield slabs as `ArrayRows` would cut them; those that are copied are recognised.
+
+        Loose ones may have fewer rows, so that none is copied only to be whole.
+        """
         step, slab, filled = self.slab_rows, None, 0
         for chunk in self._chunks():
             start, end = 0, len(chunk.X)
             while start < end:
                 some = min(step - filled, end - start)
                 rows = chunk.part(start, start + some)
-                if some == step and chunk.in_place:
-                    slab = rows
-                else:
-                    slab = slab or self._memory(step, chunk)
-                    slab = slab._replace(first=rows.first - filled)
-                    self._copy_rows(rows, slab.part(filled, filled + some), fingerprint)
-                filled, start = filled + some, start + some
+                start += some
+                if chunk.in_place and (some == step or (loose and not filled)):
+                    yield rows
+                    continue
+                slab = slab or self._memory(step, chunk)
+                slab = slab._replace(first=rows.first - filled)
+                self._copy_rows(rows, slab.part(filled, filled + some), fingerprint)
+                filled += some
                 if filled == step:
                     yield slab
                     slab, filled = None, 0
@@ -266,7 +276,7 @@ class ChunkRows(Rows):
         X, codes = np.empty((step, self.shape[1]), self.dtype), np.empty(step, np.int32)
         return Slab(0, X, codes, None if rows.sample_weight is None else np.empty(step))
 
-    def _passed(self, work, items=zip):
+    def _passed(self, work, items=zip, loose=False):
         """Yield what `work` returns for each slab, and check the rows at the end.
 
         Parameters
@@ -275,6 +285,8 @@ class ChunkRows(Rows):
             Gets a slab, or what else is in its item.
         items : callable
             Turns the slabs into tuples that begin with them.
+        loose : bool
+            Whether slabs may be cut anywhere.
         """
         total = self._fingerprint()
 
@@ -288,7 +300,7 @@ class ChunkRows(Rows):
                 self._spare.append(slab)
             return part, result
 
-        with closing(self._slabs(total)) as slabs:  # an error may live long, its source not
+        with closing(self._slabs(total, loose)) as slabs:  # an error may live long, its source not
             for part, result in self.watched(ordered_map(run, items(slabs), self.n_jobs)):
                 total += part
                 yield result
@@ -331,16 +343,17 @@ class ChunkRows(Rows):
         """Return some rows in memory; see `Rows`."""
 
         def ranked(slabs):
-            seen = np.zeros(self.n_classes, int)
+            seen = np.zeros(self.n_classes, np.int64)
             for slab in slabs:
-                counts = self._array_rows(slab).class_counts
+                counts = counts_of(slab.codes, slab.sample_weight, self.n_classes)
                 yield slab, ranks_among(ranks, seen, counts)
                 seen += counts
 
         def picked(slab, here):
             return self._array_rows(slab).pick(here)
 
-        return joined([*self._passed(picked, items=ranked)], self.n_classes, self.n_jobs)
+        parts = self._passed(picked, items=ranked, loose=True)
+        return joined([*parts], self.n_classes, self.n_jobs)
 
     def load(self):
         """Return all rows in memory."""
@@ -348,7 +361,7 @@ class ChunkRows(Rows):
         def copied(slab):
             return self._array_rows(slab).take(np.arange(len(slab.codes)))
 
-        return joined([*self._passed(copied)], self.n_classes, self.n_jobs)
+        return joined([*self._passed(copied, loose=True)], self.n_classes, self.n_jobs)
 
     def _array_rows(self, slab):
         _, X, codes, weight, _ = slab
