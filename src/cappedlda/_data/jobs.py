@@ -10,7 +10,97 @@ import numpy as np
 
 from cappedlda._cutoffs.gate import Gate, scaled_norms
 from cappedlda._data.record import Query, Record
-from cappedlda._kernels import kernels, kernels_for
+from cappedlda._kernels import SlabState, kernels, kernels_for
+
+
+class SlabPass:
+    """Makes the record of a slab of rows that come in pieces; only upper triangles are filled.
+
+    The record of a slab does not depend on its pieces, bit for bit.
+
+    Parameters
+    ----------
+    query : Query
+    dtype : dtype
+        Of the rows.
+    gate : Gate, optional
+        Rows outside have no weight.
+    *checksums : ndarray
+        Keys and checksums that are added to, if they are wanted; see `SlabState`.
+    """
+
+    def __init__(self, query, dtype, gate=None, *checksums):
+        n, d = query.W.shape
+        build = kernels_for(n)
+        record = Record.empty(query, scatter=False)
+        W = np.ascontiguousarray(query.W, dtype)
+        centres = np.ascontiguousarray(query.centres, dtype)
+        # Images of the very values that the kernel multiplies, so that they cancel. For few
+        # numbers `dot` takes half as long as `@`.
+        self._wide_W = wide_W = W.astype(np.float64, copy=False)
+        images = centres.astype(np.float64, copy=False).dot(wide_W).astype(dtype, copy=False)
+        inv_scale = (1.0 / query.scale).astype(dtype, copy=False)
+        side = build.padded(n, dtype.itemsize) if query.scatter else 0
+        image_side = build.padded_image(d, dtype.itemsize) if query.images else 0
+        # Only views of them are in the record.
+        record.scatter = np.zeros((side, side))
+        record.image_scatter = np.zeros((image_side, image_side))
+        self._query, self._record, self._state = query, record, SlabState(*checksums)
+        self._gate = gate
+        self._fused_pass, self._measure = build.fused_pass, (W, images, centres, inv_scale)
+
+    def add(self, X, codes, sample_weight, distances=None):
+        """Add the next rows; return their weights, 0 outside the gate, or None: all ones.
+
+        Parameters
+        ----------
+        X : ndarray of shape (rows, n), C order
+            All pieces but the last have a multiple of `piece_rows` of the kernels.
+        codes : ndarray of shape (rows,), int32
+        sample_weight : ndarray of shape (rows,) or None
+        distances : ndarray of shape (rows,), float64, optional
+            Filled with the distances of the rows.
+        """
+        query, record, weight = self._query, self._record, sample_weight
+        if self._gate is not None:
+            weight = weights_inside(self._gate.contains(X, codes), sample_weight)
+        self._fused_pass(
+            X,
+            codes,
+            _NOTHING if weight is None else weight,
+            *self._measure,
+            query.caps,
+            _NOTHING if distances is None else distances,
+            record.scatter,
+            record.sums,
+            record.image_scatter,
+            record.kept,
+            record.histograms,
+            query.q,
+            query.floor,
+            self._state,
+            _NOTHING if sample_weight is None else sample_weight,
+        )
+        return weight
+
+    @property
+    def all_finite(self):
+        """Whether all numbers were finite, if there are checksums."""
+        return self._state.finite
+
+    def result(self):
+        """Return the record, after the last piece."""
+        query, record, state = self._query, self._record, self._state
+        n, d = query.W.shape
+        state.finish(record.image_sums)
+        record.objective, record.not_finite = state.objective, state.not_finite
+        if query.scatter:
+            record.scatter = record.scatter[:n, :n]
+        if query.images:
+            record.image_scatter = record.image_scatter[:d, :d]
+            if query.sums:
+                record.image_sums = record.sums.dot(self._wide_W)
+        return record
 
 
 def block_record(X, codes, sample_weight, query, distances=None):
@@ -25,45 +115,9 @@ def block_record(X, codes, sample_weight, query, distances=None):
     distances : ndarray of shape (N,), float64, optional
         Filled with the distances of the rows.
     """
-    dtype = X.dtype
-    n, d = query.W.shape
-    build = kernels_for(n)
-    record = Record.empty(query, scatter=False)
-    W = np.ascontiguousarray(query.W, dtype)
-    centres = np.ascontiguousarray(query.centres, dtype)
-    # Images of the very values that the kernel multiplies, so that they cancel. For few numbers
-    # `dot` takes half as long as `@`.
-    wide_W = W.astype(np.float64, copy=False)
-    images = centres.astype(np.float64, copy=False).dot(wide_W)
-    padded_scatter = np.zeros((build.padded(n, dtype.itemsize),) * 2 if query.scatter else (0, 0))
-    size = build.padded_image(d, dtype.itemsize) if query.images else 0
-    padded_images = np.zeros((size, size))
-    record.objective, record.not_finite = build.fused_pass(
-        X,
-        codes,
-        _NOTHING if sample_weight is None else sample_weight,
-        W,
-        images.astype(dtype, copy=False),
-        centres,
-        (1.0 / query.scale).astype(dtype, copy=False),
-        query.caps,
-        _NOTHING if distances is None else distances,
-        padded_scatter,
-        record.sums,
-        record.image_sums,
-        padded_images,
-        record.kept,
-        record.histograms,
-        query.q,
-        query.floor,
-    )
-    if query.scatter:
-        record.scatter = padded_scatter[:n, :n]
-    if query.images:
-        record.image_scatter = padded_images[:d, :d]
-        if query.sums:
-            record.image_sums = record.sums.dot(wide_W)
-    return record
+    slab = SlabPass(query, X.dtype)
+    slab.add(X, codes, sample_weight, distances)
+    return slab.result()
 
 
 _NOTHING = np.empty(0)
@@ -80,6 +134,10 @@ class PassJob:
 
     query: Query
     gate: Gate | None = None
+
+    def begin(self, dtype, *checksums):
+        """Return what makes the record of a slab that comes in pieces."""
+        return SlabPass(self.query, dtype, self.gate, *checksums)
 
     def __call__(self, X, codes, sample_weight, distances=None):
         """Return the record; `distances` are filled if given."""

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from cappedlda._data.jobs import PassJob, block_record
+from cappedlda._data.jobs import PassJob
 from cappedlda._data.record import Record
 from cappedlda._kernels import kernels, marks
 
@@ -101,13 +101,49 @@ class BorderJob:
     job: PassJob
     most_rows: int
 
+    def begin(self, dtype, *checksums):
+        """Return what makes the result for a slab that comes in pieces."""
+        return SlabBorder(self.job.begin(dtype, *checksums), self.job.query.caps, self.most_rows)
+
     def __call__(self, X, codes, sample_weight, _=None):
         """Return a `RecordWithBorder`."""
-        query, distances = self.job.query, np.empty(len(X))
-        weights = self.job.weights(X, codes, sample_weight)
-        record = block_record(X, codes, weights, query, distances)
-        border = Border.of(distances, codes, weights, query.caps, self.most_rows)
-        return RecordWithBorder(record, border)
+        slab = self.begin(X.dtype)
+        slab.add(X, codes, sample_weight)
+        return slab.result()
+
+
+class SlabBorder:
+    """Makes the record of a slab of rows that come in pieces, and notes those near the caps.
+
+    Parameters
+    ----------
+    slab : SlabPass
+    caps : ndarray of shape (c,)
+    most_rows : int
+    """
+
+    def __init__(self, slab, caps, most_rows):
+        self._slab, self._caps, self._most_rows = slab, caps, most_rows
+        self._border = None
+
+    def add(self, X, codes, sample_weight):
+        """Add the next rows; see `SlabPass`."""
+        distances = np.empty(len(X))
+        weights = self._slab.add(X, codes, sample_weight, distances)
+        border = Border.of(distances, codes, weights, self._caps, self._most_rows)
+        if self._border is None:
+            self._border = border
+        else:
+            self._border += border
+
+    @property
+    def all_finite(self):
+        """Whether all numbers were finite, if there are checksums."""
+        return self._slab.all_finite
+
+    def result(self):
+        """Return a `RecordWithBorder`, after the last piece."""
+        return RecordWithBorder(self._slab.result(), self._border)
 
 
 class BorderDistances:

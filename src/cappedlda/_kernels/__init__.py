@@ -13,7 +13,7 @@ from cappedlda._kernels import histograms as fences
 from cappedlda._kernels import selection as marks
 from cappedlda._kernels import sparse as sparse_kernels
 from cappedlda._kernels import start as start_kernels
-from cappedlda._kernels.passes import builds
+from cappedlda._kernels.passes import SlabState, builds
 
 # The builds that this machine can run by name, the fastest first.
 BUILDS = builds()
@@ -45,6 +45,7 @@ def kernels_for(n_features):
 
 __all__ = [
     "BUILDS",
+    "SlabState",
     "algebra",
     "fences",
     "judgement",

@@ -268,6 +268,57 @@ cdef void prepare(
         work.cap_losses[i] = pow(caps[i] * caps[i] + floor * floor, 0.5 * q)
 
 
+cdef class SlabState:
+    """What a pass keeps between the pieces of a slab: work space, packed rows and sums.
+
+    Parameters
+    ----------
+    keys : ndarray of shape (words of a row + CHECKSUM_KEYS,), uint32, optional
+        Of checksums, if these are wanted.
+    checksums : ndarray of shape (c,), uint64, optional
+        The checksum of each row is added to that of its class.
+
+    Attributes
+    ----------
+    finite : bool
+        Whether all numbers are, if there are checksums.
+    objective : float
+        Sum of the capped losses.
+    not_finite : int
+        Rows whose distance is not finite.
+    """
+
+    cdef Work work
+    cdef Panel panel
+    cdef const Loops *loops      # NULL until the first piece
+    cdef Py_ssize_t itemsize
+    cdef readonly double objective
+    cdef readonly Py_ssize_t not_finite
+    cdef const uint32_t[::1] keys
+    cdef uint64_t[::1] checksums
+    cdef readonly bint finite
+
+    def __init__(self, keys=None, checksums=None):
+        self.keys, self.checksums, self.finite = keys, checksums, True
+
+    def __dealloc__(self):
+        free(self.work.memory)
+        free(self.panel.memory)
+
+    def finish(self, double[:, ::1] image_sums):
+        """Add what is still packed to the scatter, and the sums of the images to these (c, d)."""
+        if self.loops == NULL:
+            return
+        with nogil:
+            if self.panel.scatter != NULL:
+                if self.itemsize == sizeof(double):
+                    flush(self.loops, <double *> NULL, &self.panel)
+                else:
+                    flush(self.loops, <float *> NULL, &self.panel)
+            add_unpadded(self.work.image_sums, image_sums.shape[0], image_sums.shape[1],
+                         self.work.ldz, &image_sums[0, 0])
+
+
 cdef class Kernels:
     """The functions that are fastest with the instructions of one target.
 
@@ -395,6 +446,10 @@ cdef class Kernels:
             free(work.memory)
         return total
 
+    def piece_rows(self, Py_ssize_t n, Py_ssize_t itemsize):
+        """Return the rows of which pieces of a slab have a multiple, all but the last of them."""
+        return block_rows(loops_of(self.target, itemsize), n, itemsize)
+
     def fused_pass(
         self,
         const floating[:, ::1] X,          # IN (N, n)
@@ -408,44 +463,48 @@ cdef class Kernels:
         double[::1] distances,             # OUT (N,) or empty
         double[:, ::1] scatter,            # OUT (padded(n), padded(n)) upper triangle, or (0, 0)
         double[:, ::1] sums,               # OUT (c, n) of kept rows about their centre, or (0, 0)
-        double[:, ::1] image_sums,         # OUT (c, d) of their images, if sums are not wanted
         double[:, ::1] image_scatter,      # OUT (padded_image(d), the same) of their images, upper,
                                            # or (0, 0): neither is wanted
         double[:, ::1] kept,               # OUT (c, 2) kept rows, kept weight
         double[:, ::1] histograms,         # OUT (c, HISTOGRAM_BINS) of distances, all rows
         double q, double floor,
+        SlabState state not None,
+        const double[::1] given_weight,    # IN (N,) for the checksums, or empty
     ):
-        """One pass over a slab of rows; returns (objective, rows whose distance is not finite)."""
+        """One pass over a slab of rows, or over the next piece of it; `state.finish` ends it.
+
+        The outputs are the same arrays for all pieces.
+        """
         cdef:
             Py_ssize_t N = X.shape[0], n = X.shape[1], d = W.shape[1], c = centres.shape[0]
             const Target *target = self.target
             const Loops *loops = loops_of(target, sizeof(floating))
             Py_ssize_t ldz = image_size(loops, d), block = block_rows(loops, n, sizeof(floating))
-            Py_ssize_t first = 0, rows, not_finite = 0
+            Py_ssize_t first = 0, rows
             bint want_scatter = scatter.shape[0] > 0, want_sums = sums.shape[0] > 0
             bint want_distances = distances.shape[0] > 0, want_images = image_scatter.shape[0] > 0
             bint ready
+            bint want_checksums = state.keys is not None
             bint short_rows = n * sizeof(floating) <= SHORT_ROW_BYTES
             const floating *x
             const int32_t *y
             const double *w = NULL
             double *a
-            double objective = 0.0
             Kept chosen
-            Panel panel
-            Work work
+            Panel *panel = &state.panel
+            Work *work = &state.work
         if N == 0:
-            return 0.0, 0
-        ready = open_panel(
-            &panel, loops, n, sizeof(floating), &scatter[0, 0] if want_scatter else NULL)
-        ready = open_work(&work, block, n, c, ldz, sizeof(floating)) and ready
-        if not ready:
-            free(panel.memory)
-            free(work.memory)
-            raise MemoryError("no memory for the work space of a pass")
-        with nogil:
-            prepare(&work, &W[0, 0], &images[0, 0], &centres[0, 0], &inv_scale[0], &caps[0],
+            return
+        if state.loops == NULL:
+            ready = open_panel(
+                panel, loops, n, sizeof(floating), &scatter[0, 0] if want_scatter else NULL)
+            ready = open_work(work, block, n, c, ldz, sizeof(floating)) and ready
+            if not ready:
+                raise MemoryError("no memory for the work space of a pass")
+            prepare(work, &W[0, 0], &images[0, 0], &centres[0, 0], &inv_scale[0], &caps[0],
                     n, c, d, q, floor)
+            state.loops, state.itemsize = loops, sizeof(floating)
+        with nogil:
             chosen.numbers = work.chosen
             while first < N:
                 rows = min(block, N - first)
@@ -453,6 +512,11 @@ cdef class Kernels:
                 y = &codes[first]
                 if sample_weight.shape[0] > 0:
                     w = &sample_weight[first]
+                if want_checksums:
+                    state.finite &= loops.add_checksums(
+                        x, rows, n, &state.keys[0], y,
+                        &given_weight[first] if given_weight.shape[0] > 0 else NULL,
+                        &state.checksums[0])
                 project(loops, x, rows, n, <floating *> work.W, ldz, <floating *> work.images, y,
                         <floating *> work.Z)
                 loops.square_norms(work.Z, rows, ldz, work.squares)
@@ -462,8 +526,8 @@ cdef class Kernels:
                 chosen.codes = y
                 chosen.sample_weight = w
                 chosen.count = keep(work.squares, y, w, work.caps, work.cap_losses, rows,
-                                    work.loss, &kept[0, 0], &not_finite, work.chosen)
-                objective += target.deposit_and_sum(
+                                    work.loss, &kept[0, 0], &state.not_finite, work.chosen)
+                state.objective += target.deposit_and_sum(
                     a, work.loss, y, w, rows, &histograms[0, 0])
                 if want_sums:
                     loops.add_sums(x, n, &chosen, work.centres, work.ldc, &sums[0, 0])
@@ -473,18 +537,12 @@ cdef class Kernels:
                     roots(target, work.weights, w, rows)
                     add_to_panel(loops, x, chosen, <floating *> work.centres, work.ldc,
                                  <floating *> work.inv_scale, work.weights,
-                                 block if short_rows and first + 2 * block <= N else 0, &panel)
+                                 block if short_rows and first + 2 * block <= N else 0, panel)
                 if want_images:
                     loops.gather_images(work.Z, ldz, &chosen)
                     add_gram_of_images(loops, <floating *> work.Z, chosen.count, ldz,
                                        &image_scatter[0, 0], <floating *> work.part)
                 first += rows
-            add_unpadded(work.image_sums, c, d, ldz, &image_sums[0, 0])
-            if want_scatter:
-                flush(loops, x, &panel)
-            free(panel.memory)
-            free(work.memory)
-        return objective, not_finite
 
 
 def builds():
