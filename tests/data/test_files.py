@@ -15,6 +15,7 @@ from cappedlda._data import chunk_cache
 from cappedlda._data.chunks import ChunkRows
 from cappedlda._data.columns import Columns
 from cappedlda._data.threads import read_ahead
+from cappedlda._kernels import kernels_for
 from cappedlda._regime import Regime
 from cappedlda.sources import NpyFolder, NpzFolder, ParquetFolder
 
@@ -366,7 +367,7 @@ def test_rows_that_nobody_can_write_to_are_not_copied(rows, read_only, copied):
     X = X.copy()
     X.flags.writeable = not read_only
     chunks = ChunkRows(Counted(X, y, size=1024), n_jobs=2, regime=SMALL)
-    slabs = list(chunks._slabs(chunks._fingerprint()))
+    slabs = list(chunks._slabs())
     assert np.shares_memory(slabs[0].X, X) != copied
     np.testing.assert_array_equal(np.concatenate([slab.X for slab in slabs]), X)
 
@@ -375,12 +376,32 @@ def test_rows_that_nobody_can_write_to_are_not_copied(rows, read_only, copied):
 def test_loose_slabs_are_the_rows_where_they_are(rows, size):
     X, y, _ = rows
     chunks = ChunkRows(Counted(X, y, size=size), regime=SMALL)
-    slabs = list(chunks._slabs(chunks._fingerprint(), loose=True))
+    slabs = list(chunks._slabs(loose=True))
     assert all(np.shares_memory(slab.X, X) for slab in slabs)
     assert max(len(slab.X) for slab in slabs) <= chunks.slab_rows
     np.testing.assert_array_equal(np.concatenate([slab.X for slab in slabs]), X)
     starts = np.cumsum([0, *(len(slab.X) for slab in slabs[:-1])])
     np.testing.assert_array_equal([slab.first for slab in slabs], starts)
+
+
+@pytest.mark.parametrize("size", [37, 128, 300, 999, 2000])
+@pytest.mark.parametrize("ordered", [True, False])
+def test_pieces_are_whole_blocks_of_slabs(rows, size, ordered):
+    X, y, weight = rows
+    source = Counted(X if ordered else np.asfortranarray(X), y, weight, size=size)
+    chunks = ChunkRows(source, regime=Regime(slab_elements=1, least_slab_rows=700, few_slabs=2))
+    step, block = chunks.slab_rows, kernels_for(5).piece_rows(5, 8)
+    found = []
+    for piece in chunks._pieces():
+        stop = piece.first + len(piece.X)
+        assert piece.first // step == (stop - 1) // step
+        assert (piece.first % step) % block == 0
+        assert len(piece.X) % block == 0 or stop % step == 0 or stop == len(X)
+        found.append([piece.first, *(np.copy(part) for part in piece[1:4])])
+    starts, *parts = zip(*found, strict=True)
+    for part, expected in zip(parts, (X, y, weight), strict=True):
+        np.testing.assert_array_equal(np.concatenate(part), expected)
+    np.testing.assert_array_equal(starts, np.cumsum([0, *map(len, parts[0])])[:-1])
 
 
 def test_parquet_needs_pyarrow(monkeypatch, parquet):
