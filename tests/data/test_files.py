@@ -358,7 +358,25 @@ def test_columns_are_rows(rng):
     columns = Columns.of_batch(batch)
     assert (columns.shape, columns.dtype, len(columns)) == ((50, 3), np.dtype(float), 50)
     np.testing.assert_array_equal(np.asarray(columns[10:20]), X[10:20])
+    np.testing.assert_array_equal(np.asarray(columns[10:40][5:]), X[15:40])
     np.testing.assert_array_equal(np.asarray(columns, np.float32), X.astype(np.float32))
+
+
+@pytest.mark.parametrize("n", [1, 3, 400])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_columns_of_any_type_are_copied_to_rows(rng, n, dtype):
+    X = rng.integers(100, size=(2500, n)).astype(dtype)
+    mixed = [column.astype([dtype, np.int64, np.float32][j % 3]) for j, column in enumerate(X.T)]
+    strided = [*np.asfortranarray(np.repeat(X, 2, axis=0)).T[:, ::2]]
+    for columns in ([*np.asfortranarray(X).T], mixed, strided):
+        rows = Columns(None, columns, 2500)
+        for some in (slice(0, 2500), slice(700, 2113), slice(5, 5)):
+            out = np.empty((some.stop - some.start, n), dtype)
+            rows[some].copy_to(out)
+            np.testing.assert_array_equal(out, X[some])
+    whole = Columns(None, [X[:, 0].astype(np.int64)], 2500)
+    assert np.asarray(whole).dtype == np.int64
+    assert np.asarray(Columns(None, [], 4)).shape == (4, 0)
 
 
 @pytest.mark.parametrize(("read_only", "copied"), [(True, False), (False, True)])

@@ -7,12 +7,14 @@ from tempfile import TemporaryFile, gettempdir
 
 import numpy as np
 
-from cappedlda._data.base import first_not_finite
+from cappedlda._data.base import first_not_finite, slices_of
 from cappedlda._data.chunk_reader import Chunk, ChunkReader, labels_and_codes, not_finite
+from cappedlda._data.columns import copy_rows
 from cappedlda._files import FULL
 from cappedlda._regime import REGIME
 
 SLABS = 8  # of a chunk, which are then read where they are
+PIECE_BYTES = 1 << 19  # of rows that are written at a time, and stay in L2 meanwhile
 
 
 def cache_folder(cache):
@@ -64,14 +66,10 @@ class CachedReader(ChunkReader):
         with ExitStack() as files:
             X, codes, weights = (self._file(files) for _ in range(3))
             for chunk in super().__iter__():
-                rows = np.ascontiguousarray(chunk.X, self.dtype)
-                bad = first_not_finite(rows)
-                if bad is not None:
-                    raise not_finite(chunk.name, bad)
+                self._write_rows(X, chunk)
                 here, codes_here = labels_and_codes(chunk)
                 labels.append(here[[label not in codes_of for label in here]])
                 known = [codes_of.setdefault(label, len(codes_of)) for label in here]
-                self._write(X, rows, self.dtype)
                 self._write(codes, np.array(known)[codes_here], np.int32)
                 if chunk.sample_weight is not None:
                     self._write(weights, chunk.sample_weight, np.float64)
@@ -95,6 +93,19 @@ class CachedReader(ChunkReader):
             weight = None if weights is None else weights[rows]
             name = f"cached rows from {start}"
             yield Chunk(X[rows], self._labels[codes[rows]], weight, name)
+
+    def _write_rows(self, file, chunk):
+        """Check the numbers of a chunk, and write them piece by piece."""
+        n_features = chunk.X.shape[1]
+        step = max(1, PIECE_BYTES // (n_features * self.dtype.itemsize))
+        memory = np.empty((step, n_features), self.dtype)
+        for piece in slices_of(len(chunk.X), step):
+            rows = memory[: piece.stop - piece.start]
+            copy_rows(chunk.X[piece], rows)
+            bad = first_not_finite(rows)
+            if bad is not None:
+                raise not_finite(chunk.name, piece.start + bad)
+            self._write(file, rows, self.dtype)
 
     def _file(self, files):
         # Without a buffer: what is in one when the disk is full is written again at the end.

@@ -17,7 +17,7 @@ from cappedlda._data.array import ArrayRows, joined
 from cappedlda._data.base import Rows, first_not_finite, ranks_among, sum_in_order
 from cappedlda._data.chunk_cache import CachedReader
 from cappedlda._data.chunk_reader import ChunkReader, labels_and_codes, not_finite
-from cappedlda._data.columns import Columns
+from cappedlda._data.columns import Columns, copy_rows
 from cappedlda._data.threads import ordered_map
 from cappedlda._kernels import kernels, kernels_for, marks
 from cappedlda._regime import REGIME
@@ -121,10 +121,7 @@ class Slab(NamedTuple):
 
     def fill(self, rows):
         """Copy rows here."""
-        if isinstance(rows.X, Columns):
-            rows.X.copy_to(self.X)
-        else:
-            self.X[...] = rows.X
+        copy_rows(rows.X, self.X)
         self.codes[...] = rows.codes
         if self.sample_weight is not None:
             self.sample_weight[...] = rows.sample_weight

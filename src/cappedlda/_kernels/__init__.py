@@ -10,6 +10,7 @@ import os
 
 from cappedlda._kernels import algebra, judgement, selection
 from cappedlda._kernels import histograms as fences
+from cappedlda._kernels import selection as gathering
 from cappedlda._kernels import selection as marks
 from cappedlda._kernels import sparse as sparse_kernels
 from cappedlda._kernels import start as start_kernels
@@ -48,6 +49,7 @@ __all__ = [
     "SlabState",
     "algebra",
     "fences",
+    "gathering",
     "judgement",
     "kernels",
     "kernels_for",
