@@ -159,8 +159,22 @@ def encode(y):
             if len(classes) == width:
                 return classes, offsets.astype(np.int32)
             return classes, (present.cumsum(dtype=np.int32) - 1)[offsets]
+    if y.dtype == object:
+        labels = distinct(y)
+        if all(isinstance(label, str) for label in labels):  # hashed faster than sorted
+            classes = np.array(sorted(labels), object)
+            return classes, _codes_by_hash(y, classes)
     classes, codes = np.unique(y, return_inverse=True)
     return classes, codes.astype(np.int32)
+
+
+def distinct(y):
+    """Return the labels of an array of objects, each once if they can be hashed."""
+    labels = y.tolist()
+    try:
+        return set(labels)
+    except TypeError:
+        return labels
 
 
 def check_training_data(estimator, X, y, accept_sparse=False, finite=True):
@@ -297,7 +311,7 @@ def are_indices(indices, size):
 
 def known_codes(y, classes, name="y"):
     """Return the codes (int32) of labels, all of which must be among the sorted classes."""
-    codes = _codes_by_table(y, classes)
+    codes = _codes_by_hash(y, classes) if y.dtype == object else _codes_by_table(y, classes)
     if codes is None:
         codes = np.minimum(np.searchsorted(classes, y), len(classes) - 1).astype(np.int32)
         codes[classes.take(codes) != y] = -1
@@ -307,6 +321,15 @@ def known_codes(y, classes, name="y"):
             f"known are {classes.tolist()}."
         )
     return codes
+
+
+def _codes_by_hash(y, classes):
+    """Return the codes of labels, -1 for unknown ones, or None if they cannot be hashed."""
+    try:
+        codes = {label: code for code, label in enumerate(classes.tolist())}
+        return np.array([codes.get(label, -1) for label in y.tolist()], np.int32)
+    except TypeError:
+        return None
 
 
 def _codes_by_table(y, classes):
