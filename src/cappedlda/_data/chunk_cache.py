@@ -12,6 +12,7 @@ from cappedlda._data.chunk_reader import Chunk, ChunkReader, labels_and_codes, n
 from cappedlda._data.columns import copy_rows
 from cappedlda._files import FULL
 from cappedlda._regime import REGIME
+from cappedlda._validation import known_codes
 
 SLABS = 8  # of a chunk, which are then read where they are
 PIECE_BYTES = 1 << 19  # of rows that are written at a time, and stay in L2 meanwhile
@@ -60,6 +61,10 @@ class CachedReader(ChunkReader):
         """Yield chunks with checked shapes and types."""
         return self._read() if self._kept is None else self._read_kept()
 
+    def codes(self, chunk, classes):
+        """Return the codes of the labels of a chunk that was kept, which has codes of its own."""
+        return known_codes(self._labels, classes)[chunk.y]
+
     def _read(self):
         """Yield the chunks of the source, and keep them if they are read to the end."""
         codes_of, labels, n_rows = {}, [], 0
@@ -85,14 +90,14 @@ class CachedReader(ChunkReader):
                 )
 
     def _read_kept(self):
-        """Yield what was kept, in chunks of whole slabs."""
+        """Yield what was kept, in chunks of whole slabs, with codes for labels."""
         X, codes, weights = self._kept
         step = SLABS * self._regime.slab_rows(X.shape[1])
         for start in range(0, len(X), step):
             rows = slice(start, start + step)
             weight = None if weights is None else weights[rows]
             name = f"cached rows from {start}"
-            yield Chunk(X[rows], self._labels[codes[rows]], weight, name)
+            yield Chunk(X[rows], codes[rows], weight, name)
 
     def _write_rows(self, file, chunk):
         """Check the numbers of a chunk, and write them piece by piece."""

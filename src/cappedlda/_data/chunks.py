@@ -205,7 +205,7 @@ class ChunkRows(Rows):
         for chunk in self._reader:
             if self._checksums is None:
                 self._origins.append((n_rows, chunk.name))
-            codes = known_codes(chunk.y, self.classes, f"y of {chunk.name}")
+            codes = self._reader.codes(chunk, self.classes)
             weight = chunk.sample_weight
             weight = weight if self._weight_unit == 1.0 else weight * self._weight_unit
             yield Slab(n_rows, chunk.X, codes, weight, self._may_stay(chunk.X))
