@@ -160,8 +160,22 @@ def encode(y):
             if len(classes) == width:
                 return classes, offsets.astype(np.int32)
             return classes, ((counts > 0).cumsum(dtype=np.int32) - 1)[offsets]
+    if y.dtype == object:
+        labels = distinct(y)
+        if all(isinstance(label, str) for label in labels):  # hashed faster than sorted
+            classes = np.array(sorted(labels), object)
+            return classes, _codes_by_hash(y, classes)
     classes, codes = np.unique(y, return_inverse=True)
     return classes, codes.astype(np.int32)
+
+
+def distinct(y):
+    """Return the labels of an array of objects, each once if they can be hashed."""
+    labels = y.tolist()
+    try:
+        return set(labels)
+    except TypeError:
+        return labels
 
 
 def check_training_data(estimator, X, y, accept_sparse=False, finite=True):
@@ -303,25 +317,40 @@ def are_indices(indices, size):
 
 def known_codes(y, classes, name="y"):
     """Return the codes (int32) of labels, all of which must be among the sorted classes."""
-    codes = _likely_codes(y, classes)
-    unknown = classes.take(codes) != y
-    if unknown.any():
+    codes = _codes_by_hash(y, classes) if y.dtype == object else _codes_by_table(y, classes)
+    if codes is None:
+        codes = np.minimum(np.searchsorted(classes, y), len(classes) - 1).astype(np.int32)
+        codes[classes.take(codes) != y] = -1
+    if codes.min(initial=0) < 0:
         raise ValueError(
-            f"{name} has labels {np.unique(y[unknown]).tolist()} that were not there before; "
+            f"{name} has labels {np.unique(y[codes < 0]).tolist()} that were not there before; "
             f"known are {classes.tolist()}."
         )
     return codes
 
 
-def _likely_codes(y, classes):
-    """Return the codes of labels if they are among the classes; anything else for others."""
-    if all(np.can_cast(labels.dtype, np.int64) for labels in (y, classes)):
-        lowest, highest = int(classes[0]), int(classes[-1])
-        if highest - lowest < max(len(y), len(classes)):  # by a table, which needs no search
-            table = np.zeros(highest - lowest + 1, np.int32)
-            table[classes.astype(np.int64) - lowest] = np.arange(len(classes))
-            return table.take(y.astype(np.int64) - lowest, mode="clip")
-    return np.minimum(np.searchsorted(classes, y), len(classes) - 1).astype(np.int32)
+def _codes_by_hash(y, classes):
+    """Return the codes of labels, -1 for unknown ones, or None if they cannot be hashed."""
+    try:
+        codes = {label: code for code, label in enumerate(classes.tolist())}
+        return np.array([codes.get(label, -1) for label in y.tolist()], np.int32)
+    except TypeError:
+        return None
+
+
+def _codes_by_table(y, classes):
+    """Return the codes of integer labels, -1 for unknown ones, or None if a search is better."""
+    if len(y) == 0 or not all(np.can_cast(labels.dtype, np.int64) for labels in (y, classes)):
+        return None
+    lowest, width = int(classes[0]), int(classes[-1]) - int(classes[0]) + 1
+    if width > max(len(y), len(classes)) or y.min() < lowest or y.max() > classes[-1]:
+        return None
+    offsets = np.subtract(y, lowest, dtype=np.int64)
+    if width == len(classes):
+        return offsets.astype(np.int32)
+    table = np.full(width, -1, np.int32)
+    table[classes.astype(np.int64) - lowest] = np.arange(len(classes))
+    return table.take(offsets)
 
 
 def check_seed(random_state):

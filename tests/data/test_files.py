@@ -12,9 +12,10 @@ from common import make_classes, spoil
 
 import cappedlda
 from cappedlda._data import chunk_cache
-from cappedlda._data.chunks import ChunkRows, SourceFingerprint
+from cappedlda._data.chunks import ChunkRows
 from cappedlda._data.columns import Columns
 from cappedlda._data.threads import read_ahead
+from cappedlda._kernels import kernels_for
 from cappedlda._regime import Regime
 from cappedlda.sources import NpyFolder, NpzFolder, ParquetFolder
 
@@ -190,28 +191,6 @@ def test_what_is_written_in_parts_is_written_whole(rows, tmp_path, monkeypatch):
     assert_same_model(model, CappedLDA().fit(X, y))
 
 
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("n", [1, 2, 3, 4, 5, 9])
-def test_every_bit_of_a_row_changes_its_checksum(rng, dtype, n):
-    X, codes = rng.normal(size=(6, n)).astype(dtype), np.array([0, 1, 1, 0, 1, 1], np.int32)
-
-    def checksums(X, *rows):
-        fingerprint = SourceFingerprint(2, n)
-        for some in rows or (slice(None),):
-            fingerprint.add(X[some], codes[some], None)
-        return fingerprint.checksums
-
-    expected = checksums(X)
-    np.testing.assert_array_equal(checksums(X, slice(0, 2), slice(2, 6)), expected)
-    words = X.view(np.uint32)
-    for place in range(words.shape[1]):
-        for bit in (0, 13, 31):
-            changed = X.copy()
-            changed.view(np.uint32)[4, place] ^= np.uint32(1 << bit)
-            assert checksums(changed)[1] != expected[1]
-            assert checksums(changed)[0] == expected[0]
-
-
 @pytest.mark.parametrize(
     ("cache", "message"),
     [(3, "cache=3 must be True, False or"), ("nowhere", "cache='nowhere' is no folder; make it")],
@@ -379,7 +358,25 @@ def test_columns_are_rows(rng):
     columns = Columns.of_batch(batch)
     assert (columns.shape, columns.dtype, len(columns)) == ((50, 3), np.dtype(float), 50)
     np.testing.assert_array_equal(np.asarray(columns[10:20]), X[10:20])
+    np.testing.assert_array_equal(np.asarray(columns[10:40][5:]), X[15:40])
     np.testing.assert_array_equal(np.asarray(columns, np.float32), X.astype(np.float32))
+
+
+@pytest.mark.parametrize("n", [1, 3, 400])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_columns_of_any_type_are_copied_to_rows(rng, n, dtype):
+    X = rng.integers(100, size=(2500, n)).astype(dtype)
+    mixed = [column.astype([dtype, np.int64, np.float32][j % 3]) for j, column in enumerate(X.T)]
+    strided = [*np.asfortranarray(np.repeat(X, 2, axis=0)).T[:, ::2]]
+    for columns in ([*np.asfortranarray(X).T], mixed, strided):
+        rows = Columns(None, columns, 2500)
+        for some in (slice(0, 2500), slice(700, 2113), slice(5, 5)):
+            out = np.empty((some.stop - some.start, n), dtype)
+            rows[some].copy_to(out)
+            np.testing.assert_array_equal(out, X[some])
+    whole = Columns(None, [X[:, 0].astype(np.int64)], 2500)
+    assert np.asarray(whole).dtype == np.int64
+    assert np.asarray(Columns(None, [], 4)).shape == (4, 0)
 
 
 @pytest.mark.parametrize(("read_only", "copied"), [(True, False), (False, True)])
@@ -388,9 +385,41 @@ def test_rows_that_nobody_can_write_to_are_not_copied(rows, read_only, copied):
     X = X.copy()
     X.flags.writeable = not read_only
     chunks = ChunkRows(Counted(X, y, size=1024), n_jobs=2, regime=SMALL)
-    slabs = list(chunks._slabs(chunks._fingerprint()))
+    slabs = list(chunks._slabs())
     assert np.shares_memory(slabs[0].X, X) != copied
     np.testing.assert_array_equal(np.concatenate([slab.X for slab in slabs]), X)
+
+
+@pytest.mark.parametrize("size", [37, 300, 1024])
+def test_loose_slabs_are_the_rows_where_they_are(rows, size):
+    X, y, _ = rows
+    chunks = ChunkRows(Counted(X, y, size=size), regime=SMALL)
+    slabs = list(chunks._slabs(loose=True))
+    assert all(np.shares_memory(slab.X, X) for slab in slabs)
+    assert max(len(slab.X) for slab in slabs) <= chunks.slab_rows
+    np.testing.assert_array_equal(np.concatenate([slab.X for slab in slabs]), X)
+    starts = np.cumsum([0, *(len(slab.X) for slab in slabs[:-1])])
+    np.testing.assert_array_equal([slab.first for slab in slabs], starts)
+
+
+@pytest.mark.parametrize("size", [37, 128, 300, 999, 2000])
+@pytest.mark.parametrize("ordered", [True, False])
+def test_pieces_are_whole_blocks_of_slabs(rows, size, ordered):
+    X, y, weight = rows
+    source = Counted(X if ordered else np.asfortranarray(X), y, weight, size=size)
+    chunks = ChunkRows(source, regime=Regime(slab_elements=1, least_slab_rows=700, few_slabs=2))
+    step, block = chunks.slab_rows, kernels_for(5).piece_rows(5, 8)
+    found = []
+    for piece in chunks._pieces():
+        stop = piece.first + len(piece.X)
+        assert piece.first // step == (stop - 1) // step
+        assert (piece.first % step) % block == 0
+        assert len(piece.X) % block == 0 or stop % step == 0 or stop == len(X)
+        found.append([piece.first, *(np.copy(part) for part in piece[1:4])])
+    starts, *parts = zip(*found, strict=True)
+    for part, expected in zip(parts, (X, y, weight), strict=True):
+        np.testing.assert_array_equal(np.concatenate(part), expected)
+    np.testing.assert_array_equal(starts, np.cumsum([0, *map(len, parts[0])])[:-1])
 
 
 def test_parquet_needs_pyarrow(monkeypatch, parquet):

@@ -21,7 +21,7 @@ from cappedlda._data.threads import (
     single_threaded_blas,
 )
 from cappedlda._regime import REGIME, Regime
-from cappedlda._validation import known_codes
+from cappedlda._validation import encode, known_codes
 
 # Slabs of 16 rows, so that small data have many.
 SMALL_SLABS = {"slab_elements": 1, "least_slab_rows": 16}
@@ -384,3 +384,41 @@ def test_labels_are_coded_by_table_or_search(rng, dtype):
             y[1] = unknown if dtype not in ("U9", object) else str(unknown)
             with pytest.raises(ValueError, match=f"labels .*{unknown}.* not there before"):
                 known_codes(y, classes)
+
+
+def test_words_are_encoded_as_their_sorted_values_are(rng):
+    words = np.array(["b", "ä", "", "a b", "B"], object)[rng.integers(5, size=300)]
+    classes, codes = encode(words)
+    expected, inverse = np.unique(words.astype(str), return_inverse=True)
+    assert classes.dtype == object
+    assert codes.dtype == np.int32
+    np.testing.assert_array_equal(classes, expected)
+    np.testing.assert_array_equal(codes, inverse)
+    np.testing.assert_array_equal(known_codes(words, classes), codes)
+
+
+def test_objects_that_are_no_words_are_encoded_by_their_order():
+    numbers = np.array([3, 1.0, 1, True, 2], object)
+    classes, codes = encode(numbers)
+    np.testing.assert_array_equal(classes, [1, 2, 3])
+    np.testing.assert_array_equal(codes, [2, 0, 0, 0, 1])
+    np.testing.assert_array_equal(known_codes(numbers, classes), codes)
+    lists = np.empty(3, object)
+    lists[:] = [[2], [1], [2]]  # cannot be hashed
+    np.testing.assert_array_equal(encode(lists)[1], [1, 0, 1])
+
+
+@pytest.mark.parametrize("dtype", [np.int8, np.uint8, np.int32, np.int64])
+def test_labels_without_gaps_are_coded_by_their_difference(rng, dtype):
+    lowest = 0 if np.dtype(dtype).kind == "u" else -2
+    classes = np.arange(lowest, lowest + 5, dtype=dtype)
+    codes = rng.integers(5, size=500)
+    found = known_codes(classes[codes][::2], classes)
+    np.testing.assert_array_equal(found, codes[::2])
+    assert found.dtype == np.int32
+    assert len(known_codes(classes[:0], classes)) == 0
+    for unknown in (5, 100, np.iinfo(dtype).max):
+        y = classes[codes]
+        y[7] = unknown
+        with pytest.raises(ValueError, match=f"labels .{unknown}. that were not there before"):
+            known_codes(y, classes)

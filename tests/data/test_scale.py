@@ -369,7 +369,7 @@ def test_only_some_slabs_of_chunks_are_in_memory(rows):
     X, y, _ = rows
     rows = ChunkRows(chunks_of(range(100, 2000, 100), X, y), n_jobs=2, regime=SMALL)
     begun = []
-    results = rows._results(lambda *slab: begun.append(len(slab[0])))
+    results = rows._passed(lambda _, slab: begun.append(len(slab.X)))
     next(results)
     results.close()
     assert len(begun) <= 6

@@ -11,7 +11,8 @@ from cappedlda import _kernels
 from cappedlda._cutoffs import gate
 from cappedlda._data import jobs
 from cappedlda._data import record as record_module
-from cappedlda._data.jobs import block_record
+from cappedlda._data.chunks import checksum_keys
+from cappedlda._data.jobs import SlabPass, block_record
 from cappedlda._data.record import Query, Record
 
 BINS = _kernels.kernels.HISTOGRAM_BINS
@@ -205,6 +206,42 @@ def test_records_add_up_over_any_cut(seed, cut, q, width):
     assert_close_record(total, whole, 1e-5 if width == np.float32 else 1e-12)
 
 
+@pytest.mark.parametrize("n", [3, 60])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_a_slab_in_pieces_has_the_same_bits(rng, dtype, kernels, n, weighted):
+    X, codes = make_classes(rng, [700, 800], n, dtype=dtype)
+    codes, weight = codes.astype(np.int32), rng.uniform(size=1500) if weighted else None
+    query = make_query(rng, X, codes)
+    expected, expected_distances = run(X, codes, query, weight)
+    block, distances, checksums = (
+        kernels.piece_rows(n, X.itemsize),
+        np.empty(1500),
+        np.zeros(2, "u8"),
+    )
+    slab = SlabPass(query, X.dtype, jobs.NO_GATE, checksum_keys(n), checksums)
+    for some in np.split(np.arange(1500), [block, block, 4 * block]):
+        part = None if weight is None else weight[some]
+        piece = np.empty(len(some))
+        slab.add(X[some], codes[some], part, piece)
+        distances[some] = piece
+    record = slab.result().mirror()
+    for name in ("scatter", "sums", "image_sums", "image_scatter", "kept", "histograms"):
+        np.testing.assert_array_equal(getattr(record, name), getattr(expected, name), name)
+    assert (record.objective, record.not_finite) == (expected.objective, expected.not_finite)
+    np.testing.assert_array_equal(distances, expected_distances)
+    np.testing.assert_array_equal(checksums, checksums_of(kernels, X, codes, weight)[0])
+    assert slab.all_finite
+
+
+def test_a_slab_in_pieces_tells_of_numbers_that_are_not_finite(rng, dtype):
+    X, codes = make_classes(rng, [70, 80], 4, dtype=dtype)
+    X[137, 2] = np.nan
+    query = make_query(rng, X, codes, cap=1.0)
+    slab = SlabPass(query, X.dtype, jobs.NO_GATE, checksum_keys(4), np.zeros(2, np.uint64))
+    slab.add(X, codes.astype(np.int32), None)
+    assert not slab.all_finite
+
+
 @pytest.mark.parametrize("q", QS)
 @pytest.mark.parametrize("floor", [0.0, 0.1])
 def test_capped_weights_match_reference(rng, kernels, q, floor):
@@ -296,3 +333,56 @@ def test_a_pass_gives_rows_beyond_the_gate_no_weight(rng, dtype, level, weighted
             np.testing.assert_array_equal(getattr(record, name), getattr(expected, name))
     unseen = block_record(X, codes, weight, query, None, jobs.GateLevel(fence, level))
     np.testing.assert_array_equal(unseen.scatter, expected.scatter)
+
+
+def checksums_of(kernels, X, codes, weight=None):
+    """Return the checksums of two classes, and whether all numbers are finite."""
+    checksums, weight = np.zeros(2, np.uint64), np.empty(0) if weight is None else weight
+    finite = kernels.add_checksums(X, codes, weight, checksum_keys(X.shape[1]), checksums)
+    return checksums, finite
+
+
+WIDTHS = [1, 2, 3, 4, 5, 7, 8, 9, 16, 17, 33]
+
+
+@pytest.mark.parametrize("n", WIDTHS)
+def test_every_bit_of_a_row_changes_its_checksum(rng, dtype, kernels, n):
+    X, codes = rng.normal(size=(6, n)).astype(dtype), np.array([0, 1, 1, 0, 1, 1], np.int32)
+    expected, _ = checksums_of(kernels, X, codes)
+    parts = [checksums_of(kernels, X[some], codes[some])[0] for some in np.split(np.arange(6), [2])]
+    np.testing.assert_array_equal(sum(parts), expected)
+    for place in range(n * X.itemsize // 4):
+        for bit in (0, 13, 31):
+            changed = X.copy()
+            changed.view(np.uint32)[4, place] ^= np.uint32(1 << bit)
+            found, _ = checksums_of(kernels, changed, codes)
+            assert found[1] != expected[1]
+            assert found[0] == expected[0]
+
+
+@pytest.mark.parametrize("n", WIDTHS)
+def test_exchanged_numbers_and_weights_change_the_checksum(rng, dtype, kernels, n):
+    X, codes, weight = rng.normal(size=(4, n)).astype(dtype), np.zeros(4, np.int32), np.arange(4.0)
+    expected, _ = checksums_of(kernels, X, codes, weight)
+    order = [2, 0, 3, 1]
+    np.testing.assert_array_equal(
+        checksums_of(kernels, X[order], codes, weight[order])[0], expected
+    )
+    assert checksums_of(kernels, X, codes, weight[order])[0][0] != expected[0]
+    if n > 1:
+        exchanged = X.copy()
+        exchanged[[0, 1], n - 1] = X[[1, 0], n - 1]
+        assert checksums_of(kernels, exchanged, codes, weight)[0][0] != expected[0]
+
+
+@pytest.mark.parametrize("n", WIDTHS)
+@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
+def test_checksums_tell_whether_all_numbers_are_finite(rng, dtype, kernels, n, bad):
+    X, codes = rng.normal(size=(5, n)).astype(dtype), np.zeros(5, np.int32)
+    X[0], X[1] = np.finfo(dtype).max, -np.finfo(dtype).max  # their sum would overflow
+    assert checksums_of(kernels, X, codes)[1]
+    assert checksums_of(kernels, X[:0], codes[:0])[1]
+    for place in range(n):
+        X[3, place], number = bad, X[3, place]
+        assert not checksums_of(kernels, X, codes)[1]
+        X[3, place] = number

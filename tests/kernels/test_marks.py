@@ -62,3 +62,23 @@ def test_every_number_is_drawn_as_often_as_others_and_once_at_a_time(count, shar
 )
 def test_ascending_codes_are_known(codes, ascending):
     assert marks.are_ascending(np.array(codes, np.int32)) is ascending
+
+
+def test_rows_are_counted_by_class(rng):
+    codes, counts = rng.integers(4, size=300).astype(np.int32), np.array([5, 0, 0, 0, 7])
+    marks.count_rows(codes, counts)
+    np.testing.assert_array_equal(counts, np.bincount(codes, minlength=5) + [5, 0, 0, 0, 7])
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_rows_between_two_limits_are_found(rng, weighted):
+    codes, distances = rng.integers(3, size=200).astype(np.int32), rng.uniform(size=200)
+    low, high = np.array([0.2, 0.5, np.inf]), np.array([0.4, 0.5, np.inf])
+    distances[:5], codes[:5] = [0.2, 0.4, 0.5, np.nan, np.inf], [0, 0, 1, 0, 2]
+    weight = rng.integers(0, 2, size=200).astype(float) if weighted else np.empty(0)
+    near = (distances > low[codes]) & (distances <= high[codes])
+    expected = np.flatnonzero(near & (weight > 0.0) if weighted else near)
+    rows = np.empty(200, np.int32)
+    found = marks.find_between(distances, codes, weight, low, high, rows)
+    np.testing.assert_array_equal(rows[:found], expected)
+    assert marks.find_between(distances[:0], codes[:0], weight[:0], low, high, rows[:0]) == 0

@@ -7,12 +7,15 @@ from tempfile import TemporaryFile, gettempdir
 
 import numpy as np
 
-from cappedlda._data.base import first_not_finite
+from cappedlda._data.base import first_not_finite, slices_of
 from cappedlda._data.chunk_reader import Chunk, ChunkReader, labels_and_codes, not_finite
+from cappedlda._data.columns import copy_rows
 from cappedlda._files import FULL
 from cappedlda._regime import REGIME
+from cappedlda._validation import known_codes
 
 SLABS = 8  # of a chunk, which are then read where they are
+PIECE_BYTES = 1 << 19  # of rows that are written at a time, and stay in L2 meanwhile
 
 
 def cache_folder(cache):
@@ -58,20 +61,20 @@ class CachedReader(ChunkReader):
         """Yield chunks with checked shapes and types."""
         return self._read() if self._kept is None else self._read_kept()
 
+    def codes(self, chunk, classes):
+        """Return the codes of the labels of a chunk that was kept, which has codes of its own."""
+        return known_codes(self._labels, classes)[chunk.y]
+
     def _read(self):
         """Yield the chunks of the source, and keep them if they are read to the end."""
         codes_of, labels, n_rows = {}, [], 0
         with ExitStack() as files:
             X, codes, weights = (self._file(files) for _ in range(3))
             for chunk in super().__iter__():
-                rows = np.ascontiguousarray(chunk.X, self.dtype)
-                bad = first_not_finite(rows)
-                if bad is not None:
-                    raise not_finite(chunk.name, bad)
+                self._write_rows(X, chunk)
                 here, codes_here = labels_and_codes(chunk)
                 labels.append(here[[label not in codes_of for label in here]])
                 known = [codes_of.setdefault(label, len(codes_of)) for label in here]
-                self._write(X, rows, self.dtype)
                 self._write(codes, np.array(known)[codes_here], np.int32)
                 if chunk.sample_weight is not None:
                     self._write(weights, chunk.sample_weight, np.float64)
@@ -87,14 +90,27 @@ class CachedReader(ChunkReader):
                 )
 
     def _read_kept(self):
-        """Yield what was kept, in chunks of whole slabs."""
+        """Yield what was kept, in chunks of whole slabs, with codes for labels."""
         X, codes, weights = self._kept
         step = SLABS * self._regime.slab_rows(X.shape[1])
         for start in range(0, len(X), step):
             rows = slice(start, start + step)
             weight = None if weights is None else weights[rows]
             name = f"cached rows from {start}"
-            yield Chunk(X[rows], self._labels[codes[rows]], weight, name)
+            yield Chunk(X[rows], codes[rows], weight, name)
+
+    def _write_rows(self, file, chunk):
+        """Check the numbers of a chunk, and write them piece by piece."""
+        n_features = chunk.X.shape[1]
+        step = max(1, PIECE_BYTES // (n_features * self.dtype.itemsize))
+        memory = np.empty((step, n_features), self.dtype)
+        for piece in slices_of(len(chunk.X), step):
+            rows = memory[: piece.stop - piece.start]
+            copy_rows(chunk.X[piece], rows)
+            bad = first_not_finite(rows)
+            if bad is not None:
+                raise not_finite(chunk.name, piece.start + bad)
+            self._write(file, rows, self.dtype)
 
     def _file(self, files):
         # Without a buffer: what is in one when the disk is full is written again at the end.

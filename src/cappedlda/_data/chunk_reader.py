@@ -8,7 +8,7 @@ from sklearn.utils.validation import _get_feature_names, column_or_1d
 
 from cappedlda._data.columns import Columns
 from cappedlda._data.factory import check_missing_labels, float_type
-from cappedlda._validation import encode
+from cappedlda._validation import encode, known_codes
 
 
 class Chunk(NamedTuple):
@@ -77,6 +77,10 @@ class ChunkReader:
                 yield chunk
         if self.example is None:
             self._read_example()
+
+    def codes(self, chunk, classes):
+        """Return the codes of the labels of a chunk among the sorted classes."""
+        return known_codes(chunk.y, classes, f"y of {chunk.name}")
 
     def _read_example(self):
         chunks = iter(self)

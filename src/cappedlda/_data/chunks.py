@@ -7,22 +7,24 @@ how they were cut, bit for bit.
 from bisect import bisect
 from contextlib import closing
 from functools import cache
+from itertools import groupby
 from operator import itemgetter
 from typing import NamedTuple
 
 import numpy as np
 
 from cappedlda._data.array import ArrayRows, joined
-from cappedlda._data.base import Rows, first_not_finite, ranks_among, slices_of, sum_in_order
+from cappedlda._data.base import Rows, first_not_finite, ranks_among, sum_in_order
 from cappedlda._data.chunk_cache import CachedReader
 from cappedlda._data.chunk_reader import ChunkReader, labels_and_codes, not_finite
-from cappedlda._data.columns import Columns
+from cappedlda._data.columns import Columns, copy_rows
 from cappedlda._data.threads import ordered_map
-from cappedlda._kernels import checksums
+from cappedlda._kernels import kernels, kernels_for, marks
 from cappedlda._regime import REGIME
 from cappedlda._validation import check_class_weights, check_classes, known_codes, weight_unit
 
-# Rows are recognised, and copied, in this number of pieces of a slab, which stay in the cache.
+# Rows that cannot stay where they are are copied in this number of pieces of a slab, which stay
+# in the cache.
 PIECES = 16
 
 
@@ -31,27 +33,26 @@ class SourceFingerprint:
 
     Parameters
     ----------
-    n_classes, n_features : int
+    n_classes : int
     """
 
-    def __init__(self, n_classes, n_features):
-        self.counts = np.zeros(n_classes, int)
+    def __init__(self, n_classes):
+        self.counts = np.zeros(n_classes, np.int64)
         self.weights = np.zeros(n_classes, np.uint64)
         self.checksums = np.zeros(n_classes, np.uint64)
-        self._n_features = n_features
 
     def add(self, X, codes, sample_weight):
-        """Add a C-ordered block of rows."""
-        weights = np.empty(0) if sample_weight is None else sample_weight
-        checksums.add_checksums(
-            X.view(np.uint32),
-            _keys(self._n_features),
-            weights.view(np.uint64),
-            codes,
-            self.checksums,
-        )
-        self.counts += np.bincount(codes, minlength=len(self.counts))
-        self.weights += sums_of_bits(sample_weight, codes, len(self.counts))
+        """Add a C-ordered block of rows; return whether all its numbers are finite."""
+        self.count(codes, sample_weight)
+        n_features, weight = X.shape[1], np.empty(0) if sample_weight is None else sample_weight
+        arguments = codes, weight, checksum_keys(n_features), self.checksums
+        return kernels_for(n_features).add_checksums(X, *arguments)
+
+    def count(self, codes, sample_weight):
+        """Add a block of rows of which the checksums are added elsewhere."""
+        marks.count_rows(codes, self.counts)
+        if sample_weight is not None:
+            self.weights += sums_of_bits(sample_weight, codes, len(self.counts))
 
     def __iadd__(self, other):
         self.counts += other.counts
@@ -61,18 +62,37 @@ class SourceFingerprint:
 
 
 @cache
-def _keys(n_features):
-    """Return two odd keys for each number of a row: one of 64 bits is two words."""
-    random = np.random.default_rng(0)
-    return random.integers(1 << 32, size=2 * n_features, dtype=np.uint32) | 1
+def checksum_keys(n_features):
+    """Return odd keys, two for each number of a row: one of 64 bits is two words."""
+    random, count = np.random.default_rng(0), 2 * n_features + kernels.CHECKSUM_KEYS
+    return random.integers(1 << 32, size=count, dtype=np.uint32) | 1
 
 
 def sums_of_bits(sample_weight, codes, n_classes):
     """Return checksums of the weights of each class, which do not depend on their order."""
     sums = np.zeros(n_classes, np.uint64)
-    if sample_weight is not None:
-        np.add.at(sums, codes, sample_weight.view(np.uint64))
+    np.add.at(sums, codes, sample_weight.view(np.uint64))
     return sums
+
+
+def sizes_of(codes, sample_weight, n_classes):
+    """Return what a class has: rows, a checksum of weights, rows of a weight above 0, weight."""
+    counts = counts_of(codes, None, n_classes)
+    if sample_weight is None:
+        return counts, np.zeros(n_classes, np.uint64), counts, counts.astype(float)
+    return (
+        counts,
+        sums_of_bits(sample_weight, codes, n_classes),
+        counts_of(codes, sample_weight, n_classes),
+        np.bincount(codes, sample_weight, n_classes),
+    )
+
+
+def counts_of(codes, sample_weight, n_classes):
+    """Return the rows of each class that have a weight above 0."""
+    counts = np.zeros(n_classes, np.int64)
+    marks.count_rows(codes if sample_weight is None else codes[sample_weight > 0.0], counts)
+    return counts
 
 
 class Slab(NamedTuple):
@@ -101,10 +121,7 @@ class Slab(NamedTuple):
 
     def fill(self, rows):
         """Copy rows here."""
-        if isinstance(rows.X, Columns):
-            rows.X.copy_to(self.X)
-        else:
-            self.X[...] = rows.X
+        copy_rows(rows.X, self.X)
         self.codes[...] = rows.codes
         if self.sample_weight is not None:
             self.sample_weight[...] = rows.sample_weight
@@ -164,14 +181,7 @@ class ChunkRows(Rows):
             if known is not None:
                 known_codes(labels, known, f"y of {chunk.name}")
             new_labels.append(labels[[label not in seen for label in labels]])
-            weight = chunk.sample_weight
-            drawable = codes if weight is None else codes[weight > 0.0]
-            columns = (
-                np.bincount(codes, minlength=len(labels)),
-                sums_of_bits(weight, codes, len(labels)),
-                np.bincount(drawable, minlength=len(labels)),
-                np.bincount(codes, weight, len(labels)),
-            )
+            columns = sizes_of(codes, chunk.sample_weight, len(labels))
             for label, *row in zip(labels, *(column.tolist() for column in columns), strict=True):
                 seen[label] = [a + b for a, b in zip(row, seen.get(label, [0] * 4), strict=True)]
         if not seen:
@@ -195,53 +205,80 @@ class ChunkRows(Rows):
         for chunk in self._reader:
             if self._checksums is None:
                 self._origins.append((n_rows, chunk.name))
-            codes = known_codes(chunk.y, self.classes, f"y of {chunk.name}")
+            codes = self._reader.codes(chunk, self.classes)
             weight = chunk.sample_weight
             weight = weight if self._weight_unit == 1.0 else weight * self._weight_unit
             yield Slab(n_rows, chunk.X, codes, weight, self._may_stay(chunk.X))
             n_rows += len(chunk.X)
 
-    def _slabs(self, fingerprint):
-        """Yield slabs as `ArrayRows` would cut them; those that are copied are recognised."""
+    def _slabs(self, loose=False):
+        """Yield slabs as `ArrayRows` would cut them.
+
+        Loose ones may have fewer rows, so that none is copied only to be whole.
+        """
         step, slab, filled = self.slab_rows, None, 0
         for chunk in self._chunks():
             start, end = 0, len(chunk.X)
             while start < end:
                 some = min(step - filled, end - start)
                 rows = chunk.part(start, start + some)
-                if some == step and chunk.in_place:
-                    slab = rows
-                else:
-                    slab = slab or self._memory(step, chunk)
-                    slab = slab._replace(first=rows.first - filled)
-                    self._copy_rows(rows, slab.part(filled, filled + some), fingerprint)
-                filled, start = filled + some, start + some
+                start += some
+                if chunk.in_place and (some == step or (loose and not filled)):
+                    yield rows
+                    continue
+                slab = slab or (self._spare.pop() if self._spare else self._memory(step, chunk))
+                slab = slab._replace(first=rows.first - filled)
+                slab.part(filled, filled + some).fill(rows)
+                filled += some
                 if filled == step:
                     yield slab
                     slab, filled = None, 0
         if filled:
             yield slab.part(0, filled)
 
-    def _pieces(self, rows):
-        return slices_of(len(rows.codes), -(-self.slab_rows // PIECES))
+    def _pieces(self):
+        """Yield pieces of these slabs, as a `SlabPass` takes them, for one thread.
 
-    def _copy_rows(self, rows, slab, fingerprint):
-        for piece in self._pieces(rows):
-            part = slab.part(piece.start, piece.stop)
-            part.fill(rows.part(piece.start, piece.stop))
-            self._recognise_part(part, fingerprint)
+        Rows stay where they are, but for a block at the seam of two chunks. What has to be
+        copied uses the same memory again.
+        """
+        n_features, step = self.shape[1], self.slab_rows
+        block = kernels_for(n_features).piece_rows(n_features, self.dtype.itemsize)
+        most = -(-step // (PIECES * block)) * block
+        copied, filled = None, 0
+        for chunk in self._chunks():
+            start, end = 0, len(chunk.X)
+            stays = chunk.in_place and end >= most  # it takes less time to copy small chunks
+            while start < end:
+                row = chunk.first + start
+                left = min(end - start, step - row % step)
+                whole = left if (row + left) % step == 0 else left // block * block
+                if stays and whole and not filled:
+                    yield chunk.part(start, start + whole)
+                    start += whole
+                    continue
+                wanted = (filled // block + 1) * block if stays else most
+                some = min(left, wanted - filled)
+                copied = copied or self._memory(most, chunk)
+                copied.part(filled, filled + some).fill(chunk.part(start, start + some))
+                start, row, filled = start + some, row + some, filled + some
+                if filled == wanted or row % step == 0:
+                    yield copied.part(0, filled)._replace(first=row - filled)
+                    filled = 0
+        if filled:
+            yield copied.part(0, filled)._replace(first=row - filled)
 
-    def _recognise_part(self, rows, fingerprint):
-        """Add rows to a fingerprint; in the first pass their numbers are checked."""
-        if not self._may_change:
-            return
-        first, X, codes, weight, _ = rows
-        bad = first_not_finite(X) if self._checksums is None else None
-        if bad is not None:
-            origin = bisect(self._origins, first + bad, key=itemgetter(0)) - 1
-            begin, name = self._origins[origin]
-            raise not_finite(name, first + bad - begin)
-        fingerprint.add(X, codes, weight)
+    def _add(self, rows, fingerprint):
+        """Add rows to a fingerprint."""
+        if self._may_change:
+            self._check_finite(rows, fingerprint.add(rows.X, rows.codes, rows.sample_weight))
+
+    def _check_finite(self, rows, finite):
+        """Raise an error if some numbers are not finite, in the first pass."""
+        if not finite and self._checksums is None:
+            row = rows.first + first_not_finite(rows.X)
+            begin, name = self._origins[bisect(self._origins, row, key=itemgetter(0)) - 1]
+            raise not_finite(name, row - begin)
 
     def _may_stay(self, X):
         """Return whether a slab can be worked on where it is, in the memory of its source.
@@ -254,43 +291,32 @@ class ChunkRows(Rows):
         return self.n_jobs == 1 or _is_read_only(X)
 
     def _memory(self, step, rows):
-        """Return memory for a slab of such rows."""
-        if self._spare:
-            return self._spare.pop()
+        """Return memory for so many of such rows."""
         X, codes = np.empty((step, self.shape[1]), self.dtype), np.empty(step, np.int32)
         return Slab(0, X, codes, None if rows.sample_weight is None else np.empty(step))
 
-    def _results(self, job):
-        """Yield what a job returns for each slab."""
-
-        def run_job(slab):
-            return job(slab.X, slab.codes, slab.sample_weight)
-
-        return self._passed(run_job)
-
-    def _passed(self, work, items=zip):
+    def _passed(self, work, items=zip, loose=False):
         """Yield what `work` returns for each slab, and check the rows at the end.
 
         Parameters
         ----------
         work : callable
-            Gets a slab, or what else is in its item.
+            Gets a fingerprint, to which it adds the rows, a slab, and what else is in its item.
         items : callable
             Turns the slabs into tuples that begin with them.
+        loose : bool
+            Whether slabs may be cut anywhere.
         """
         total = self._fingerprint()
 
         def run(item):
             slab, part = item[0], self._fingerprint()
-            if slab.in_place:
-                for piece in self._pieces(slab):
-                    self._recognise_part(slab.part(piece.start, piece.stop), part)
-            result = work(*item)
+            result = work(part, *item)
             if slab.X.flags.owndata:
                 self._spare.append(slab)
             return part, result
 
-        with closing(self._slabs(total)) as slabs:  # an error may live long, its source not
+        with closing(self._slabs(loose)) as slabs:  # an error may live long, its source not
             for part, result in self.watched(ordered_map(run, items(slabs), self.n_jobs)):
                 total += part
                 yield result
@@ -298,7 +324,7 @@ class ChunkRows(Rows):
 
     def _fingerprint(self):
         """Return the fingerprint of no rows."""
-        return SourceFingerprint(self.n_classes, self.shape[1])
+        return SourceFingerprint(self.n_classes)
 
     def _recognise(self, fingerprint):
         """Check that the rows of a pass are those of the first."""
@@ -323,33 +349,66 @@ class ChunkRows(Rows):
 
     def reduce(self, job):
         """Return the sum of what a job returns for each slab; see `Rows`."""
-        return sum_in_order(self._results(job))
+        if not hasattr(job, "begin"):
+            return sum_in_order(self._passed(self._recognised(job)))
+        if self.n_jobs == 1:
+            return sum_in_order(self.watched(self._streamed(job)))
+        return sum_in_order(self._passed(lambda part, slab: self._run(job, [slab], part)))
+
+    def _run(self, job, pieces, fingerprint):
+        """Return what a job returns for the pieces of a slab; it adds their checksums."""
+        checksums = checksum_keys(self.shape[1]), fingerprint.checksums
+        begun = job.begin(self.dtype, *(checksums if self._may_change else ()))
+        for piece in pieces:
+            begun.add(piece.X, piece.codes, piece.sample_weight)
+            if self._may_change:
+                fingerprint.count(piece.codes, piece.sample_weight)
+                self._check_finite(piece, begun.all_finite)
+        return begun.result()
+
+    def _streamed(self, job):
+        """Yield what a job returns for each slab, of which the pieces are read one by one."""
+        fingerprint, step = self._fingerprint(), self.slab_rows
+        with closing(self._pieces()) as pieces:
+            for _, slab in groupby(pieces, lambda piece: piece.first // step):
+                yield self._run(job, slab, fingerprint)
+        self._recognise(fingerprint)
+
+    def _recognised(self, function):
+        """Return a function of slabs, and of more, that adds them to a fingerprint first."""
+
+        def work(fingerprint, slab, *more):
+            self._add(slab, fingerprint)
+            return function(slab.X, slab.codes, slab.sample_weight, *more)
+
+        return work
 
     def pick(self, ranks):
         """Return some rows in memory; see `Rows`."""
 
         def ranked(slabs):
-            seen = np.zeros(self.n_classes, int)
+            seen = np.zeros(self.n_classes, np.int64)
             for slab in slabs:
-                counts = self._array_rows(slab).class_counts
+                counts = counts_of(slab.codes, slab.sample_weight, self.n_classes)
                 yield slab, ranks_among(ranks, seen, counts)
                 seen += counts
 
-        def picked(slab, here):
-            return self._array_rows(slab).pick(here)
+        def picked(X, codes, weight, here):
+            return self._array_rows(X, codes, weight).pick(here)
 
-        return joined([*self._passed(picked, items=ranked)], self.n_classes, self.n_jobs)
+        parts = self._passed(self._recognised(picked), items=ranked, loose=True)
+        return joined([*parts], self.n_classes, self.n_jobs)
 
     def load(self):
         """Return all rows in memory."""
 
-        def copied(slab):
-            return self._array_rows(slab).take(np.arange(len(slab.codes)))
+        def copied(X, codes, weight):
+            return self._array_rows(X, codes, weight).take(np.arange(len(codes)))
 
-        return joined([*self._passed(copied)], self.n_classes, self.n_jobs)
+        parts = self._passed(self._recognised(copied), loose=True)
+        return joined([*parts], self.n_classes, self.n_jobs)
 
-    def _array_rows(self, slab):
-        _, X, codes, weight, _ = slab
+    def _array_rows(self, X, codes, weight):
         return ArrayRows(X, codes, self.n_classes, weight, regime=self.regime)
 
 

@@ -2,11 +2,9 @@
 
 import numpy as np
 
-from cappedlda._data.base import slices_of
 from cappedlda._files import arrow_to_numpy
-
-# Columns are copied this many numbers at a time, which stay in L2 until all rows are whole.
-PIECE_NUMBERS = 1 << 15
+from cappedlda._kernels import gathering
+from cappedlda._validation import FLOATS
 
 
 class Columns:
@@ -24,9 +22,12 @@ class Columns:
 
     def __init__(self, frame, columns, n_rows):
         self.frame = frame
-        self._columns = columns
         self.shape = (n_rows, len(columns))
         self.dtype = np.result_type(*columns) if columns else np.dtype(float)
+        self._columns, self._first = columns, 0  # the first row
+        self._alike = all(
+            column.dtype == self.dtype and column.flags.c_contiguous for column in columns
+        )
 
     @classmethod
     def of_batch(cls, batch):
@@ -41,18 +42,32 @@ class Columns:
 
     def __getitem__(self, rows):
         """Return some rows, by a slice."""
-        n_rows = len(range(*rows.indices(len(self))))
-        return Columns(self.frame, [column[rows] for column in self._columns], n_rows)
+        start, stop, _ = rows.indices(len(self))
+        some = object.__new__(Columns)
+        vars(some).update(vars(self), shape=(stop - start, self.shape[1]))
+        some._first += start
+        return some
 
     def copy_to(self, out):
-        """Copy the rows to an array of shape (rows, n)."""
-        for rows in slices_of(len(self), max(1, PIECE_NUMBERS // self.shape[1])):
-            piece = out[rows]
-            for j, column in enumerate(self._columns):
-                piece[:, j] = column[rows]
+        """Copy the rows to a C-ordered array of shape (rows, n), float32 or float64."""
+        columns, first = self._columns, self._first
+        if not (self._alike and self.dtype == out.dtype):
+            rows, first = slice(first, first + len(self)), 0
+            columns = [np.ascontiguousarray(column[rows], out.dtype) for column in columns]
+        gathering.copy_columns(columns, first, out)
 
     def __array__(self, dtype=None, copy=None):
         """Return the rows as a C-ordered array."""
-        rows = np.empty(self.shape, self.dtype if dtype is None else dtype)
-        self.copy_to(rows)
-        return rows
+        dtype = self.dtype if dtype is None else np.dtype(dtype)
+        rows = np.empty(self.shape, dtype if dtype in FLOATS else np.float64)
+        if rows.size:
+            self.copy_to(rows)
+        return rows.astype(dtype, copy=False)
+
+
+def copy_rows(X, out):
+    """Copy rows, in columns or not, to a C-ordered array of shape (rows, n), n > 0."""
+    if isinstance(X, Columns):
+        X.copy_to(out)
+    else:
+        out[...] = X

@@ -15,6 +15,7 @@ from cappedlda._validation import (
     check_structure,
     check_training_data,
     check_weights,
+    distinct,
 )
 
 
@@ -129,7 +130,7 @@ def check_missing_labels(y, name):
     """Check that no label is NaN, infinite, None, or another sign of a missing one."""
     if y.dtype.kind == "f":
         missing = ~np.isfinite(y)
-    elif y.dtype.kind == "O":
+    elif y.dtype.kind == "O" and any(map(_is_missing, distinct(y))):
         missing = np.array([_is_missing(label) for label in y], bool)
     else:
         return

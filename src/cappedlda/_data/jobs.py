@@ -11,7 +11,7 @@ import numpy as np
 
 from cappedlda._cutoffs.gate import Gate, scaled_norms
 from cappedlda._data.record import Query, Record
-from cappedlda._kernels import kernels, kernels_for
+from cappedlda._kernels import SlabState, kernels, kernels_for
 
 _NOTHING = np.empty(0)
 _NO_GATE = {
@@ -45,6 +45,106 @@ class GateLevel(NamedTuple):
 NO_GATE = GateLevel(None, np.inf)
 
 
+class SlabPass:
+    """Makes the record of a slab of rows that come in pieces; only upper triangles are filled.
+
+    The record of a slab does not depend on its pieces, bit for bit.
+
+    Parameters
+    ----------
+    query : Query
+    dtype : dtype
+        Of the rows.
+    gate : GateLevel
+        Rows beyond it have no weight.
+    *checksums : ndarray
+        Keys and checksums that are added to, if they are wanted; see `SlabState`.
+    """
+
+    def __init__(self, query, dtype, gate=NO_GATE, *checksums):
+        n, d = query.W.shape
+        build = kernels_for(n)
+        record = Record.empty(query, scatter=False)
+        W = np.ascontiguousarray(query.W, dtype)
+        centres = np.ascontiguousarray(query.centres, dtype)
+        # Images of the very values that the kernel multiplies, so that they cancel. For few
+        # numbers `dot` takes half as long as `@`.
+        self._wide_W = wide_W = W.astype(np.float64, copy=False)
+        images = centres.astype(np.float64, copy=False).dot(wide_W).astype(dtype, copy=False)
+        inv_scale = (1.0 / query.scale).astype(dtype, copy=False)
+        side = build.padded(n, dtype.itemsize) if query.scatter else 0
+        image_side = build.padded_image(d, dtype.itemsize) if query.images else 0
+        # Only views of them are in the record.
+        record.scatter = np.zeros((side, side))
+        record.image_scatter = np.zeros((image_side, image_side))
+        self._query, self._record, self._state = query, record, SlabState(*checksums)
+        self._gate = gate
+        self._fused_pass, self._measure = build.fused_pass, (W, images, centres, inv_scale)
+        self._fence = gate.arguments(dtype)
+
+    def add(self, X, codes, sample_weight, distances=None, gate_ratios=None):
+        """Add the next rows.
+
+        Parameters
+        ----------
+        X : ndarray of shape (rows, n), C order
+            All pieces but the last have a multiple of `piece_rows` of the kernels.
+        codes : ndarray of shape (rows,), int32
+        sample_weight : ndarray of shape (rows,) or None
+        distances : ndarray of shape (rows,), float64, optional
+            Filled with the distances of the rows.
+        gate_ratios : ndarray of shape (rows,), float64, optional
+            Filled with the size of the rows over that of the gate, if it is not known yet.
+        """
+        query, record = self._query, self._record
+        self._fused_pass(
+            X,
+            codes,
+            _NOTHING if sample_weight is None else sample_weight,
+            *self._measure,
+            query.caps,
+            *self._fence,
+            _NOTHING if gate_ratios is None else gate_ratios,
+            _NOTHING if distances is None else distances,
+            record.scatter,
+            record.sums,
+            record.image_scatter,
+            record.kept,
+            record.histograms,
+            query.q,
+            query.floor,
+            self._state,
+        )
+
+    def measure(self, X, codes, sample_weight):
+        """Add the next rows; return their distances, and their weights, 0 beyond the gate."""
+        distances = np.empty(len(X))
+        ratios = None if self._gate.gate is None else np.empty(len(X))
+        self.add(X, codes, sample_weight, distances, ratios)
+        if ratios is not None:
+            sample_weight = weights_inside(ratios <= self._gate.level, sample_weight)
+        return distances, sample_weight
+
+    @property
+    def all_finite(self):
+        """Whether all numbers were finite, if there are checksums."""
+        return self._state.finite
+
+    def result(self):
+        """Return the record, after the last piece."""
+        query, record, state = self._query, self._record, self._state
+        n, d = query.W.shape
+        state.finish(record.image_sums)
+        record.objective, record.not_finite = state.objective, state.not_finite
+        if query.scatter:
+            record.scatter = record.scatter[:n, :n]
+        if query.images:
+            record.image_scatter = record.image_scatter[:d, :d]
+            if query.sums:
+                record.image_sums = record.sums.dot(self._wide_W)
+        return record
+
+
 def block_record(X, codes, sample_weight, query, distances=None, gate=NO_GATE, gate_ratios=None):
     """Return the record of one C-ordered block of rows; only upper triangles are filled.
 
@@ -61,47 +161,9 @@ def block_record(X, codes, sample_weight, query, distances=None, gate=NO_GATE, g
     gate_ratios : ndarray of shape (N,), float64, optional
         Filled with the size of the rows over that of the gate, if it is not known yet.
     """
-    dtype = X.dtype
-    n, d = query.W.shape
-    build = kernels_for(n)
-    record = Record.empty(query, scatter=False)
-    W = np.ascontiguousarray(query.W, dtype)
-    centres = np.ascontiguousarray(query.centres, dtype)
-    # Images of the very values that the kernel multiplies, so that they cancel. For few numbers
-    # `dot` takes half as long as `@`.
-    wide_W = W.astype(np.float64, copy=False)
-    images = centres.astype(np.float64, copy=False).dot(wide_W)
-    padded_scatter = np.zeros((build.padded(n, dtype.itemsize),) * 2 if query.scatter else (0, 0))
-    size = build.padded_image(d, dtype.itemsize) if query.images else 0
-    padded_images = np.zeros((size, size))
-    record.objective, record.not_finite = build.fused_pass(
-        X,
-        codes,
-        _NOTHING if sample_weight is None else sample_weight,
-        W,
-        images.astype(dtype, copy=False),
-        centres,
-        (1.0 / query.scale).astype(dtype, copy=False),
-        query.caps,
-        *gate.arguments(dtype),
-        _NOTHING if gate_ratios is None else gate_ratios,
-        _NOTHING if distances is None else distances,
-        padded_scatter,
-        record.sums,
-        record.image_sums,
-        padded_images,
-        record.kept,
-        record.histograms,
-        query.q,
-        query.floor,
-    )
-    if query.scatter:
-        record.scatter = padded_scatter[:n, :n]
-    if query.images:
-        record.image_scatter = padded_images[:d, :d]
-        if query.sums:
-            record.image_sums = record.sums.dot(wide_W)
-    return record
+    slab = SlabPass(query, X.dtype, gate)
+    slab.add(X, codes, sample_weight, distances, gate_ratios)
+    return slab.result()
 
 
 def weights_inside(inside, sample_weight):
@@ -116,18 +178,14 @@ class PassJob:
     query: Query
     gate: GateLevel = NO_GATE
 
+    def begin(self, dtype, *checksums):
+        """Return what makes the record of a slab that comes in pieces."""
+        return SlabPass(self.query, dtype, self.gate, *checksums)
+
     def __call__(self, X, codes, sample_weight, distances=None, gate_ratios=None):
         """Return the record; `distances` and `gate_ratios` are filled if given."""
         outs = distances, self.gate, gate_ratios
         return block_record(X, codes, sample_weight, self.query, *outs)
-
-    def measured(self, X, codes, sample_weight):
-        """Return the record, the distances of the rows, and their weights, 0 beyond the gate."""
-        distances, ratios = np.empty(len(X)), np.empty(0 if self.gate.gate is None else len(X))
-        record = self(X, codes, sample_weight, distances, ratios)
-        if len(ratios):
-            sample_weight = weights_inside(ratios <= self.gate.level, sample_weight)
-        return record, distances, sample_weight
 
 
 @dataclass(frozen=True)

@@ -46,11 +46,12 @@ class Border:
     @classmethod
     def of(cls, distances, codes, sample_weight, caps, most_rows):
         """Return the border among some rows."""
-        near = _is_near(distances, caps[codes])
-        if sample_weight is not None:
-            near &= sample_weight > 0.0
-        (rows,) = np.nonzero(near)
-        weights = np.ones(len(rows)) if sample_weight is None else sample_weight[rows]
+        rows, given = np.empty(len(codes), np.int32), sample_weight is not None
+        found = marks.find_between(
+            distances, codes, sample_weight if given else np.empty(0), *_border(caps), rows
+        )
+        rows = rows[:found]
+        weights = sample_weight[rows] if given else np.ones(found)
         return cls(codes[rows], distances[rows], weights, most_rows)._limited()
 
     def __iadd__(self, other):
@@ -67,14 +68,17 @@ class Border:
 
     def gain(self, caps, others):
         """Return how much more weight other caps keep, or None if these rows do not tell."""
-        if not (self.complete and np.all((others == caps) | _is_near(others, caps))):
+        low, high = _border(caps)
+        near = (others > low) & (others <= high)
+        if not (self.complete and np.all((others == caps) | near)):
             return None
         after, before = (self.distances <= limits[self.codes] for limits in (others, caps))
         return float(self.weights[after].sum() - self.weights[before].sum())
 
 
-def _is_near(distances, caps):
-    return (distances > (1.0 - BORDER) * caps) & (distances <= (1.0 + BORDER) * caps)
+def _border(caps):
+    """Return the limits between which distances are near caps."""
+    return (1.0 - BORDER) * caps, (1.0 + BORDER) * caps
 
 
 @dataclass
@@ -97,11 +101,48 @@ class BorderJob:
     job: PassJob
     most_rows: int
 
+    def begin(self, dtype, *checksums):
+        """Return what makes the result for a slab that comes in pieces."""
+        return SlabBorder(self.job.begin(dtype, *checksums), self.job.query.caps, self.most_rows)
+
     def __call__(self, X, codes, sample_weight, _=None):
         """Return a `RecordWithBorder`."""
-        record, distances, weights = self.job.measured(X, codes, sample_weight)
-        border = Border.of(distances, codes, weights, self.job.query.caps, self.most_rows)
-        return RecordWithBorder(record, border)
+        slab = self.begin(X.dtype)
+        slab.add(X, codes, sample_weight)
+        return slab.result()
+
+
+class SlabBorder:
+    """Makes the record of a slab of rows that come in pieces, and notes those near the caps.
+
+    Parameters
+    ----------
+    slab : SlabPass
+    caps : ndarray of shape (c,)
+    most_rows : int
+    """
+
+    def __init__(self, slab, caps, most_rows):
+        self._slab, self._caps, self._most_rows = slab, caps, most_rows
+        self._border = None
+
+    def add(self, X, codes, sample_weight):
+        """Add the next rows; see `SlabPass`."""
+        distances, weights = self._slab.measure(X, codes, sample_weight)
+        border = Border.of(distances, codes, weights, self._caps, self._most_rows)
+        if self._border is None:
+            self._border = border
+        else:
+            self._border += border
+
+    @property
+    def all_finite(self):
+        """Whether all numbers were finite, if there are checksums."""
+        return self._slab.all_finite
+
+    def result(self):
+        """Return a `RecordWithBorder`, after the last piece."""
+        return RecordWithBorder(self._slab.result(), self._border)
 
 
 class BorderDistances:

@@ -52,7 +52,7 @@ class FourthMomentJob:
 
     def __call__(self, X, codes, sample_weight, _=None):
         """Return the sum as an array of shape (1,)."""
-        _, distances, weights = self.job.measured(X, codes, sample_weight)
+        distances, weights = self.job.begin(X.dtype).measure(X, codes, sample_weight)
         kept = within(distances, self.job.query.caps, codes)
         norms = scaled_norms(X, codes, self.centres, self.scale)[kept]  # roots of mean squares
         powers = (X.shape[1] * norms**2) ** 2

@@ -62,10 +62,10 @@ def minimum_volume_ball(points):
 
     It is the minimum volume ellipsoid of Rousseeuw (1985), restricted to balls.
 
-    Several points serve as first centres of balls that hold half of the points; the
-    centres of the smallest ones then move to the means of their halves. Unlike the medians of the features,
-    which a cloud of outliers draws to itself, this stays with the larger part. Few points
-    have no part that is clearly the larger one: there it is the origin, their median.
+    Several points serve as first centres of balls that hold half of the points; the centres of
+    the smallest ones then move to the means of their halves. Unlike the medians of the features,
+    which a cloud of outliers draws to itself, this stays with the larger part. Few points have no
+    part that is clearly the larger one: there it is the origin, their median.
     """
     if too_few(points):
         return np.zeros_like(points.chosen([0])[0])

@@ -10,11 +10,11 @@ import os
 
 from cappedlda._kernels import algebra, judgement, selection
 from cappedlda._kernels import histograms as fences
-from cappedlda._kernels import selection as checksums
+from cappedlda._kernels import selection as gathering
 from cappedlda._kernels import selection as marks
 from cappedlda._kernels import sparse as sparse_kernels
 from cappedlda._kernels import start as start_kernels
-from cappedlda._kernels.passes import builds
+from cappedlda._kernels.passes import SlabState, builds
 
 # The builds that this machine can run by name, the fastest first.
 BUILDS = builds()
@@ -46,9 +46,10 @@ def kernels_for(n_features):
 
 __all__ = [
     "BUILDS",
+    "SlabState",
     "algebra",
-    "checksums",
     "fences",
+    "gathering",
     "judgement",
     "kernels",
     "kernels_for",

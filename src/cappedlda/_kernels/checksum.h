@@ -2,45 +2,81 @@
  *
  * This is NH, the hash of UMAC (Black and others 1999): a changed word changes the sum unless
  * the other factor of its product happens to be zero, one time in 2^32. One product serves two
- * words. Every x86-64 has SSE2, so that no target is needed; additions may be in any order, so
- * that all processors agree. Keys must be as many as the words, rounded up to an even number.
+ * words. tiles.c includes this, and knows the vectors of its target; additions may be in any
+ * order. There are CHECKSUM_SLACK keys more than words.
  */
 #ifndef CAPPEDLDA_CHECKSUM_H
 #define CAPPEDLDA_CHECKSUM_H
 
 #include <stddef.h>
 #include <stdint.h>
-#ifdef __SSE2__
-#include <emmintrin.h>
+#include <string.h>
 
-/* Products of the two pairs in a vector of four words. */
-static inline __m128i products_of_pairs(const uint32_t *words, const uint32_t *keys) {
-    const __m128i sums = _mm_add_epi32(_mm_loadu_si128((const __m128i *) words),
-                                       _mm_loadu_si128((const __m128i *) keys));
-    return _mm_mul_epu32(sums, _mm_srli_epi64(sums, 32));
+static inline uint32_t word_at(const char *place) {
+    uint32_t word;
+    memcpy(&word, place, sizeof(word));
+    return word;
 }
-#endif
 
-static inline uint64_t checksum_of_words(
-    const uint32_t *words, const uint32_t *keys, ptrdiff_t count
+/* Two words at a time, for what is less than a vector. */
+static inline uint64_t checksum_of_pairs(
+    const char *words, const uint32_t *keys, ptrdiff_t count
 ) {
     uint64_t total = 0;
     ptrdiff_t v = 0;
-#ifdef __SSE2__
-    __m128i even = _mm_setzero_si128(), odd = even;
-    for (; v + 8 <= count; v += 8) {
-        even = _mm_add_epi64(even, products_of_pairs(words + v, keys + v));
-        odd = _mm_add_epi64(odd, products_of_pairs(words + v + 4, keys + v + 4));
-    }
-    uint64_t lanes[2];
-    _mm_storeu_si128((__m128i *) lanes, _mm_add_epi64(even, odd));
-    total = lanes[0] + lanes[1];
-#endif
     for (; v + 2 <= count; v += 2)
-        total += (uint64_t) (uint32_t) (words[v] + keys[v])
-                 * (uint32_t) (words[v + 1] + keys[v + 1]);
-    if (v < count) total += (uint64_t) (uint32_t) (words[v] + keys[v]) * keys[v + 1];
+        total += (uint64_t) (uint32_t) (word_at(words + 4 * v) + keys[v])
+                 * (uint32_t) (word_at(words + 4 * v + 4) + keys[v + 1]);
+    if (v < count)
+        total += (uint64_t) (uint32_t) (word_at(words + 4 * v) + keys[v]) * keys[v + 1];
     return total;
+}
+
+#if VECTOR_BYTES > 8
+typedef uint32_t word_vec __attribute__((vector_size(VECTOR_BYTES), aligned(4), may_alias));
+typedef uint64_t product_vec __attribute__((vector_size(VECTOR_BYTES), aligned(8), may_alias));
+enum { WORDS = VECTOR_BYTES / 4 };
+
+static inline product_vec products_of_pairs(const char *words, const uint32_t *keys) {
+    const word_vec sums = *(const word_vec *) words + *(const word_vec *) keys;
+#if VECTOR_BYTES == 64
+    return (product_vec) _mm512_mul_epu32((__m512i) sums, _mm512_srli_epi64((__m512i) sums, 32));
+#elif VECTOR_BYTES == 32
+    return (product_vec) _mm256_mul_epu32((__m256i) sums, _mm256_srli_epi64((__m256i) sums, 32));
+#else
+    const uint64x2_t pairs = (uint64x2_t) sums;
+    return (product_vec) vmull_u32(vmovn_u64(pairs), vshrn_n_u64(pairs, 32));
+#endif
+}
+
+/* The last vector ends with the row: the words that it has in common with the one before are
+ * counted twice, by other keys. */
+static inline uint64_t checksum_of_words(
+    const char *words, const uint32_t *keys, ptrdiff_t count
+) {
+    if (count < WORDS) return checksum_of_pairs(words, keys, count);
+    ptrdiff_t v = 0;
+    product_vec products = {0};
+    for (; v + WORDS <= count; v += WORDS) products += products_of_pairs(words + 4 * v, keys + v);
+    if (v < count) products += products_of_pairs(words + 4 * (count - WORDS), keys + v);
+    uint64_t total = 0;
+    for (int i = 0; i < WORDS / 2; i++) total += products[i];
+    return total;
+}
+#else
+#define checksum_of_words checksum_of_pairs
+#endif
+
+/* Sums of products would not tell when rows exchange numbers. */
+static inline uint64_t mixed_checksum(uint64_t total, const double *weight) {
+    const uint64_t mixer = 0x9E3779B97F4A7C15u; /* odd, with bits everywhere */
+    if (weight != NULL) {
+        uint64_t bits;
+        memcpy(&bits, weight, sizeof(bits));
+        total += bits * mixer;
+    }
+    total = (total ^ (total >> 32)) * mixer;
+    return total ^ (total >> 29);
 }
 
 #endif

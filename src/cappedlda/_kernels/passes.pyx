@@ -18,7 +18,7 @@ table of pointers, are built for several sets of instructions: see tiles.h.
 from cython cimport floating
 from libc.float cimport DBL_MAX
 from libc.math cimport pow
-from libc.stdint cimport int32_t
+from libc.stdint cimport int32_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free
 from libc.string cimport memcpy
 
@@ -26,6 +26,7 @@ from cappedlda._kernels.blas cimport add_product
 from cappedlda._kernels.memory cimport CACHE_LINE, aligned, carve
 from cappedlda._kernels.panel cimport add_gram_by_blas, add_to_panel, flush, open_panel
 from cappedlda._kernels.tiles cimport (
+    CHECKSUM_SLACK,
     LOWEST_EXPONENT,
     MANTISSA_BITS,
     N_BINS,
@@ -302,6 +303,57 @@ cdef void prepare(
         work.cap_losses[i] = pow(caps[i] * caps[i] + floor * floor, 0.5 * q)
 
 
+cdef class SlabState:
+    """What a pass keeps between the pieces of a slab: work space, packed rows and sums.
+
+    Parameters
+    ----------
+    keys : ndarray of shape (words of a row + CHECKSUM_KEYS,), uint32, optional
+        Of checksums, if these are wanted.
+    checksums : ndarray of shape (c,), uint64, optional
+        The checksum of each row is added to that of its class.
+
+    Attributes
+    ----------
+    finite : bool
+        Whether all numbers are, if there are checksums.
+    objective : float
+        Sum of the capped losses.
+    not_finite : int
+        Rows whose distance is not finite.
+    """
+
+    cdef Work work
+    cdef Panel panel
+    cdef const Loops *loops      # NULL until the first piece
+    cdef Py_ssize_t itemsize
+    cdef readonly double objective
+    cdef readonly Py_ssize_t not_finite
+    cdef const uint32_t[::1] keys
+    cdef uint64_t[::1] checksums
+    cdef readonly bint finite
+
+    def __init__(self, keys=None, checksums=None):
+        self.keys, self.checksums, self.finite = keys, checksums, True
+
+    def __dealloc__(self):
+        free(self.work.memory)
+        free(self.panel.memory)
+
+    def finish(self, double[:, ::1] image_sums):
+        """Add what is still packed to the scatter, and the sums of the images to these (c, d)."""
+        if self.loops == NULL:
+            return
+        with nogil:
+            if self.panel.scatter != NULL:
+                if self.itemsize == sizeof(double):
+                    flush(self.loops, <double *> NULL, &self.panel)
+                else:
+                    flush(self.loops, <float *> NULL, &self.panel)
+            add_unpadded(self.work.image_sums, image_sums.shape[0], image_sums.shape[1],
+                         self.work.ldz, &image_sums[0, 0])
+
+
 cdef class Kernels:
     """The functions that are fastest with the instructions of one target.
 
@@ -314,6 +366,7 @@ cdef class Kernels:
     HISTOGRAM_BINS = N_BINS
     HISTOGRAM_MANTISSA_BITS = MANTISSA_BITS
     HISTOGRAM_LOWEST_EXPONENT = LOWEST_EXPONENT
+    CHECKSUM_KEYS = CHECKSUM_SLACK  # beyond one for each word of 32 bits of a row
 
     cdef const Target *target
     cdef readonly str name
@@ -355,6 +408,26 @@ cdef class Kernels:
                 loops_of(self.target, sizeof(floating)).scaled_norms(
                     &X[0, 0], X.shape[0], X.shape[1], &codes[0], &centres[0, 0], &inv_scale[0],
                     &norms[0])
+
+    def add_checksums(
+        self,
+        const floating[:, ::1] X,         # IN (N, n)
+        const int32_t[::1] codes,         # IN (N,)
+        const double[::1] sample_weight,  # IN (N,), or empty: all ones
+        const uint32_t[::1] keys,         # IN (words of a row + CHECKSUM_KEYS,)
+        uint64_t[::1] checksums,          # IN OUT (c,)
+    ):
+        """Add the checksum of each row to that of its class; return if all numbers are finite.
+
+        It depends on where the numbers of a row stand, not on the order of the rows.
+        """
+        cdef bint finite = True
+        if X.shape[0] > 0:
+            with nogil:
+                finite = loops_of(self.target, sizeof(floating)).add_checksums(
+                    &X[0, 0], X.shape[0], X.shape[1], &keys[0], &codes[0],
+                    &sample_weight[0] if sample_weight.shape[0] > 0 else NULL, &checksums[0])
+        return finite
 
     def capped_weights(
         self,
@@ -409,6 +482,10 @@ cdef class Kernels:
             free(work.memory)
         return total
 
+    def piece_rows(self, Py_ssize_t n, Py_ssize_t itemsize):
+        """Return the rows of which pieces of a slab have a multiple, all but the last of them."""
+        return block_rows(loops_of(self.target, itemsize), n, itemsize)
+
     def fused_pass(
         self,
         const floating[:, ::1] X,          # IN (N, n)
@@ -427,51 +504,57 @@ cdef class Kernels:
         double[::1] distances,             # OUT (N,) or empty
         double[:, ::1] scatter,            # OUT (padded(n), padded(n)) upper triangle, or (0, 0)
         double[:, ::1] sums,               # OUT (c, n) of kept rows about their centre, or (0, 0)
-        double[:, ::1] image_sums,         # OUT (c, d) of their images, if sums are not wanted
         double[:, ::1] image_scatter,      # OUT (padded_image(d), the same) of their images, upper,
                                            # or (0, 0): neither is wanted
         double[:, ::1] kept,               # OUT (c, 2) kept rows, kept weight
         double[:, ::1] histograms,         # OUT (c, HISTOGRAM_BINS) of distances, all rows
         double q, double floor,
+        SlabState state not None,
     ):
-        """One pass over a slab of rows; returns (objective, rows whose distance is not finite)."""
+        """One pass over a slab of rows, or over the next piece of it; `state.finish` ends it.
+
+        The outputs are the same arrays for all pieces.
+        """
         cdef:
             Py_ssize_t N = X.shape[0], n = X.shape[1], d = W.shape[1], c = centres.shape[0]
             const Target *target = self.target
             const Loops *loops = loops_of(target, sizeof(floating))
             Py_ssize_t ldz = image_size(loops, d), block = block_rows(loops, n, sizeof(floating))
-            Py_ssize_t first = 0, rows, not_finite = 0
+            Py_ssize_t first = 0, rows
             bint want_scatter = scatter.shape[0] > 0, want_sums = sums.shape[0] > 0
             bint want_distances = distances.shape[0] > 0, want_images = image_scatter.shape[0] > 0
             bint measure = gate_centres.shape[0] > 0, has_ratios = gate_ratios.shape[0] > 0
             bint ready
+            bint want_checksums = state.keys is not None
             const floating *x
             const int32_t *y
             const double *w = NULL
             double *a
             double *ratios
-            double objective = 0.0
             Kept chosen
-            Panel panel
-            Work work
+            Panel *panel = &state.panel
+            Work *work = &state.work
         if N == 0:
-            return 0.0, 0
-        ready = open_panel(
-            &panel, loops, n, sizeof(floating), &scatter[0, 0] if want_scatter else NULL)
-        ready = open_work(&work, block, n, c, ldz, sizeof(floating)) and ready
-        if not ready:
-            free(panel.memory)
-            free(work.memory)
-            raise MemoryError("no memory for the work space of a pass")
-        with nogil:
-            prepare(&work, &W[0, 0], &images[0, 0], &centres[0, 0], &inv_scale[0], &caps[0],
+            return
+        if state.loops == NULL:
+            ready = open_panel(
+                panel, loops, n, sizeof(floating), &scatter[0, 0] if want_scatter else NULL)
+            ready = open_work(work, block, n, c, ldz, sizeof(floating)) and ready
+            if not ready:
+                raise MemoryError("no memory for the work space of a pass")
+            prepare(work, &W[0, 0], &images[0, 0], &centres[0, 0], &inv_scale[0], &caps[0],
                     n, c, d, q, floor)
+            state.loops, state.itemsize = loops, sizeof(floating)
+        with nogil:
             chosen.numbers = work.chosen
             while first < N:
                 rows = min(block, N - first)
                 x = &X[first, 0]
                 y = &codes[first]
                 w = &sample_weight[first] if sample_weight.shape[0] > 0 else NULL
+                if want_checksums:
+                    state.finite &= loops.add_checksums(
+                        x, rows, n, &state.keys[0], y, w, &state.checksums[0])
                 ratios = &gate_ratios[first] if has_ratios else work.ratios
                 if measure:
                     loops.scaled_norms(
@@ -489,8 +572,8 @@ cdef class Kernels:
                 chosen.codes = y
                 chosen.sample_weight = w
                 chosen.count = keep(work.squares, y, w, work.caps, work.cap_losses, rows,
-                                    work.loss, &kept[0, 0], &not_finite, work.chosen)
-                objective += target.deposit_and_sum(
+                                    work.loss, &kept[0, 0], &state.not_finite, work.chosen)
+                state.objective += target.deposit_and_sum(
                     a, work.loss, y, w, rows, &histograms[0, 0])
                 if want_sums:
                     loops.add_sums(x, n, &chosen, work.centres, work.ldc, &sums[0, 0])
@@ -499,18 +582,12 @@ cdef class Kernels:
                 if want_scatter:
                     roots(target, work.weights, w, rows)
                     add_to_panel(loops, x, chosen, <floating *> work.centres, work.ldc,
-                                 <floating *> work.inv_scale, work.weights, &panel)
+                                 <floating *> work.inv_scale, work.weights, panel)
                 if want_images:
                     loops.gather_images(work.Z, ldz, &chosen)
                     add_gram_of_images(loops, <floating *> work.Z, chosen.count, ldz,
                                        &image_scatter[0, 0], <floating *> work.part)
                 first += rows
-            add_unpadded(work.image_sums, c, d, ldz, &image_sums[0, 0])
-            if want_scatter:
-                flush(loops, x, &panel)
-            free(panel.memory)
-            free(work.memory)
-        return objective, not_finite
 
 
 def builds():

@@ -5,9 +5,10 @@ it, as the median of an even number of values is; a value of weight k counts k t
 Nothing is checked here.
 """
 
+from cython cimport floating
 from libc.math cimport fabs
-from libc.stdint cimport int32_t, int64_t, uint32_t, uint64_t
-from libc.stdlib cimport free
+from libc.stdint cimport int32_t, int64_t, uint32_t
+from libc.stdlib cimport free, malloc
 from libc.string cimport memcpy
 
 from cappedlda._kernels.memory cimport room_for
@@ -333,6 +334,36 @@ def divide_by_caps(
             distances[j] /= caps[codes[j]]
 
 
+def find_between(
+    const double[::1] distances,      # IN (N,)
+    const int32_t[::1] codes,         # IN (N,)
+    const double[::1] sample_weight,  # IN (N,), or empty: all ones
+    const double[::1] low,            # IN (c,)
+    const double[::1] high,           # IN (c,)
+    int32_t[::1] rows,                # OUT (N,) of which the first are filled
+):
+    """Find the rows of a weight above 0 beyond one limit and within another; return how many."""
+    cdef Py_ssize_t j, found = 0
+    cdef bint weighted = sample_weight.shape[0] > 0, between
+    with nogil:
+        for j in range(codes.shape[0]):
+            between = distances[j] > low[codes[j]] and distances[j] <= high[codes[j]]
+            rows[found] = <int32_t> j
+            found += between and (not weighted or sample_weight[j] > 0.0)
+    return found
+
+
+def count_rows(
+    const int32_t[::1] codes,         # IN (N,)
+    int64_t[::1] counts,              # IN OUT (c,)
+):
+    """Add the rows of each class to its count."""
+    cdef Py_ssize_t j
+    with nogil:
+        for j in range(codes.shape[0]):
+            counts[codes[j]] += 1
+
+
 def count_marks(
     const unsigned char[::1] marks,   # IN (N,) 1 or 0
     const int32_t[::1] codes,         # IN (N,)
@@ -374,34 +405,37 @@ def find_ranks(
             counts[i] += 1
 
 
-# ---------------------------------------------------------------------- checksums of rows
-# By them rows are known again in another pass. That of a row depends on where its numbers
-# stand. Those of a class are added, so that the order of its rows does not matter.
+# ---------------------------------------------------------------------- rows from columns
 
-cdef extern from "checksum.h":
-    uint64_t checksum_of_words(
-        const uint32_t *words, const uint32_t *keys, Py_ssize_t count,
-    ) noexcept nogil
-
-cdef uint64_t MIXER = 0x9E3779B97F4A7C15  # odd, with bits everywhere
+cdef enum:
+    COPIED_BYTES = 1 << 14   # of rows that are filled at a time, which stay in L1, or
+    COPIED_ROWS = 16         # of at least so many, whole cache lines of each column
 
 
-def add_checksums(
-    const uint32_t[:, ::1] words,    # IN (N, k) bits of the numbers
-    const uint32_t[::1] keys,        # IN (k or k + 1,) odd, one for each place
-    const uint64_t[::1] weights,     # IN (N,) bits of the weights, or (0,)
-    const int32_t[::1] codes,        # IN (N,)
-    uint64_t[::1] checksums,         # IN OUT (c,)
+def copy_columns(
+    list columns,              # IN n > 0 arrays of shape (rows,), in the type of `out`
+    Py_ssize_t first,          # the first of the rows that are copied
+    floating[:, ::1] out,      # OUT (N, n)
 ):
-    """Add the checksum of each row to that of its class."""
-    cdef Py_ssize_t j, k = words.shape[1]
-    cdef bint weighted = weights.shape[0] > 0
-    cdef uint64_t total
-    with nogil:
-        for j in range(words.shape[0]):
-            total = checksum_of_words(&words[j, 0], &keys[0], k)
-            if weighted:
-                total += weights[j] * MIXER
-            # Plain sums would not tell when rows exchange numbers.
-            total = (total ^ (total >> 32)) * MIXER
-            checksums[codes[j]] += total ^ (total >> 29)
+    """Copy some rows of columns to C-ordered rows."""
+    cdef Py_ssize_t i, j, stop, start = 0, N = out.shape[0], n = out.shape[1]
+    cdef Py_ssize_t step = max(<Py_ssize_t> COPIED_ROWS, COPIED_BYTES // (n * sizeof(floating)))
+    cdef const floating[::1] column
+    cdef const floating *source
+    cdef const floating **sources = <const floating **> malloc(n * sizeof(void *))
+    if sources == NULL:
+        raise MemoryError("no memory for the places of the columns")
+    try:
+        for j in range(n if N > 0 else 0):
+            column = columns[j]
+            sources[j] = &column[first]
+        with nogil:
+            while start < N:
+                stop = min(start + step, N)
+                for j in range(n):
+                    source = sources[j]
+                    for i in range(start, stop):
+                        out[i, j] = source[i]
+                start = stop
+    finally:
+        free(sources)

@@ -122,6 +122,8 @@ static inline double weight_of(const double *weights, ptrdiff_t j) {
     return weights == NULL ? 1.0 : weights[j];
 }
 
+#include "checksum.h"
+
 /* What a tile does for row i; x, y and z are its vectors of sums. T is their type, or how
  * they are added to the result. */
 #define SUMS1(T, i) T x##i = VECTOR_ZERO;

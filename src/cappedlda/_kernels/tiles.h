@@ -24,6 +24,9 @@ enum {
     FIRST_BIN = (1023 + LOWEST_EXPONENT) * (1 << MANTISSA_BITS)
 };
 
+/* Keys of the checksum of a row beyond one for each of its words: those of one vector. */
+enum { CHECKSUM_SLACK = 16 };
+
 /* The rows of a block that are kept. */
 typedef struct {
     const int32_t *numbers;       /* (count,) of the rows in the block */
@@ -84,6 +87,10 @@ typedef struct {
     void (*add_gram_of_panel)(const Panel *panel);
     /* out += Z'Z for a narrow Z (rows, ldz), the tiles that touch the upper triangle */
     void (*add_gram_of_images)(const void *Z, ptrdiff_t rows, ptrdiff_t ldz, double *out);
+    /* add the checksum of each row of X (rows, n) to that of its class; weights may be NULL;
+       return whether all numbers are finite */
+    int (*add_checksums)(const void *X, ptrdiff_t rows, ptrdiff_t n, const uint32_t *keys,
+                         const int32_t *codes, const double *weights, uint64_t *checksums);
 } Loops;
 
 typedef struct {

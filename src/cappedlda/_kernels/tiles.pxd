@@ -1,12 +1,13 @@
 """The loops that are compiled for each target; see tiles.h."""
 
-from libc.stdint cimport int32_t
+from libc.stdint cimport int32_t, uint32_t, uint64_t
 
 cdef extern from "tiles.h":
     enum:
         MANTISSA_BITS
         LOWEST_EXPONENT
         N_BINS
+        CHECKSUM_SLACK
 
     ctypedef struct Kept:
         const int32_t *numbers
@@ -64,6 +65,10 @@ cdef extern from "tiles.h":
         void (*add_gram_of_panel)(const Panel *panel) noexcept nogil
         void (*add_gram_of_images)(
             const void *Z, Py_ssize_t rows, Py_ssize_t ldz, double *out,
+        ) noexcept nogil
+        bint (*add_checksums)(
+            const void *X, Py_ssize_t rows, Py_ssize_t n, const uint32_t *keys,
+            const int32_t *codes, const double *weights, uint64_t *checksums,
         ) noexcept nogil
 
     ctypedef struct Target:

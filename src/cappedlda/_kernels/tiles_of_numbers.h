@@ -340,6 +340,28 @@ static void OF(add_gram_of_images)(
 #define TILED(loop) NULL
 #endif
 
+/* ------------------------------------------------------------------------- checksums of rows */
+
+/* Whether all numbers are finite is seen by sums of x - x, which are 0 or NaN. */
+static int OF(add_checksums)(
+    const void *X, ptrdiff_t rows, ptrdiff_t n, const uint32_t *keys, const int32_t *codes,
+    const double *weights, uint64_t *checksums
+) {
+    const ptrdiff_t words = n * (ptrdiff_t) (sizeof(NUMBER) / sizeof(uint32_t));
+    VECTOR differences = VECTOR_ZERO;
+    NUMBER difference = 0;
+    for (ptrdiff_t j = 0, k; j < rows; j++) {
+        const NUMBER *x = (const NUMBER *) X + j * n;
+        const uint64_t total = checksum_of_words((const char *) x, keys, words);
+        checksums[codes[j]] += mixed_checksum(total, weights == NULL ? NULL : weights + j);
+        for (k = 0; k + LANES <= n; k += LANES)
+            differences += *(const VECTOR *) (x + k) - *(const VECTOR *) (x + k);
+        for (; k < n; k++) difference += x[k] - x[k];
+    }
+    for (ptrdiff_t k = 0; k < LANES; k++) difference += ((const NUMBER *) &differences)[k];
+    return difference == 0;
+}
+
 static const Loops OF(loops) = {
     TILE_ROWS,
     LANES > TILE_ROWS ? LANES : TILE_ROWS,
@@ -357,6 +379,7 @@ static const Loops OF(loops) = {
     OF(pack),
     TILED(add_gram_of_panel),
     TILED(add_gram_of_images),
+    OF(add_checksums),
 };
 #undef TILED
 #undef WIDEST
