@@ -26,6 +26,8 @@ sparse rows all come this way, and so does each fit of a cross-validation. `fit_
 published algorithm, for comparison.
 """
 
+from dataclasses import replace
+
 import numpy as np
 
 from cappedlda._cutoffs.gate import gate_caps
@@ -218,7 +220,8 @@ def reweighted_fit(prepared, begin, objective, schedule, options):
         reweighted = reweight(at_level, core.measure, level, objective, gate, options)
         trace.n_passes += 1
     elif level > 1.0:  # the same rows, but others may come
-        reweighted = reweighted._replace(support=support_of(core.measure.query(level), level, gate))
+        wider = support_of(core.measure.query(level), level, gate)
+        reweighted = replace(reweighted, support=wider)
     found = reweighted, evaluated, trace, objective, prepared, options.n_components
     solution = solution_of(*found)
     solution.level = level

@@ -294,7 +294,7 @@ class KnownCore(NamedTuple):
         core : ndarray of shape (N,), bool
         scale : ndarray of shape (n,)
         """
-        within, answer = reweighted.within, reweighted.answer
+        within, centres = reweighted.within, reweighted.measure.frame.centres
         if core.all():
             return None  # nothing to judge
         if within is None or not within.matrix.diagonal().min() > LEAST_KNOWN:
@@ -302,8 +302,8 @@ class KnownCore(NamedTuple):
         if reweighted.mask is None or not np.array_equal(reweighted.mask, core):
             return None
         unit = within.scale / scale * np.sqrt(within.weight.sum())
-        moments = within.weight, np.zeros_like(answer.centres), within.matrix * unit * unit[:, None]
-        return cls(answer.centres, ClassMoments(*moments))
+        moments = within.weight, np.zeros_like(centres), within.matrix * unit * unit[:, None]
+        return cls(centres, ClassMoments(*moments))
 
 
 def core_units(moments, centres):

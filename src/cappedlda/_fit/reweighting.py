@@ -1,6 +1,7 @@
 """Reweighting: plain LDA on a support, the rows that it keeps, and the answer of a fit."""
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import Any, NamedTuple
@@ -49,13 +50,12 @@ class Metric(NamedTuple):
         return Query(metric, frame.centres, frame.scale, caps, 2.0, 0.0, **wanted)
 
 
-class Reweighted(NamedTuple):
+@dataclass(frozen=True)
+class Reweighted:
     """Plain LDA on the rows within a multiple of caps and gate.
 
     Attributes
     ----------
-    answer : Discriminant
-        The answer of the fit.
     measure : Metric
         What the rows are measured by: nearly the same directions, with the ridge of the
         iteration, so that no direction in which the support happens to be flat rules all others.
@@ -68,15 +68,22 @@ class Reweighted(NamedTuple):
         Weight of all rows that were looked at.
     within : WithinCovariance or None
         Of the support; None if its scatter is not a matrix.
+    make_answer : callable
+        Returns the answer: only that of the last support is asked for.
     """
 
-    answer: Discriminant
     measure: Metric
     support: Support
     mask: np.ndarray | None
     kept: np.ndarray
     weight: float
     within: WithinCovariance | None
+    make_answer: Callable[[], Discriminant]
+
+    @cached_property
+    def answer(self):
+        """The answer of the fit, a `Discriminant`."""
+        return self.make_answer()
 
 
 @dataclass(frozen=True)
@@ -126,9 +133,6 @@ def reweight(rows, measure, level, objective, gate, options):
         frame = frame.recentred(record.recentre(frame.centres, frame.scale))
     scatter = support_scatter(record, frame, sizes, *settings)
     ridged = plain_lda(scatter, Ridges(objective.ridge))
-    exact = Ridges(options.ridge, objective.ridge)
-    answer = ridged if rows.implicit_scatter else plain_lda(scatter, exact)
-
     within = None if rows.implicit_scatter else WithinCovariance.of(record, frame.scale)
 
     consistency, all_kept = 1.0, record.kept_weight >= (1.0 - 1e-9) * record.weight
@@ -138,14 +142,20 @@ def reweight(rows, measure, level, objective, gate, options):
     spread = math.sqrt(record.kept_weight / (degrees_of_freedom(record) or 1.0))
     frame = frame.changed(centres=ridged.centres, scale=ridged.scale, B=ridged.B)
     frame = frame.without_caps_on(vanishing(record))
+
+    def make_answer():
+        exact = Ridges(options.ridge, objective.ridge)
+        answer = ridged if rows.implicit_scatter else plain_lda(scatter, exact)
+        return answer._replace(W=math.sqrt(consistency) * answer.W)
+
     return Reweighted(
-        answer._replace(W=math.sqrt(consistency) * answer.W),
         Metric(frame, math.sqrt(consistency) * spread * ridged.W),
         support_of(query, level, gate),
         seen.inside(query.caps, level),
         record.kept[:, 1],
         record.weight,
         within,
+        make_answer,
     )
 
 
