@@ -12,7 +12,7 @@ C_STEPS = 3
 GROWTH_STEPS = 20
 # A support has settled if no more than this share of the rows comes or goes: what follows only
 # begins with it.
-SETTLED = 0.01
+SETTLED = 0.002
 MIN_SHRINKAGE = 1e-4
 
 
