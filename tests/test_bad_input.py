@@ -246,7 +246,7 @@ def test_numbers_that_are_not_finite_are_found_on_the_way(rng, options, drawn, v
     # No pass looks for them alone: a sample is checked, then the gate sees all rows.
     X, y = make_classes(rng, [200, 200, 200], n)
     thresholds = {"least_sample_rows": 60, "sample_rows_per_class": 20}
-    sample = stratified_sample(rows_of(X, y, **thresholds), None).X
+    sample = stratified_sample(rows_of(X, y, **thresholds), None)[0].X
     row = np.flatnonzero(np.isin(X[:, 0], sample[:, 0]) == drawn)[-1]
     X[row, 1] = value
     model = in_regime(CappedLDA(**{"epsilon": 50.0, **options}), **thresholds)

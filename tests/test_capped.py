@@ -413,13 +413,32 @@ def test_the_sample_is_stratified(rng):
     codes = rng.permutation(np.repeat([0, 1, 2], [9000, 2980, 20])).astype(np.int32)
     seed = np.random.RandomState(0)
     X = np.arange(12000.0)[:, None]
-    sample = stratified_sample(rows_of(X, codes, least_sample_rows=1000), seed)
+    sample, others = stratified_sample(rows_of(X, codes, least_sample_rows=1000), seed)
+    assert others is None
     assert np.all(np.diff(sample.X[:, 0]) > 0)
     np.testing.assert_array_equal(sample.codes, codes[sample.X[:, 0].astype(int)])
     np.testing.assert_array_equal(np.bincount(sample.codes), [750, 248, 20])
     codes = np.arange(2999, dtype=np.int32) % 3
     few = rows_of(np.zeros((2999, 1)), codes, least_sample_rows=1000)
-    assert stratified_sample(few, seed) is None
+    assert stratified_sample(few, seed) == (None, None)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_with_many_features_other_rows_are_drawn_beside_the_sample(rng, weighted):
+    codes = rng.permutation(np.repeat([0, 1, 2], [9000, 2970, 30])).astype(np.int32)
+    X = np.arange(12000.0)[:, None] * np.ones(30)
+    weight = rng.integers(0, 2, 12000).astype(float) if weighted else None
+    sample, others = stratified_sample(rows_of(X, codes, weight, least_sample_rows=1000), None)
+    drawable = codes if weight is None else codes[weight > 0.0]
+    sizes = np.bincount(drawable)
+    shares = np.minimum(sizes, np.maximum(50, np.round(1000 * sizes / sizes.sum()))).astype(int)
+    np.testing.assert_array_equal(np.bincount(sample.codes), shares)
+    expected = np.minimum(sizes, 2 * shares) - shares  # none of a class that is all in the sample
+    np.testing.assert_array_equal(np.bincount(others.codes, minlength=3), expected)
+    numbers = np.concatenate([sample.X[:, 0], others.X[:, 0]]).astype(int)
+    assert len(np.unique(numbers)) == len(numbers)
+    np.testing.assert_array_equal(codes[numbers], np.concatenate([sample.codes, others.codes]))
+    assert weight is None or np.all(weight[numbers] > 0.0)
 
 
 @pytest.mark.parametrize("solver", ["mm", "paper"])

@@ -22,7 +22,7 @@ class Regime:
         A sample is drawn from at least this many times its rows.
     overfit : float
         With more features than this per row of the sample, its directions fit it notably better
-        than other rows: a pass over all rows sets the caps before the first step.
+        than other rows: as many rows beside it are drawn to set the caps.
     covariance_rows_per_feature : float
         With fewer rows the initial estimate knows no covariance, only the scale of each feature.
     least_class_weight : float

@@ -108,7 +108,9 @@ def prepare(rows, objective, options):
     robust = objective.epsilon != np.inf and named and start == "robust"
 
     # 1. A stratified sample of many rows, or all of few.
-    sample = None if n_rows < n_features else stratified_sample(rows, options.random_state)
+    sample = others = None
+    if n_rows >= n_features:
+        sample, others = stratified_sample(rows, options.random_state)
     n_sampled = 0 if sample is None else sample.shape[0]
     if sample is None:
         rows = sample = rows.load()
@@ -127,6 +129,7 @@ def prepare(rows, objective, options):
         all_rows = all_sample if sample is rows else rows.gated(gate)
         rows, few = all_rows.within_gate(1.0), sample is rows
         sample = rows if few else all_sample.within_gate(1.0)
+        others = None if others is None else others.measured(gate).within_gate(1.0)
 
     # 4. The space of the rows, if these are fewer than the features.
     space = None
@@ -152,7 +155,7 @@ def prepare(rows, objective, options):
         frame = frame.changed(K=None)
     point = Point(frame, W)
     found = rows, sample, all_rows, all_sample
-    return Prepared(*found, point, objective, options, gate, space, n_sampled)
+    return Prepared(*found, others, point, objective, options, gate, space, n_sampled)
 
 
 def warm_start(prepared, objective, options):
@@ -252,10 +255,10 @@ def on_all_rows(prepared, core, level, objective, options, trace):
     """Return LDA on all rows of the support that a sample has decided on, and its evaluation."""
     rows, gate, measure = prepared.rows, prepared.gate, core.measure
     trace.n_passes = 2
-    if len(measure.W) > rows.regime.overfit * prepared.sample.shape[0]:
+    if prepared.others is not None:
         # The directions of the sample fit it better than other rows: these set the caps.
-        measure = with_new_caps(measure, rows.run(measure.query()), objective, rows.regime)
-        trace.n_passes += 1
+        record = prepared.others.run(measure.query())
+        measure = with_new_caps(measure, record, objective, rows.regime)
     at_level = rows if level == 1.0 or gate is None else prepared.all_rows.within_gate(level)
     reweighted = reweight(at_level, measure, level, objective, gate, options)
     # The caps will be about those of the sample: near them is what a pass must note of rows that
@@ -295,12 +298,9 @@ def full_fit(prepared, begin, objective, schedule, options):
     if objective.epsilon == np.inf:
         rows, gate = prepared.all_rows, None
     solver = mm_solver(rows, begin, objective, schedule, options)
-    overfitted = len(begin.W) > rows.regime.overfit * prepared.sample.shape[0]
-    settles = begin.other_rows and overfitted
-    if settles:
-        solver.settle_in(rows.run(solver.query(scatter=False)))
+    if begin.other_rows and prepared.others is not None:
+        solver.settle_in(prepared.others.run(solver.query(scatter=False)))
     trace = iterate(rows, solver, options.max_iter, options.report)
-    trace.n_passes += settles
     end = Point(solver.frame, solver.W)
     weights = prepared.all_rows.class_weights
     solution = evaluate_solver(rows, solver, trace, options.n_components, gate, weights)

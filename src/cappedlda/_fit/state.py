@@ -86,6 +86,8 @@ class Prepared:
         The part of them to fit first, or all.
     all_rows, all_sample : Rows
         Also those outside the gate.
+    others : ArrayRows or None
+        Some of the rows that count and are not in the sample, if its directions fit it too well.
     point : Point
     objective : Objective
         Any of those to fit.
@@ -101,6 +103,7 @@ class Prepared:
     sample: ArrayRows
     all_rows: Rows
     all_sample: ArrayRows
+    others: ArrayRows | None
     point: Point
     objective: Objective
     options: Options

@@ -6,24 +6,48 @@ from cappedlda._validation import check_seed
 
 
 def stratified_sample(rows, random_state):
-    """Return a stratified sample of rows in memory, or None if all rows should be used.
+    """Return a stratified sample of rows in memory, and further ones that are not in it.
 
     The initial estimate and the first convergence need no more; a few passes over all rows
     finish the fit. Every class gives its share, and at least `sample_rows_per_class` rows where
     it has them. Rows of no weight are not drawn.
+
+    Returns
+    -------
+    sample : ArrayRows or None
+        None if all rows should be used.
+    others : ArrayRows or None
+        About as many, where there are so many features that directions of the sample fit it
+        notably better than other rows; all are drawn in one read.
     """
-    regime, counts = rows.regime, rows.class_counts
+    regime, counts, n = rows.regime, rows.class_counts, rows.shape[1]
     total = counts.sum()
-    size = max(regime.sample_share * total, regime.sample_rows_per_feature * rows.shape[1])
+    size = max(regime.sample_share * total, regime.sample_rows_per_feature * n)
     size = min(size, regime.most_sample_rows)
     size = max(size, regime.least_sample_rows, regime.sample_rows_per_class * rows.n_classes)
     if total < regime.sample_worthwhile * size:
-        return None
+        return None, None
     shares = np.round(counts * (size / total)).astype(int)
     shares = np.minimum(counts, np.maximum(regime.sample_rows_per_class, shares))
+    overfits = n > regime.overfit * shares.sum()
+    both = np.minimum(counts, 2 * shares) if overfits else shares
     random_state = check_seed(random_state)
-    draws = zip(counts, shares, strict=True)
-    return rows.pick([drawn(count, share, random_state) for count, share in draws])
+    picked = rows.pick([drawn(*draw, random_state) for draw in zip(counts, both, strict=True)])
+    return divided(picked, shares, both) if overfits else (picked, None)
+
+
+def divided(rows, shares, counts):
+    """Return as many of the `counts` rows of each class as its share, evenly taken, and the rest.
+
+    Of a share of all rows there is no rest.
+    """
+    chosen = np.zeros(len(rows.codes), bool)
+    by_class, start = np.argsort(rows.codes, kind="stable"), 0
+    for share, count in zip(shares.tolist(), counts.tolist(), strict=True):
+        chosen[by_class[start + np.arange(share) * count // share]] = True
+        start += count
+    others = np.flatnonzero(~chosen)
+    return rows.take(np.flatnonzero(chosen)), rows.take(others) if len(others) else None
 
 
 def drawn(count, share, random_state):
