@@ -233,7 +233,8 @@ def tabulate_targets(results):
             what = f"fit / X.T @ X, {shape_text(r)}"
             compare(what, r["ratios"]["q=1"], FIT_TARGETS[r["shape"]])
     for r in results.get("others", {"records": []})["records"]:
-        compare(r["what"], r["value"], r["target"])
+        if r["target"] is not None:
+            compare(r["what"], r["value"], r["target"])
     return table(["what", "measured", "wanted at most"], rows)
 
 

@@ -137,6 +137,15 @@ class FitByThreads:
         """Return time on two threads / time on one; 0.5 at best."""
         return ratio(self.two.fit, self.one.fit, clock=time.perf_counter)
 
+    def gram_on_two_to_one(self):
+        """Return the same of X.T @ X by BLAS: what the memory of the machine allows."""
+
+        def gram_on(threads):
+            with threadpool_limits(threads):
+                self.one.gram()
+
+        return ratio(lambda: gram_on(2), lambda: gram_on(1), clock=time.perf_counter)
+
 
 class FitsAtOnce:
     """Fits called from several Python threads at once, each with the default threads."""

@@ -322,9 +322,9 @@ def known_codes(y, classes, name="y"):
         codes = np.minimum(np.searchsorted(classes, y), len(classes) - 1).astype(np.int32)
         codes[classes.take(codes) != y] = -1
     if codes.min(initial=0) < 0:
+        unknown = sorted(set(y[codes < 0].tolist()), key=repr)  # perhaps of several types
         raise ValueError(
-            f"{name} has labels {np.unique(y[codes < 0]).tolist()} that were not there before; "
-            f"known are {classes.tolist()}."
+            f"{name} has labels {unknown} that were not there before; known are {classes.tolist()}."
         )
     return codes
 

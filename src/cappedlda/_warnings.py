@@ -66,7 +66,7 @@ def _warn_of_losses(solution, model, stacklevel):
     """Warn of classes that lose many rows, and of features that are constant in the rest."""
     lost, weights = 1.0 - solution.kept_shares, solution.class_weights
     much = ()
-    if lost.max() > MUCH_LEFT_OUT:
+    if (lost > MUCH_LEFT_OUT).any():
         (much,) = np.nonzero((lost > MUCH_LEFT_OUT) & (lost * weights >= FEW_ROWS))
     if len(much):
         names = zip(model.classes_[much].tolist(), lost[much].tolist(), strict=True)

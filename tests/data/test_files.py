@@ -377,6 +377,11 @@ def test_columns_of_any_type_are_copied_to_rows(rng, n, dtype):
     whole = Columns(None, [X[:, 0].astype(np.int64)], 2500)
     assert np.asarray(whole).dtype == np.int64
     assert np.asarray(Columns(None, [], 4)).shape == (4, 0)
+    large = Columns(None, [np.array([1, 2**53 + 1]), np.array([3, 4])], 2)
+    np.testing.assert_array_equal(np.asarray(large[1:]), [[2**53 + 1, 4]])
+    assert np.asarray(large[2:1]).shape == (0, 2)
+    with pytest.raises(ValueError, match="without a step"):
+        large[::2]
 
 
 @pytest.mark.parametrize(("read_only", "copied"), [(True, False), (False, True)])

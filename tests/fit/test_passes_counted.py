@@ -34,3 +34,18 @@ def test_passes_over_all_rows_are_counted(rng, passes, tails):
     assert model.n_sampled_ == 2500
     assert model.n_passes_ == passes.count(len(y))
     assert model.n_passes_ <= 15
+
+
+def test_a_small_class_keeps_its_cap_where_rows_beside_the_sample_set_caps(rng):
+    # All of it is in the sample: none of its rows are beside it.
+    y = np.repeat([0, 1, 2], [8000, 8000, 45])
+    X = rng.normal(size=(len(y), 60))
+    X[y == 1, 0] += 4.0
+    X[y == 2] *= 4.0
+    X[y == 2, 1] += 20.0
+    model = CappedLDA(random_state=0).fit(X, y)
+    assert model.n_sampled_ > 0
+    assert model.n_passes_ == 2
+    assert not model.left_out_[y == 2].any()
+    assert model.caps_[2] > 2.0 * model.caps_[0]
+    np.testing.assert_allclose(model.means_[2], X[y == 2].mean(axis=0), rtol=1e-9)

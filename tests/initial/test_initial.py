@@ -7,7 +7,7 @@ from common import make_classes, rows_of
 
 from cappedlda._initial import csteps, initial_estimate, standardize
 from cappedlda._initial.dense import DenseEstimator
-from cappedlda._initial.location import DensePoints, nearest_halves
+from cappedlda._initial.location import DensePoints, minimum_volume_ball, nearest_halves
 from cappedlda._initial.separation import separated_part
 from cappedlda._kernels import selection, start_kernels
 from cappedlda._regime import REGIME
@@ -248,3 +248,43 @@ def test_a_cloud_is_seen_beside_a_feature_whose_unit_is_far_too_small(rng):
     rows = rows_of(X, codes)
     separated, _, _ = DenseEstimator(rows).without_separated_parts(rows)
     np.testing.assert_array_equal(separated, cloud)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_rows_may_be_multiplied_in_single_precision(rng, weighted):
+    X, y = make_classes(rng, [150, 170], 30)
+    weight = rng.integers(0, 3, len(y)).astype(float) if weighted else None
+    kept, floor = rng.random(len(y)) < 0.6, np.full(30, 0.1)
+    rows = rows_of(X, y, weight)
+    double, single = (csteps.Pieces(rows, dtype=dtype) for dtype in (np.float64, np.float32))
+    for exact, found in zip(double.sums(kept), single.sums(kept), strict=True):
+        assert found.dtype == np.float64
+        np.testing.assert_allclose(found, exact, rtol=1e-5, atol=1e-4 * np.abs(exact).max())
+    distances = [csteps.shrunk_distances(pieces, kept, floor) for pieces in (double, single)]
+    np.testing.assert_allclose(distances[1], distances[0], rtol=1e-4)
+
+
+def test_single_precision_finds_the_same_rows(rng):
+    X, y = make_classes(rng, [300, 300], 20)
+    X[::10] += 12.0 * rng.normal(size=(60, 20))
+    single, double = (
+        initial_estimate(rows_of(X, y, single_features=limit), True) for limit in (1, 10_000)
+    )
+    np.testing.assert_array_equal(single.support, double.support)
+    assert not single.support[::10].any()
+
+
+def test_a_support_has_settled_when_hardly_a_row_comes_or_goes():
+    support = np.ones(1000, bool)
+    for changed, settled in ((0, True), (2, True), (3, False)):
+        other = support.copy()
+        other[:changed] = False
+        assert csteps.has_settled(support, other) is settled
+
+
+def test_the_smallest_ball_is_found_also_if_few_points_lie_in_the_larger_part(rng):
+    # More balls begin in a cloud of 45 % than go on to a step, but they are larger.
+    points = rng.normal(size=(400, 3))
+    points[:180] = 30.0 + 3.0 * points[:180]
+    centre = minimum_volume_ball(DensePoints(points, np.square(points).sum(axis=1), None))
+    np.testing.assert_allclose(centre, 0.0, atol=0.4)

@@ -5,6 +5,7 @@ import pytest
 from scipy import linalg
 
 from cappedlda._data.record import Query, Record
+from cappedlda._kernels import algebra
 from cappedlda._solvers.frame import kept_covariance
 from cappedlda._solvers.linalg import (
     RANK_CUTOFF,
@@ -252,3 +253,16 @@ def test_units_of_features(rng, within, rounding):
     unit, found = units_of(within, between, centres, rounding)
     np.testing.assert_array_equal(unit, expected)
     np.testing.assert_array_equal(found, flat)
+
+
+def test_definite_enough_is_told_by_the_norm_of_the_whole_matrix():
+    # The first column of its upper triangle alone would be half as large.
+    A = np.eye(9)
+    A[0, 1:] = A[1:, 0] = 1.0
+    A[0, 0] = 9.0
+    inverse_condition = 1.0 / np.linalg.cond(A, 1)
+    T = np.empty_like(A)
+    assert not algebra.whiten_definite(A, 1.1 * inverse_condition, T)
+    assert algebra.whiten_definite(A, 0.9 * inverse_condition, T)
+    np.testing.assert_allclose(T.T @ A @ T, np.eye(9), atol=1e-12)
+    np.testing.assert_array_equal(T, np.triu(T))

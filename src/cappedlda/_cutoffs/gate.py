@@ -85,10 +85,6 @@ class Gate:
         """Return the size of rows over that of the fence of their class."""
         return rows.norms(self.centres, self.scale)[0] / self.caps[rows.codes]
 
-    def contains(self, X, codes):
-        """Return which rows of a C-ordered block are inside."""
-        return scaled_norms(X, codes, self.centres, self.scale) <= self.caps[codes]
-
 
 def scaled_norms(X, codes, centres, scale, norms=None):
     """Return the root mean square of (x - centre) / scale of each row of a C-ordered block."""

@@ -199,7 +199,7 @@ class ArrayRows(Rows):
         """Return what a job returns for a slice of rows."""
         X, codes = self.slab(rows), self.codes[rows]
         weight = None if self.sample_weight is None else self.sample_weight[rows]
-        return job(X, codes, weight, *(None if out is None else out[rows] for out in outs))
+        return job(X, codes, weight, *[None if out is None else out[rows] for out in outs])
 
     def weight_of(self, kept):
         """Return the weight of the rows of a mask."""
@@ -330,8 +330,8 @@ class ArrayRows(Rows):
 
     def _measured(self, norms, gate):
         rows = self._copy()
+        norms /= gate.caps[self.codes]
         rows.gate_ratio = norms
-        marks.divide_by_caps(norms, self.codes, gate.caps)
         return rows
 
     def within_gate(self, level):
@@ -369,7 +369,7 @@ class GatedRows(ArrayRows):
         if not self._is_measured[0]:
             gate = self.gate.gate
             self.reduce(NormsJob(gate.centres, gate.scale), self._ratios)
-            marks.divide_by_caps(self._ratios, self.codes, gate.caps)
+            self._ratios /= gate.caps[self.codes]
             self._is_measured[0] = True
         return self._ratios
 

@@ -108,7 +108,7 @@ class Rows:
 
     def run(self, query):
         """Return the record of one pass over all rows."""
-        return self.reduce(PassJob(query, self.gate)).mirror()
+        return self.reduce(PassJob(query, self.gate.restricting)).mirror()
 
     def check_finite(self):
         """Raise an error if a number is not finite; not asked for where reading has done so."""

@@ -42,9 +42,11 @@ class Columns:
 
     def __getitem__(self, rows):
         """Return some rows, by a slice."""
-        start, stop, _ = rows.indices(len(self))
+        start, stop, step = rows.indices(len(self))
+        if step != 1:
+            raise ValueError(f"rows are in slices without a step, not in {rows}.")
         some = object.__new__(Columns)
-        vars(some).update(vars(self), shape=(stop - start, self.shape[1]))
+        vars(some).update(vars(self), shape=(max(stop - start, 0), self.shape[1]))
         some._first += start
         return some
 
@@ -59,10 +61,13 @@ class Columns:
     def __array__(self, dtype=None, copy=None):
         """Return the rows as a C-ordered array."""
         dtype = self.dtype if dtype is None else np.dtype(dtype)
-        rows = np.empty(self.shape, dtype if dtype in FLOATS else np.float64)
-        if rows.size:
+        rows = np.empty(self.shape, dtype)
+        if rows.size and dtype in FLOATS:
             self.copy_to(rows)
-        return rows.astype(dtype, copy=False)
+        elif rows.size:
+            for k, column in enumerate(self._columns):
+                rows[:, k] = column[self._first : self._first + len(self)]
+        return rows
 
 
 def copy_rows(X, out):

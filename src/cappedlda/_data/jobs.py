@@ -33,6 +33,11 @@ class GateLevel(NamedTuple):
     gate: Gate | None
     level: float
 
+    @property
+    def restricting(self):
+        """It, or no gate if no row is beyond it."""
+        return self if self.level < np.inf else NO_GATE
+
     def arguments(self, dtype):
         """Return centres, inverse scale, caps and level as the kernels take them."""
         if self.gate is None:

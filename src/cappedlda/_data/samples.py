@@ -159,7 +159,8 @@ class BorderDistances:
         self._see(query)
 
     def _see(self, query):
-        job = BorderJob(PassJob(query, self._rows.gate), self._rows.regime.most_border_rows)
+        gate = self._rows.gate.restricting
+        job = BorderJob(PassJob(query, gate), self._rows.regime.most_border_rows)
         seen = self._rows.reduce(job)
         self._query, self._record, self._border = query, seen.record.mirror(), seen.border
 
@@ -220,8 +221,8 @@ class SampleDistances:
 
     def ratios(self, caps):
         """Return the larger of the ratios of each row to its cap and to the gate."""
-        ratios = self._distances.copy()
-        marks.divide_by_caps(ratios, self._rows.codes, caps)
+        with np.errstate(invalid="ignore"):  # of what is infinitely far
+            ratios = self._distances / caps[self._rows.codes]
         gate_ratio = self._rows.gate_ratio
         if gate_ratio is not None:
             np.maximum(ratios, gate_ratio, out=ratios)

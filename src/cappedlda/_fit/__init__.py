@@ -257,8 +257,8 @@ def on_all_rows(prepared, core, level, objective, options, trace):
     trace.n_passes = 2
     if prepared.others is not None:
         # The directions of the sample fit it better than other rows: these set the caps.
-        record = prepared.others.run(measure.query())
-        measure = with_new_caps(measure, record, objective, rows.regime)
+        record = record_of_others(prepared, measure.query())
+        measure = with_new_caps(measure, record, objective, rows.regime, fitted=False)
     at_level = rows if level == 1.0 or gate is None else prepared.all_rows.within_gate(level)
     reweighted = reweight(at_level, measure, level, objective, gate, options)
     # The caps will be about those of the sample: near them is what a pass must note of rows that
@@ -270,6 +270,19 @@ def on_all_rows(prepared, core, level, objective, options, trace):
         reweighted, evaluated, n_passes = until_stable(*again)
         trace.n_passes += n_passes
     return reweighted, evaluated
+
+
+def record_of_others(prepared, query):
+    """Return the record of rows beside the sample.
+
+    A class that has hardly any there, because nearly all of it is in the sample, has the distances
+    of these.
+    """
+    record = prepared.others.run(query)
+    few = record.histograms.sum(axis=1) < prepared.rows.regime.least_class_weight
+    if few.any():
+        record.histograms[few] = prepared.sample.run(query).histograms[few]
+    return record
 
 
 def uncapped_fit(prepared, begin, objective, options):
@@ -299,7 +312,7 @@ def full_fit(prepared, begin, objective, schedule, options):
         rows, gate = prepared.all_rows, None
     solver = mm_solver(rows, begin, objective, schedule, options)
     if begin.other_rows and prepared.others is not None:
-        solver.settle_in(prepared.others.run(solver.query(scatter=False)))
+        solver.settle_in(record_of_others(prepared, solver.query(scatter=False)))
     trace = iterate(rows, solver, options.max_iter, options.report)
     end = Point(solver.frame, solver.W)
     weights = prepared.all_rows.class_weights

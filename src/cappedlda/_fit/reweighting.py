@@ -172,12 +172,16 @@ def evaluate(rows, measure, objective):
     return Evaluated(measure, seen, seen.kept_weight(measure.frame.caps))
 
 
-def with_new_caps(measure, record, objective, regime):
-    """Return a measure with the caps that follow from a record, where these are automatic."""
+def with_new_caps(measure, record, objective, regime, fitted=True):
+    """Return a measure with the caps that follow from a record, where these are automatic.
+
+    The record is of rows that the measure was fitted to, or of others.
+    """
     frame, rank = measure.frame, max(measure.W.shape[1], 1)
     if objective.epsilon != "auto":
         return measure
-    few_rows = record.kept_weight < regime.unshrunk_rows_per_feature * frame.n_features
+    enough = regime.unshrunk_rows_per_feature * frame.n_features
+    few_rows = fitted and record.kept_weight < enough
     least = 0.0 if few_rows else least_fence(rank)  # few rows, fitted too well, spread less
     limits = {"regime": regime, "least": least}
     fences = fixed_point_caps(record.histograms, objective.reach, **limits)

@@ -30,7 +30,9 @@ def shrinkage_rule(shrinkage, rows, query):
 
 def fourth_moment(rows, query, centres, scale):
     """Return the sum of the fourth powers of the scaled lengths of kept rows, in one pass."""
-    return float(rows.reduce(FourthMomentJob(PassJob(query, rows.gate), centres, scale))[0])
+    return float(
+        rows.reduce(FourthMomentJob(PassJob(query, rows.gate.restricting), centres, scale))[0]
+    )
 
 
 @dataclass(frozen=True)

@@ -66,7 +66,7 @@ def grow_support(pieces, support, distances, caps, variance_floor, reach=GATE_RE
 
 def has_settled(support, changed):
     """Return whether hardly any row has come or gone."""
-    return np.count_nonzero(changed != support) <= SETTLED * len(support)
+    return bool(np.count_nonzero(changed != support) <= SETTLED * len(support))
 
 
 def shrunk_distances(pieces, support, variance_floor):

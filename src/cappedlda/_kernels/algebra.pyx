@@ -165,14 +165,16 @@ def whiten_definite(const double[:, ::1] C, double least, double[:, ::1] T):
     cdef:
         Py_ssize_t n = C.shape[0], i, j
         double *work = room_for(4 * n)
+        bint found
     try:
         if n == 0:
             return True
         memcpy(&T[0, 0], &C[0, 0], n * n * sizeof(double))
-        for i in range(n):
+        found = find_inverse_root(&T[0, 0], work, n, least)
+        for i in range(n):  # what LAPACK has not touched
             for j in range(i):
                 T[i, j] = 0.0
-        return find_inverse_root(&T[0, 0], work, n, least)
+        return found
     finally:
         free(work)
 

@@ -4,9 +4,11 @@ For row j of class i: image z_j = W'x_j - W'm_i, distance a_j = ||z_j||,
 r = a_j^2 + floor^2. A row is kept while a_j <= cap_i; a kept row has weight
 F_j = q r^(q/2-1) and adds F_j h_j h_j' to the scatter, h_j = (x_j - m_i) / scale.
 
-The slab is read once, in blocks that stay in cache: the rows of a block are projected,
-their distances turned into weights, and the kept rows packed, centred and scaled, into
-a panel; a full panel is added to the scatter. Every function adds into the sums it is
+The slab is read once, in blocks that stay in cache: the rows of a block are measured by
+the gate, beyond which they have no weight, and projected, their distances turned into
+weights, and the kept rows packed, centred and scaled, into a panel; a full panel is added
+to the scatter. Chunks also have the checksums of their rows added, and a slab may come in
+pieces, between which a `SlabState` keeps the panel. Every function adds into the sums it is
 given, so that rows may be cut anywhere. Rows are C-ordered float32 or float64 and may
 be read-only; float32 rows are multiplied in float32 and summed in float64. An output
 of length zero is not wanted and not computed. Nothing is checked here.
@@ -27,8 +29,6 @@ from cappedlda._kernels.memory cimport CACHE_LINE, aligned, carve
 from cappedlda._kernels.panel cimport add_gram_by_blas, add_to_panel, flush, open_panel
 from cappedlda._kernels.tiles cimport (
     CHECKSUM_SLACK,
-    LOWEST_EXPONENT,
-    MANTISSA_BITS,
     N_BINS,
     Kept,
     Loops,
@@ -364,8 +364,6 @@ cdef class Kernels:
     """
 
     HISTOGRAM_BINS = N_BINS
-    HISTOGRAM_MANTISSA_BITS = MANTISSA_BITS
-    HISTOGRAM_LOWEST_EXPONENT = LOWEST_EXPONENT
     CHECKSUM_KEYS = CHECKSUM_SLACK  # beyond one for each word of 32 bits of a row
 
     cdef const Target *target

@@ -322,18 +322,6 @@ def mark_within(
             marks[j] = distances[j] <= caps[codes[j]]
 
 
-def divide_by_caps(
-    double[::1] distances,         # IN OUT (N,)
-    const int32_t[::1] codes,      # IN (N,)
-    const double[::1] caps,        # IN (c,)
-):
-    """Divide the distances by the cap of their class."""
-    cdef Py_ssize_t j
-    with nogil:
-        for j in range(distances.shape[0]):
-            distances[j] /= caps[codes[j]]
-
-
 def find_between(
     const double[::1] distances,      # IN (N,)
     const int32_t[::1] codes,         # IN (N,)
