@@ -11,7 +11,7 @@ from sklearn.datasets import load_wine
 from cappedlda import CappedLDA, _fit
 from cappedlda._data.array import ArrayRows
 from cappedlda._fit import leave_out
-from cappedlda._fit.leave_out import LEVELS, JudgedRows, KnownCore, harmless_level
+from cappedlda._fit.leave_out import LEVELS, JudgedRows, KnownCore, harmless_level, vouched_level
 from cappedlda._solvers.frame import Frame
 from cappedlda._solvers.leave_one_out import PlainLDA
 
@@ -192,3 +192,25 @@ def test_supports_are_judged_with_the_shrinkage_that_is_asked_for(monkeypatch):
     model = CappedLDA(shrinkage="auto").fit(X, y)
     assert len(set(asked)) == 1
     assert asked[0] == pytest.approx(model.shrinkage_, abs=0.1)
+
+
+def test_a_sample_vouches_for_little_more_than_it_has_seen():
+    outlyingness = np.array([0.2, 0.9, 2.0, 60.0, np.inf])
+    for level, expected in ((1.0, 1.0), (1.5, 1.5), (40.0, 3.0), (100.0, 90.0), (np.inf, np.inf)):
+        assert vouched_level(outlyingness, level) == expected
+    assert vouched_level(outlyingness[:-1], np.inf) == 90.0
+    assert vouched_level(np.array([0.5, 0.7]), 100.0) == 1.5
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_gross_rows_in_a_gap_of_the_sample_are_left_out(seed):
+    # Garbage of about one size: a few of 20,000 rows are nearer than all of it in the sample.
+    rng = np.random.default_rng(seed)
+    y, means = rng.integers(3, size=100_000), 0.25 * rng.normal(size=(3, 60))
+    X = rng.normal(size=(100_000, 60)) + means[y]
+    bad = rng.random(100_000) < 0.2
+    X[bad] = 200.0 * rng.normal(size=(bad.sum(), 60))
+    lda = CappedLDA().fit(X, y)
+    assert lda.n_sampled_ > 0
+    assert lda.left_out_[bad].all()
+    assert lda.left_out_[~bad].mean() < 1e-3

@@ -33,7 +33,7 @@ import numpy as np
 from cappedlda._cutoffs.gate import gate_caps
 from cappedlda._data.scatter_cache import ScatterCacheRows
 from cappedlda._fit.hidden_cloud import core_without_cloud
-from cappedlda._fit.leave_out import KnownCore, harmless_level, seen_level
+from cappedlda._fit.leave_out import KnownCore, harmless_level, vouched_level
 from cappedlda._fit.result import Solution
 from cappedlda._fit.result import evaluate as evaluate_solver
 from cappedlda._fit.reweighting import (
@@ -248,7 +248,7 @@ def decide_level(prepared, core, reweighted, objective, options, shrinkage):
     if options.renew_centres and sample.dtype == np.float64:
         known = KnownCore.of(reweighted, core.ratios <= 1.0, frame.scale)
     level = harmless_level(sample, core.ratios, frame, shrinkage, known)
-    return level if prepared.n_sampled == 0 else min(level, seen_level(core.ratios))
+    return level if prepared.n_sampled == 0 else vouched_level(core.ratios, level)
 
 
 def on_all_rows(prepared, core, level, objective, options, trace):

@@ -142,12 +142,22 @@ def harmless_level(rows, outlyingness, frame, shrinkage=None, known=None):
     return float(LEVELS[best]) if best > 0 and first.tells else 1.0
 
 
-def seen_level(outlyingness):
-    """Return the first level that has all of some rows.
+def vouched_level(outlyingness, level):
+    """Return the level up to which a sample can vouch for rows that are not in it.
 
-    A sample cannot vouch for rows that are farther off than any of its own.
+    It has judged those up to its farthest row within the level, and knows nothing of a gap beyond:
+    there other rows may lie, up to the edge of what is left out. So the level is not more than one
+    step farther than that row.
+
+    Parameters
+    ----------
+    outlyingness : ndarray of shape (N,)
+        Of the sample; at most 1 in the core.
+    level : float
+        That harms none of the sample.
     """
-    return float(LEVELS[np.searchsorted(LEVELS, outlyingness.max())])
+    farthest = outlyingness.max(where=outlyingness <= level, initial=1.0)
+    return min(level, float(LEVELS[1] * farthest))
 
 
 @np.errstate(over="ignore", invalid="ignore")
