@@ -347,9 +347,10 @@ class ArrayRows(Rows):
 
 
 class GatedRows(ArrayRows):
-    """Rows of which every pass finds out how they lie to a gate.
+    """Rows of which the first pass finds out how they lie to a gate.
 
     A pass that reads them anyhow does it for little; one of its own would read all rows again.
+    Later passes know it.
 
     Parameters
     ----------
