@@ -9,10 +9,11 @@ import numpy as np
 from scipy.sparse import issparse
 from sklearn.utils.validation import check_is_fitted
 
-from cappedlda._data.base import slices_of
+from cappedlda._data.base import not_finite, slices_of
 from cappedlda._discriminant import class_codes
 from cappedlda._fit.calibration import MOST_NOTED, Calibration, Calibrator
 from cappedlda._measuring import MeasuringDiscriminant
+from cappedlda._model import cells
 from cappedlda._solvers.leave_one_out import plane_axes
 from cappedlda._typing import ArrayLike, Bools, Floats, Labels, MatrixLike
 from cappedlda._validation import check_real
@@ -25,8 +26,131 @@ SAME_CONSTANT = 1e-6
 class DecidingDiscriminant(MeasuringDiscriminant):
     """A discriminant that decides on new rows at a stated rate of false alarms."""
 
+    cells: str
+    missing: str
     # What makes the calibration is replaced by its arrays when it is first asked for.
     _calibration: dict[str, Floats] | Calibrator | None = None
+    # The metric of cells once it was asked for, in a tuple.
+    _cells: tuple[cells.CellMetric | None] | None = None
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = self.missing == "ignore"
+        return tags
+
+    def _check_finite(self, X, first=0):
+        names = getattr(self, "feature_names_in_", None)
+        if self.missing == "error" or issparse(X):
+            remedy = "remove or impute such rows"
+            if not issparse(X):
+                remedy += ', or predict without such cells by set_params(missing="ignore")'
+            super()._check_finite(X, first, remedy)
+        elif self._cell_metric() is None:
+            remedy = (
+                'impute these cells: missing="ignore" needs the covariance of all features, which '
+                "this model does not know (see CappedLDA)"
+            )
+            super()._check_finite(X, first, remedy)
+        elif self.cells == "all":
+            infinite = np.isinf(X).any(axis=1)
+            if infinite.any():
+                remedy = 'mark missing cells by NaN, or use cells="capped"'
+                raise not_finite(np.where(np.isnan(X), 0, X), int(infinite.argmax()), names, first, remedy)
+
+    def _amend_scores(self, X, scores):
+        cells.amend_scores(self, X, scores)
+
+    def _amend_projections(self, X, projected):
+        cells.amend_projections(self, X, projected)
+
+    def wrong_cells(self, X: MatrixLike, y: ArrayLike | None = None) -> Bools:
+        """Tell which cells do not fit the other cells of their row.
+
+        These are the cells that the class of a row ignores with ``cells="capped"``: each is more
+        than five standard deviations from what the other cells let expect in that class.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,), default=None
+            Class of each row, if known. Without it, the predicted one.
+
+        Returns
+        -------
+        wrong : ndarray of shape (n_samples, n_features), bool
+            Missing cells are not wrong. All are right for a model that uses all cells: with
+            ``cells="all"``, sparse X, or no covariance of all features.
+
+        See Also
+        --------
+        expected_cells : What the other cells let expect.
+        cappedlda.plotting.CellMapDisplay : A picture of both.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from sklearn.datasets import load_iris
+        >>> from cappedlda import CappedLDA
+        >>> X, y = load_iris(return_X_y=True)
+        >>> lda = CappedLDA().fit(X, y)
+        >>> new = X[[10, 60, 110]]
+        >>> new[1, 2] *= 10.0  # the decimal point is missing
+        >>> np.argwhere(lda.wrong_cells(new))
+        array([[1, 2]])
+        >>> lda.predict(new)
+        array([0, 1, 2])
+        """
+        return self._by_rows("_wrong_cells", X, y)
+
+    def _wrong_cells(self, X, y=None):
+        return cells.wrong_cells(self, X, self._codes_or_predicted(X, y), y is not None)
+
+    def expected_cells(self, X: MatrixLike, y: ArrayLike | None = None) -> Floats:
+        """Return what the other cells of its row let expect for each cell.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,), default=None
+            Class of each row, if known. Without it, the predicted one.
+
+        Returns
+        -------
+        expected : ndarray of shape (n_samples, n_features)
+            The mean of the cell in that class, given the other cells of the row that are neither
+            wrong nor missing.
+
+        See Also
+        --------
+        wrong_cells : Which cells do not fit.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from sklearn.datasets import load_iris
+        >>> from cappedlda import CappedLDA
+        >>> X, y = load_iris(return_X_y=True)
+        >>> lda = CappedLDA(missing="ignore").fit(X, y)
+        >>> new = X[[10, 60, 110]]
+        >>> new[1, 2] = np.nan
+        >>> float(lda.expected_cells(new)[1, 2].round(1)), float(X[60, 2])
+        (3.4, 3.5)
+        """
+        check_is_fitted(self)
+        if self._cell_metric() is None:
+            raise ValueError(
+                "This model knows no covariance of all features, from which other cells are "
+                "expected: it has more features than rows, or more than 1000 sparse ones, or no "
+                "class of two rows, or was fitted with polish=False or solver='paper'."
+            )
+        return self._by_rows("_expected_cells", X, y)
+
+    def _expected_cells(self, X, y=None):
+        X = X.toarray() if issparse(X) else X
+        return cells.expected_cells(self, X, self._codes_or_predicted(X, y))[0]
+
+    def _codes_or_predicted(self, X, y):
+        return class_codes(self._decide(X)) if y is None else self._codes(y, X.shape[0])
 
     def is_outlier(self, X: MatrixLike, y: ArrayLike | None = None, alpha: float = 0.01) -> Bools:
         """Decide which rows do not come from any class, at a stated rate of false alarms.
@@ -149,11 +273,12 @@ class DecidingDiscriminant(MeasuringDiscriminant):
     def _is_outlier(self, X, y, alpha):
         calibration = self._calibrated()
         codes = None if y is None else self._codes(y, X.shape[0])
+        X, lost = cells.completed(self, X, codes)
         projected, off_plane = self._two_distances(X, codes, calibration.whitener)
         usual = calibration.nearest if y is None else calibration.own
         cuts = cut_offs((usual, calibration.off_plane), calibration.weights, alpha)
         near = (projected <= cuts[0]) & (off_plane <= cuts[1])  # NaN is too far
-        return ~(near & self._has_constants(X, codes, np.flatnonzero(calibration.flat)))
+        return lost | ~(near & self._has_constants(X, codes, np.flatnonzero(calibration.flat)))
 
     def _two_distances(self, X, codes, whitener):
         """Return the distances of rows in the discriminant space, and off it, shape (N,)."""
@@ -211,9 +336,20 @@ class DecidingDiscriminant(MeasuringDiscriminant):
             found = self._calibration = found()._asdict()
         return None if found is None else Calibration(**found)
 
+    def _cell_metric(self):
+        """Return how single cells are measured, or None if no covariance is known."""
+        if self._cells is None and self._calibration is not None:
+            found = self._calibration  # read once: another thread may be replacing it
+            whitener = found.whitener() if isinstance(found, Calibrator) else found["whitener"]
+            rule = self.means_, self.xbar_, self.coef_, self.priors_
+            self._cells = (cells.make_metric(whitener, *rule),)
+        return None if self._cells is None else self._cells[0]
+
     def __getstate__(self):
         self._calibrated()  # no training row is stored
-        return super().__getstate__()
+        state = super().__getstate__()
+        state.pop("_cells", None)  # made from the rest
+        return state
 
     def __setstate__(self, state):
         """Restore a pickle; parameters that its version did not have yet get their defaults."""

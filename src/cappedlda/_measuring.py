@@ -17,6 +17,7 @@ from cappedlda._data.samples import PerSample
 from cappedlda._data.sparse import rows_of
 from cappedlda._discriminant import LinearDiscriminant
 from cappedlda._explain import explain
+from cappedlda._model import cells
 from cappedlda._fit.outlyingness import least_outlyingness, outlyingness
 from cappedlda._typing import ArrayLike, Floats, MatrixLike
 from cappedlda._validation import FLOATS, check_choice, known_codes
@@ -196,6 +197,7 @@ class MeasuringDiscriminant(LinearDiscriminant):
 
     def _outlyingness_and_codes(self, X, codes, space="both"):
         """Return the outlyingness of rows, and from which classes: the given or nearest ones."""
+        X = cells.filled(self, X, codes)
         images = None if space == "full" else self._images(X)
         gate = None if space == "projected" else self._gate
         centres = self._usual.centres @ self._metric

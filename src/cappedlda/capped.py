@@ -230,6 +230,8 @@ default="robust"
         leave_out: Literal["harmful", "flagged"] = "harmful",
         shrinkage: float | Literal["few_rows", "auto"] | None = "few_rows",
         priors: ArrayLike | Literal["uniform"] | None = None,
+        cells: Literal["capped", "all"] = "capped",
+        missing: Literal["error", "ignore"] = "error",
         max_iter: int = 100,
         tol: float = 1e-4,
         n_jobs: int | None = None,
@@ -247,6 +249,8 @@ default="robust"
         self.leave_out = leave_out
         self.shrinkage = shrinkage
         self.priors = priors
+        self.cells = cells
+        self.missing = missing
         self.max_iter = max_iter
         self.tol = tol
         self.n_jobs = n_jobs
@@ -378,6 +382,7 @@ default="robust"
         self.classes_ = classes
         self.priors_ = priors
         self.coef_, self.intercept_ = rule
+        self._cells = None
         n_supervised = min(n_components, n_wanted)
         self._store(rows, solution, n_components, n_supervised)
         warn_of(solution, self, n_supervised, stacklevel=4)
@@ -427,6 +432,8 @@ default="robust"
         check_choice("leave_out", self.leave_out, ("harmful", "flagged"))
         check_real("tol", self.tol, 0.0, 1.0, "use a small positive number")
         check_flag("polish", self.polish)
+        check_choice("cells", self.cells, ("capped", "all"))
+        check_choice("missing", self.missing, ("error", "ignore"))
         verbose = int(self.verbose) if isinstance(self.verbose, bool) else self.verbose
         check_count("verbose", verbose, 0, np.inf, "use 0, 1 or 2")
         check_count("max_iter", self.max_iter, 1, np.inf, "use a positive integer")

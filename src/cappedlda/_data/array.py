@@ -7,7 +7,7 @@ from mmap import ALLOCATIONGRANULARITY, mmap
 import numpy as np
 
 from cappedlda._cutoffs.gate import Gate
-from cappedlda._data.base import Rows, first_not_finite, slices_of, sum_in_order
+from cappedlda._data.base import Rows, first_not_finite, not_finite, slices_of, sum_in_order
 from cappedlda._data.jobs import GateLevel, NormsJob, PassJob, weights_inside
 from cappedlda._data.record import Query
 from cappedlda._data.samples import SampleDistances, per_sample, within
@@ -225,17 +225,7 @@ class ArrayRows(Rows):
 
     def _not_finite(self, row):
         """Return the error for a row with a number that is not finite."""
-        return ValueError(
-            f"X contains NaN or infinity, first in row {row}{self._column_in(row)}; "
-            "remove or impute such rows."
-        )
-
-    def _column_in(self, row):
-        """Return the column of the first number of a row that is not finite, if it has a name."""
-        if self.feature_names is None:
-            return ""
-        (found,) = np.nonzero(~np.isfinite(self.X[row : row + 1][0]))
-        return f", column {self.feature_names[found[0]]!r}"
+        return not_finite(self.X, row, self.feature_names)
 
     def per_sample(self, solution):
         """Return the results for each row as the evaluation has found them."""

@@ -71,25 +71,39 @@ class Calibrator:
 
     def __call__(self):
         """Return the `Calibration`."""
-        within, codes, flat = self.within, self.codes, self._flat()
+        codes, flat = self.codes, self._flat()
         varying = np.flatnonzero(~flat)
-        centres = (self.centres - self.centres.mean(axis=0)) / within.scale
-        centres = centres.take(varying, axis=1)  # C-ordered
-        scatter = within.matrix[np.ix_(varying, varying)] * within.weight.sum()
-        moments = ClassMoments(within.weight, np.zeros_like(centres), scatter)
-        settings = {"regime": self.regime, "shrinkage": min(self.shrinkage, MOST_SHRUNK)}
-        discriminant = PlainLDA(moments, centres, len(flat), **settings)
+        discriminant = self._discriminant(varying)
         deviations, left_out = self._deviations(varying), np.minimum(self.weights, 1.0)
-        rows = Pieces(ArrayRows(deviations, codes, len(centres), regime=self.regime))
+        rows = Pieces(ArrayRows(deviations, codes, len(self.centres), regime=self.regime))
         squares = discriminant.distances(rows, left_out)
         off_plane = discriminant.distances_off_plane(deviations, codes, left_out)
         # The covariance without the row has that much less freedom.
         unit = 1.0 - left_out / discriminant.freedom
         own = squares[np.arange(len(codes)), codes]
         found = [root_of(unit * (part - off_plane)) for part in (own, squares.min(axis=1))]
-        whitener = np.zeros((len(flat), discriminant.whitener.shape[1]))
-        whitener[varying] = discriminant.whitener / within.scale[varying, None]
+        whitener = self._whitener(discriminant, varying)
         return Calibration(whitener, self.weights, *found, root_of(unit * off_plane), flat)
+
+    def whitener(self):
+        """Return that of the `Calibration` alone, which takes no rows."""
+        varying = np.flatnonzero(~self._flat())
+        return self._whitener(self._discriminant(varying), varying)
+
+    def _discriminant(self, varying):
+        within = self.within
+        centres = (self.centres - self.centres.mean(axis=0)) / within.scale
+        centres = centres.take(varying, axis=1)  # C-ordered
+        scatter = within.matrix[np.ix_(varying, varying)] * within.weight.sum()
+        moments = ClassMoments(within.weight, np.zeros_like(centres), scatter)
+        settings = {"regime": self.regime, "shrinkage": min(self.shrinkage, MOST_SHRUNK)}
+        return PlainLDA(moments, centres, len(within.scale), **settings)
+
+    def _whitener(self, discriminant, varying):
+        scale, found = self.within.scale, discriminant.whitener
+        whitener = np.zeros((len(scale), found.shape[1]))
+        whitener[varying] = found / scale[varying, None]
+        return whitener
 
     def _flat(self):
         """Return which features are constant within the classes: shrinkage would lift them."""

@@ -9,6 +9,7 @@ of them.
 import os
 
 from cappedlda._kernels import algebra, judgement, selection
+from cappedlda._kernels import cells as cell_kernels
 from cappedlda._kernels import histograms as fences
 from cappedlda._kernels import selection as gathering
 from cappedlda._kernels import selection as marks
@@ -48,6 +49,7 @@ __all__ = [
     "BUILDS",
     "SlabState",
     "algebra",
+    "cell_kernels",
     "fences",
     "gathering",
     "judgement",

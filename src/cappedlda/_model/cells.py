@@ -1,0 +1,346 @@
+"""Wrong and missing cells of new rows: capped distances, completed rows, what was expected.
+
+For class k let r = x - m_k, and P the inverse of the covariance within the classes. If cell j is
+dropped, the squared distance r'P r falls by t_j = (P r)_j^2 / P_jj, the square of the conditional
+residual of the cell in its own deviations. That is capped: for each class the cell of the largest
+t_j is dropped while t_j is above CUT^2, and each dropped cell costs CUT^2, what one at the
+cut-off costs. Missing cells are dropped before, and cost nothing. A row for which no class within
+reach drops a cell is left to the linear rule.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from scipy import linalg
+from scipy.sparse import issparse
+from scipy.special import softmax
+
+from cappedlda._data.base import slices_of
+from cappedlda._data.threads import blas_threads, ordered_map, single_threaded_blas
+from cappedlda._kernels import cell_kernels
+from cappedlda._regime import REGIME
+
+# Conditional deviations beyond which a cell is wrong. The square is also how far the score of a
+# class may be behind the best one by the linear rule: of others, nothing is asked.
+CUT = 5.0
+# Marks of cells that are dropped.
+WRONG = 1
+# Bytes of marks that are worked on at a time.
+MOST_MARKS = 1 << 22
+# What single precision rounds.
+SINGLE = float(np.finfo(np.float32).eps)
+
+
+class CellMetric(NamedTuple):
+    """How cells are measured: rows become z = (x - centre) * root, where cells have unit variance.
+
+    The variance is that of a cell given all others.
+    """
+
+    centre: np.ndarray  # (n,)
+    root: np.ndarray  # (n,)
+    R: np.ndarray  # (n, n) P / (root root'), 0 for features that are constant within the classes
+    means: np.ndarray  # (c, n) of the classes, as z
+    images: np.ndarray  # (c, n) R means: the coefficients of the linear rule, for z
+    intercepts: np.ndarray  # (c,)
+    log_priors: np.ndarray  # (c,)
+    screen: tuple  # arguments of the kernel in single precision
+
+    @property
+    def _classes(self):
+        return self.centre, self.root, self.R, self.means, self.images
+
+    def may_drop(self, X, reach=CUT**2):
+        """Return the numbers of rows of X (N, n) that may have a cell to drop."""
+        found = np.empty(len(X), np.uint8)
+        products, images, intercepts, cut, slack, rounding = self.screen
+        cell_kernels.may_drop(
+            np.ascontiguousarray(X),
+            self.centre,
+            self.root,
+            products,
+            images,
+            intercepts,
+            cut,
+            reach + slack,
+            rounding,
+            found,
+        )
+        return np.flatnonzero(found)
+
+    def drop(self, X, cut=CUT, reach=CUT**2):
+        """Return the marks of the cells that each class drops (N, c, n), and which rows have any.
+
+        Only those of a class within reach make a row one that has any.
+        """
+        dropped = np.empty((len(X), len(self.means), X.shape[1]), np.uint8)
+        capped = np.empty(len(X), np.uint8)
+        rule = self.images, self.intercepts
+        cell_kernels.drop_cells(X, *self._classes, *rule, cut, reach, dropped, capped)
+        return dropped, capped.view(bool)
+
+    def distances(self, X, dropped):
+        """Return the capped squared distances of rows from the classes, shape (N, c)."""
+        found = np.empty(dropped.shape[:2])
+        cell_kernels.distances_without(X, *self._classes, dropped, CUT**2, found)
+        return found
+
+    def scores(self, X, dropped):
+        """Return the scores of the classes (N, c), which the linear rule continues."""
+        distances, priors = self.distances(X, dropped), np.exp(self.log_priors)
+        sizes = np.einsum("ij,ij->i", self.means, self.images)
+        # The linear rule leaves out (x - xbar)'P(x - xbar), which is what the classes have in
+        # common: the mean of the squared distances, but for that of the means from each other.
+        common = (distances - sizes) @ priors
+        return self.log_priors - 0.5 * (distances - common[:, None])
+
+    def complete(self, X, dropped, weights):
+        """Return rows with what the other cells let expect where a class drops a cell.
+
+        The classes count by their weights (N, c).
+        """
+        completed = np.empty_like(X)
+        cell_kernels.complete(X, *self._classes, dropped, weights, completed)
+        return completed
+
+    def expect(self, X, dropped, codes):
+        """Return what is expected for each cell in the class of each row, and deviations from it.
+
+        Deviations are in standard deviations given the cells that are not dropped.
+        """
+        expected, deviations = np.empty_like(X), np.empty_like(X)
+        codes = np.ascontiguousarray(codes, np.int32)
+        with np.errstate(all="ignore"):
+            cell_kernels.expect(X, *self._classes, dropped, codes, expected, deviations)
+        return expected, deviations
+
+
+def make_metric(whitener, means, xbar, coef, priors):
+    """Return the `CellMetric` of a linear rule, or None if its numbers overflow.
+
+    The rule may be sharper or blunter than the covariance says, and may use fewer directions than
+    there are: the metric is that of the rule, so that the two agree where no cell is dropped.
+
+    Parameters
+    ----------
+    whitener : ndarray of shape (n, m)
+        Rows times it have unit covariance within the classes. Its rows are 0 for features
+        that are constant there.
+    means : ndarray of shape (c, n)
+    xbar : ndarray of shape (n,)
+    coef : ndarray of shape (c, n), or (1, n) for two classes
+    priors : ndarray of shape (c,)
+    """
+    with np.errstate(all="ignore"):
+        if len(means) == 2:
+            coef = np.outer([-priors[1], priors[0]], coef[0])
+        steps = means - xbar
+        largest = np.abs(whitener).max(axis=1, initial=0.0)
+        used = largest > 0.0
+        root = np.where(used, largest, 1.0)
+        lengths = np.linalg.norm(whitener / root[:, None], axis=1)
+        root[used] *= lengths[used]
+        spans = np.abs(steps).max(axis=0)
+        root[~used] = 1.0 / np.where(spans > 0.0, spans, 1.0)[~used]
+        T, coef = whitener / root[:, None], np.where(used, coef / root, 0.0)
+        if not all(np.isfinite(part).all() for part in (T, coef, steps * root)):
+            return None
+        images = linalg.lstsq(T, coef.T, lapack_driver="gelsy")[0]
+        size = np.vdot(coef, steps * root)
+        sharpness = np.vdot(images, images) / size if size > 0.0 else 1.0
+        root[used] *= np.sqrt(sharpness)
+        images /= np.sqrt(sharpness)
+        coef /= np.sqrt(sharpness)
+        steps = steps * root
+        steps += linalg.lstsq(T.T, images - T.T @ steps.T, lapack_driver="gelsy")[0].T
+        R = T @ T.T
+        np.fill_diagonal(R, used.astype(float))  # but for rounding it is
+        images = np.ascontiguousarray(steps @ R)
+        log_priors = np.log(priors)
+        intercepts = log_priors - 0.5 * np.einsum("ij,ij->i", steps, images)
+        found = CellMetric(
+            xbar, root, R, steps, images, intercepts, log_priors, in_single(R, images, intercepts)
+        )
+        finite = all(np.isfinite(part).all() for part in found[:-1])
+    return found if finite and np.isfinite(found.screen[0]).all() else None
+
+
+def in_single(R, images, intercepts):
+    """Return what the kernel `may_drop` takes, with bounds of its rounding.
+
+    A product of n numbers is off by at most n + 2 roundings of the product of lengths.
+    """
+    products = np.concatenate([R, images.T], axis=1)
+    lengths = np.linalg.norm(products, axis=0)
+    rounding = SINGLE * (len(R) + 8) * lengths.max()
+    cut = CUT - SINGLE * (8.0 * CUT + 2.0 * np.abs(images).max())
+    slack = 1.0 + 8.0 * SINGLE * np.abs(intercepts).max()
+    numbers = (np.ascontiguousarray(part, np.float32) for part in (products, images, intercepts))
+    return (*numbers, cut, slack, rounding)
+
+
+def over_rows(metric, X, work, cut=CUT, reach=CUT**2, every=False):
+    """Yield the numbers of rows of X that have dropped cells, and what `work` gives for them.
+
+    Slabs of rows go to as many threads as BLAS would have.
+
+    Parameters
+    ----------
+    metric : CellMetric
+    X : ndarray of shape (N, n)
+    work : callable
+        Takes the numbers of some rows, the rows (k, n) and the marks of their cells (k, c, n).
+    cut : float
+        Conditional deviations; with inf only missing cells are dropped.
+    reach : float
+    every : bool
+        Whether all rows count, also those without a dropped cell.
+    """
+    step = max(1, MOST_MARKS // metric.means.size)
+
+    def of_slab(slab):
+        found = []
+        rows = np.arange(slab.start, slab.stop)
+        if not every:
+            near = rows_with_gaps(X[slab]) if cut == np.inf else metric.may_drop(X[slab], reach)
+            rows = rows[near]
+        for part in slices_of(len(rows), step):
+            some = rows[part]
+            block = np.ascontiguousarray(X[some], np.float64)
+            dropped, capped = metric.drop(block, cut, reach)
+            if not every:
+                some, block, dropped = some[capped], block[capped], dropped[capped]
+            if len(some):
+                found.append((some, work(some, block, dropped)))
+        return found
+
+    slabs, n_jobs = slices_of(X.shape[0], REGIME.slab_rows(X.shape[1])), blas_threads()
+    with single_threaded_blas():
+        for found in ordered_map(of_slab, slabs, n_jobs):
+            yield from found
+
+
+def rows_with_gaps(X):
+    """Return the numbers of rows with a missing cell."""
+    return np.flatnonzero(np.isnan(X).any(axis=1))
+
+
+def cut_of(model):
+    """Return how far a cell of a model may be off: not at all limited if all cells count."""
+    return CUT if model.cells == "capped" else np.inf
+
+
+def metric_for(model, X):
+    """Return how cells of X are measured for `model`, or None if all count as they are."""
+    if (model.cells == "all" and model.missing == "error") or issparse(X):
+        return None
+    return model._cell_metric()
+
+
+def amend_scores(model, X, scores):
+    """Replace the scores (N, c), or (N, 1) for two classes, of rows that have dropped cells."""
+    metric = metric_for(model, X)
+    if metric is None:
+        return
+
+    def work(_, block, dropped):
+        found = metric.scores(block, dropped)
+        return found[:, 1:] - found[:, :1] if found.shape[1] == 2 else found
+
+    for rows, found in over_rows(metric, X, work, cut_of(model)):
+        scores[rows] = bounded(found, scores.dtype)
+
+
+def amend_projections(model, X, projected):
+    """Replace the projections (N, d) of rows that have dropped cells by those of completed rows."""
+    metric = metric_for(model, X)
+    if metric is None:
+        return
+
+    def work(_, block, dropped):
+        weights = softmax(metric.scores(block, dropped), axis=1)
+        return (metric.complete(block, dropped, weights) - model.xbar_) @ model.scalings_
+
+    for rows, found in over_rows(metric, X, work, cut_of(model)):
+        projected[rows] = bounded(found, projected.dtype)
+
+
+def bounded(numbers, dtype):
+    """Return numbers in a type, large ones so that their differences are finite."""
+    most = 0.25 * float(np.finfo(dtype).max)
+    return np.clip(numbers, -most, most).astype(dtype)
+
+
+def completed(model, X, codes=None, cut=None):
+    """Return X with dropped cells replaced by what is expected, and rows that lack too much.
+
+    Those are the rows of whose cells half or more are wrong, or all are missing.
+
+    Parameters
+    ----------
+    model : CappedLDA
+    X : ndarray or sparse matrix of shape (N, n)
+    codes : ndarray of shape (N,), optional
+        Classes; without them all classes count, by their probabilities.
+    cut : float, optional
+        That of the model, or inf for missing cells only.
+    """
+    lost = np.zeros(X.shape[0], bool)
+    metric = metric_for(model, X)
+    if metric is None:
+        return X, lost
+    cut = cut_of(model) if cut is None else cut
+
+    def work(rows, block, dropped):
+        if codes is None:
+            weights = softmax(metric.scores(block, dropped), axis=1)
+        else:
+            weights = np.eye(len(metric.means))[codes[rows]]
+        likeliest = np.arange(len(rows)), weights.argmax(axis=1)
+        wrong = np.count_nonzero(dropped[likeliest] == WRONG, axis=1)
+        there = np.count_nonzero(~np.isnan(block), axis=1)
+        return metric.complete(block, dropped, weights), 2 * wrong >= there
+
+    filled = X
+    reach = CUT**2 if codes is None else np.inf
+    for rows, (found, hopeless) in over_rows(metric, X, work, cut, reach):
+        filled = X.copy() if filled is X else filled
+        filled[rows] = bounded(found, X.dtype)
+        lost[rows] = hopeless
+    return filled, lost
+
+
+def filled(model, X, codes=None):
+    """Return X with missing cells replaced by what the others let expect; see `completed`."""
+    return X if model.missing == "error" else completed(model, X, codes, np.inf)[0]
+
+
+def wrong_cells(model, X, codes, labelled):
+    """Return which cells the classes of the rows drop as wrong, shape (N, n)."""
+    wrong = np.zeros(X.shape, bool)
+    metric = metric_for(model, X)
+    if metric is not None:
+        reach = np.inf if labelled else CUT**2
+
+        def work(rows, _, dropped):
+            return dropped[np.arange(len(rows)), codes[rows]] == WRONG
+
+        for rows, found in over_rows(metric, X, work, cut_of(model), reach):
+            wrong[rows] = found
+    return wrong
+
+
+def expected_cells(model, X, codes):
+    """Return what the other cells of each row let expect in its class, and deviations from it.
+
+    Both have the shape (N, n). Cells that the class drops are not among the others.
+    """
+    metric = model._cell_metric()
+    expected, deviations = np.empty((2, *X.shape))
+
+    def work(rows, block, dropped):
+        return metric.expect(block, dropped, codes[rows])
+
+    for rows, found in over_rows(metric, X, work, cut_of(model), np.inf, every=True):
+        expected[rows], deviations[rows] = found
+    return expected, deviations
