@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -30,8 +31,10 @@ class DecidingDiscriminant(MeasuringDiscriminant):
     missing: str
     # What makes the calibration is replaced by its arrays when it is first asked for.
     _calibration: dict[str, Floats] | Calibrator | None = None
-    # The metric of cells once it was asked for, in a tuple.
-    _cells: tuple[cells.CellMetric | None] | None = None
+    # Training rows by which the cut-off of cells is chosen, and the metric once it was asked for.
+    _cell_cache: dict[str, Any]
+    # The cut-off of a model that was stored.
+    _cell_cut: float = cells.CUT
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
@@ -273,12 +276,17 @@ class DecidingDiscriminant(MeasuringDiscriminant):
     def _is_outlier(self, X, y, alpha):
         calibration = self._calibrated()
         codes = None if y is None else self._codes(y, X.shape[0])
-        X, lost = cells.completed(self, X, codes)
-        projected, off_plane = self._two_distances(X, codes, calibration.whitener)
+        constants = self._has_constants(cells.filled(self, X, codes), codes, calibration.flat)
+        X, cost = cells.completed(self, X, codes)
+        distances = self._two_distances(X, codes, calibration.whitener)
+        # Wrong cells count as cells at the cut-off do, off the plane unless there is nothing off it.
+        priced = distances[int(calibration.off_plane.any())]
+        priced[...] = np.sqrt(np.square(priced) + cost)
+        projected, off_plane = distances
         usual = calibration.nearest if y is None else calibration.own
         cuts = cut_offs((usual, calibration.off_plane), calibration.weights, alpha)
         near = (projected <= cuts[0]) & (off_plane <= cuts[1])  # NaN is too far
-        return lost | ~(near & self._has_constants(X, codes, np.flatnonzero(calibration.flat)))
+        return ~(near & constants)
 
     def _two_distances(self, X, codes, whitener):
         """Return the distances of rows in the discriminant space, and off it, shape (N,)."""
@@ -302,7 +310,7 @@ class DecidingDiscriminant(MeasuringDiscriminant):
 
     def _has_constants(self, X, codes, flat):
         """Return which rows have, in the flat features, the values of their class or of any."""
-        found = np.ones(X.shape[0], bool)
+        found, (flat,) = np.ones(X.shape[0], bool), np.nonzero(flat)
         if len(flat) == 0:
             return found
         constants = self.means_[:, flat]
@@ -338,17 +346,37 @@ class DecidingDiscriminant(MeasuringDiscriminant):
 
     def _cell_metric(self):
         """Return how single cells are measured, or None if no covariance is known."""
-        if self._cells is None and self._calibration is not None:
-            found = self._calibration  # read once: another thread may be replacing it
-            whitener = found.whitener() if isinstance(found, Calibrator) else found["whitener"]
-            rule = self.means_, self.xbar_, self.coef_, self.priors_
-            self._cells = (cells.make_metric(whitener, *rule),)
-        return None if self._cells is None else self._cells[0]
+        cache = vars(self).setdefault("_cell_cache", {})
+        if "metric" not in cache:
+            cache["metric"] = self._made_cell_metric(cache.get("trial"))
+        return cache["metric"]
+
+    def _made_cell_metric(self, trial):
+        found = self._calibration  # read once: another thread may be replacing it
+        if found is None:
+            return None
+        whitener = found.whitener() if isinstance(found, Calibrator) else found["whitener"]
+        rule = self.means_, self.xbar_, self.coef_, self.priors_
+        metric = cells.make_metric(whitener, *rule)
+        if metric is None:
+            return None
+        cut = self._cell_cut if trial is None else cells.choose_cut(metric, *trial)
+        return replace(metric, cut=cut)
+
+    @property
+    def cell_cut_(self) -> float:
+        """Standard deviations beyond which single cells of new rows are ignored."""
+        check_is_fitted(self)
+        metric = self._cell_metric()
+        return np.inf if metric is None else metric.cut
 
     def __getstate__(self):
+        cut = self.cell_cut_ if hasattr(self, "classes_") else None
         self._calibrated()  # no training row is stored
         state = super().__getstate__()
-        state.pop("_cells", None)  # made from the rest
+        if cut is not None:
+            state["_cell_cut"] = cut
+        state.pop("_cell_cache", None)  # made from the rest
         return state
 
     def __setstate__(self, state):

@@ -131,6 +131,7 @@ FIELDS = (
     Field("epsilon_", None, REAL, POSITIVE),
     Field("q_", None, REAL, POSITIVE, optional=True),
     Field("leave_out_level_", None, REAL, POSITIVE, optional=True),
+    Field("_cell_cut", None, REAL, POSITIVE, optional=True),
     Field("shrinkage_", None, REAL, RATIO, optional=True),
     Field("n_sampled_", None, INTEGER, COUNT, optional=True),
     Field("n_iter_", None, INTEGER, COUNT),

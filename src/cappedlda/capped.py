@@ -382,7 +382,6 @@ default="robust"
         self.classes_ = classes
         self.priors_ = priors
         self.coef_, self.intercept_ = rule
-        self._cells = None
         n_supervised = min(n_components, n_wanted)
         self._store(rows, solution, n_components, n_supervised)
         warn_of(solution, self, n_supervised, stacklevel=4)
@@ -484,7 +483,8 @@ default="robust"
         self._support_caps = support.caps
         self._support_gate = None if support.gate is None else support.gate.caps
         self._norm = solution.norm
-        self._calibration = solution.calibrator()
+        self._calibration = calibrator = solution.calibrator()
+        self._cell_cache = {} if calibrator is None else {"trial": calibrator.trial}
         self._covariance = solution.covariance_of_features(rows.regime.most_dense_features)
         self.leave_out_level_ = float(solution.level)
         if self.verbose:

@@ -234,7 +234,6 @@ default="robust"
         self.classes_ = classes
         self.priors_ = priors
         self.coef_, self.intercept_ = coef, intercept
-        self._cells = None
         self.n_splits_ = len(folds)
         self.cv_results_ = tabulate(candidates, scores, converged)
         self.best_index_ = best

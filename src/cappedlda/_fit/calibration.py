@@ -59,6 +59,8 @@ class Calibrator:
         A copy of the kept rows to note.
     codes : ndarray of shape (k,)
     weights : ndarray of shape (k,)
+    trial : tuple of ndarray
+        Training rows (m, n), their classes and weights, also rows that were not kept.
     """
 
     within: WithinCovariance
@@ -68,6 +70,7 @@ class Calibrator:
     X: np.ndarray
     codes: np.ndarray
     weights: np.ndarray
+    trial: tuple[np.ndarray, np.ndarray, np.ndarray]
 
     def __call__(self):
         """Return the `Calibration`."""
@@ -97,6 +100,8 @@ class Calibrator:
         scatter = within.matrix[np.ix_(varying, varying)] * within.weight.sum()
         moments = ClassMoments(within.weight, np.zeros_like(centres), scatter)
         settings = {"regime": self.regime, "shrinkage": min(self.shrinkage, MOST_SHRUNK)}
+        if self.shrinkage == 0.0:  # the units of the answer, on which it depends what is flat
+            settings["unit"] = np.sqrt(scatter.diagonal() / within.weight.sum())
         return PlainLDA(moments, centres, len(within.scale), **settings)
 
     def _whitener(self, discriminant, varying):
@@ -135,9 +140,12 @@ def calibrator_of(reweighted, prepared):
     kept &= of_class - np.minimum(weights, 1.0) > LEAST_REST * of_class
     if not kept.any():
         return None
-    noted = noted_rows(sample, kept)
     settings = reweighted.within, answer.centres, answer.shrinkage, sample.regime
-    return Calibrator(*settings, sample.X[noted], sample.codes[noted], weights[noted])
+    noted, trial = (
+        tuple(part[noted_rows(sample, some)] for part in (sample.X, sample.codes, weights))
+        for some in (kept, weights > 0.0)
+    )
+    return Calibrator(*settings, *noted, trial)
 
 
 def root_of(squares):

@@ -3,12 +3,16 @@
 For class k let r = x - m_k, and P the inverse of the covariance within the classes. If cell j is
 dropped, the squared distance r'P r falls by t_j = (P r)_j^2 / P_jj, the square of the conditional
 residual of the cell in its own deviations. That is capped: for each class the cell of the largest
-t_j is dropped while t_j is above CUT^2, and each dropped cell costs CUT^2, what one at the
+t_j is dropped while t_j is above cut^2, and each dropped cell costs cut^2, what one at the
 cut-off costs. Missing cells are dropped before, and cost nothing. A row for which no class within
 reach drops a cell is left to the linear rule.
+
+The cut-off is CUT, unless training rows show that this does harm: values far off may be usual for
+a feature, and tell the classes apart.
 """
 
-from typing import NamedTuple
+from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 from scipy import linalg
@@ -23,15 +27,23 @@ from cappedlda._regime import REGIME
 # Conditional deviations beyond which a cell is wrong. The square is also how far the score of a
 # class may be behind the best one by the linear rule: of others, nothing is asked.
 CUT = 5.0
+REACH = CUT**2
+# What is tried where that does harm, in this order; after these nothing is capped.
+CUTS = CUT * np.sqrt(2.0) ** np.arange(9)
 # Marks of cells that are dropped.
 WRONG = 1
 # Bytes of marks that are worked on at a time.
 MOST_MARKS = 1 << 22
+# Conditional deviations beyond which a cell hides all others; as in the kernel.
+FAR = 1e8
+# Classes that are farther apart are too far for single precision.
+LARGEST_IMAGE = 1e30
 # What single precision rounds.
 SINGLE = float(np.finfo(np.float32).eps)
 
 
-class CellMetric(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class CellMetric:
     """How cells are measured: rows become z = (x - centre) * root, where cells have unit variance.
 
     The variance is that of a cell given all others.
@@ -44,31 +56,47 @@ class CellMetric(NamedTuple):
     images: np.ndarray  # (c, n) R means: the coefficients of the linear rule, for z
     intercepts: np.ndarray  # (c,)
     log_priors: np.ndarray  # (c,)
-    screen: tuple  # arguments of the kernel in single precision
+    cut: float  # conditional deviations
 
     @property
     def _classes(self):
         return self.centre, self.root, self.R, self.means, self.images
 
-    def may_drop(self, X, reach=CUT**2):
-        """Return the numbers of rows of X (N, n) that may have a cell to drop."""
-        found = np.empty(len(X), np.uint8)
-        products, images, intercepts, cut, slack, rounding = self.screen
-        cell_kernels.may_drop(
-            np.ascontiguousarray(X),
-            self.centre,
-            self.root,
-            products,
-            images,
-            intercepts,
-            cut,
-            reach + slack,
-            rounding,
-            found,
-        )
-        return np.flatnonzero(found)
+    @property
+    def price(self):
+        """What a wrong cell adds to a squared distance."""
+        return (self.cut if self.cut < np.inf else CUT) ** 2
 
-    def drop(self, X, cut=CUT, reach=CUT**2):
+    def screen(self, reach=REACH):
+        """Return a function of some rows: the numbers of those that may have a cell to drop.
+
+        It multiplies in single precision. A product of n numbers is then off by at most n + 2
+        roundings of the product of lengths, which counts against a row.
+        """
+        if self.cut == np.inf:
+            return rows_with_gaps_or_far(self)
+        *numbers, cut, slack, rounding = self._in_single
+
+        def may_drop(X):
+            found = np.empty(len(X), np.uint8)
+            rows = np.ascontiguousarray(X), self.centre, self.root
+            cell_kernels.may_drop(*rows, *numbers, cut, reach + slack, rounding, found)
+            return np.flatnonzero(found)
+
+        return may_drop
+
+    @cached_property
+    def _in_single(self):
+        """What the screen takes in single precision, and bounds of its rounding."""
+        products = np.concatenate([self.R, self.images.T], axis=1)
+        rounding = SINGLE * (len(self.R) + 8) * np.linalg.norm(products, axis=0).max()
+        cut = self.cut - SINGLE * (8.0 * self.cut + 2.0 * np.abs(self.images).max())
+        slack = 1.0 + 8.0 * SINGLE * np.abs(self.intercepts).max()
+        parts = products, self.images, self.intercepts
+        numbers = (np.ascontiguousarray(part, np.float32) for part in parts)
+        return (*numbers, cut, slack, rounding)
+
+    def drop(self, X, reach=REACH):
         """Return the marks of the cells that each class drops (N, c, n), and which rows have any.
 
         Only those of a class within reach make a row one that has any.
@@ -76,13 +104,13 @@ class CellMetric(NamedTuple):
         dropped = np.empty((len(X), len(self.means), X.shape[1]), np.uint8)
         capped = np.empty(len(X), np.uint8)
         rule = self.images, self.intercepts
-        cell_kernels.drop_cells(X, *self._classes, *rule, cut, reach, dropped, capped)
+        cell_kernels.drop_cells(X, *self._classes, *rule, self.cut, reach, dropped, capped)
         return dropped, capped.view(bool)
 
     def distances(self, X, dropped):
         """Return the capped squared distances of rows from the classes, shape (N, c)."""
         found = np.empty(dropped.shape[:2])
-        cell_kernels.distances_without(X, *self._classes, dropped, CUT**2, found)
+        cell_kernels.distances_without(X, *self._classes, dropped, self.price, found)
         return found
 
     def scores(self, X, dropped):
@@ -158,28 +186,60 @@ def make_metric(whitener, means, xbar, coef, priors):
         images = np.ascontiguousarray(steps @ R)
         log_priors = np.log(priors)
         intercepts = log_priors - 0.5 * np.einsum("ij,ij->i", steps, images)
-        found = CellMetric(
-            xbar, root, R, steps, images, intercepts, log_priors, in_single(R, images, intercepts)
-        )
-        finite = all(np.isfinite(part).all() for part in found[:-1])
-    return found if finite and np.isfinite(found.screen[0]).all() else None
+        found = CellMetric(xbar, root, R, steps, images, intercepts, log_priors, CUT)
+        finite = all(np.isfinite(part).all() for part in vars(found).values())
+        small = np.abs(images).max() < LARGEST_IMAGE
+    return found if finite and small else None
 
 
-def in_single(R, images, intercepts):
-    """Return what the kernel `may_drop` takes, with bounds of its rounding.
+def rows_with_gaps_or_far(metric):
+    """Return a function of some rows: the numbers of those with a missing or infinite cell."""
 
-    A product of n numbers is off by at most n + 2 roundings of the product of lengths.
+    def find(X):
+        with np.errstate(over="ignore", invalid="ignore"):
+            far = np.abs((X - metric.centre) * metric.root) <= FAR
+        return np.flatnonzero(~far.all(axis=1))
+
+    return find
+
+
+def choose_cut(metric, X, codes, weights):
+    """Return the least cut-off of `CUTS` that does no harm to the classification of rows, or inf.
+
+    Harm is a loss by more than one standard error: of rows that are classified by all their cells
+    or by capped ones, and not by both, more than chance allows are classified by all cells.
+
+    Parameters
+    ----------
+    metric : CellMetric
+    X : ndarray of shape (N, n)
+        Training rows, also those that were left out.
+    codes : ndarray of shape (N,)
+    weights : ndarray of shape (N,)
     """
-    products = np.concatenate([R, images.T], axis=1)
-    lengths = np.linalg.norm(products, axis=0)
-    rounding = SINGLE * (len(R) + 8) * lengths.max()
-    cut = CUT - SINGLE * (8.0 * CUT + 2.0 * np.abs(images).max())
-    slack = 1.0 + 8.0 * SINGLE * np.abs(intercepts).max()
-    numbers = (np.ascontiguousarray(part, np.float32) for part in (products, images, intercepts))
-    return (*numbers, cut, slack, rounding)
+    for cut in CUTS:
+        metric = replace(metric, cut=cut)
+        some = metric.screen()(X)
+        X, codes, weights = X[some], codes[some], weights[some]  # larger ones find fewer
+        lost = gained = 0.0
+        for part in slices_of(len(X), max(1, MOST_MARKS // metric.means.size)):
+            block, own = np.ascontiguousarray(X[part], np.float64), codes[part]
+            dropped, capped = metric.drop(block)
+            linear = linear_scores(metric, block).argmax(axis=1) == own
+            now = np.where(capped, metric.scores(block, dropped).argmax(axis=1) == own, linear)
+            lost += weights[part] @ (linear & ~now)
+            gained += weights[part] @ (now & ~linear)
+        if lost - gained <= np.sqrt(lost + gained):
+            return float(cut)
+    return np.inf
 
 
-def over_rows(metric, X, work, cut=CUT, reach=CUT**2, every=False):
+def linear_scores(metric, X):
+    """Return the scores of the linear rule, shape (N, c), but for rounding."""
+    return (X - metric.centre) * metric.root @ metric.images.T + metric.intercepts
+
+
+def over_rows(metric, X, work, reach=REACH, every=False):
     """Yield the numbers of rows of X that have dropped cells, and what `work` gives for them.
 
     Slabs of rows go to as many threads as BLAS would have.
@@ -190,24 +250,21 @@ def over_rows(metric, X, work, cut=CUT, reach=CUT**2, every=False):
     X : ndarray of shape (N, n)
     work : callable
         Takes the numbers of some rows, the rows (k, n) and the marks of their cells (k, c, n).
-    cut : float
-        Conditional deviations; with inf only missing cells are dropped.
     reach : float
+        Score below the best one with which a class is asked.
     every : bool
         Whether all rows count, also those without a dropped cell.
     """
     step = max(1, MOST_MARKS // metric.means.size)
+    may_drop = metric.screen(reach)
 
     def of_slab(slab):
         found = []
-        rows = np.arange(slab.start, slab.stop)
-        if not every:
-            near = rows_with_gaps(X[slab]) if cut == np.inf else metric.may_drop(X[slab], reach)
-            rows = rows[near]
+        rows = np.arange(slab.start, slab.stop) if every else slab.start + may_drop(X[slab])
         for part in slices_of(len(rows), step):
             some = rows[part]
             block = np.ascontiguousarray(X[some], np.float64)
-            dropped, capped = metric.drop(block, cut, reach)
+            dropped, capped = metric.drop(block, reach)
             if not every:
                 some, block, dropped = some[capped], block[capped], dropped[capped]
             if len(some):
@@ -220,21 +277,14 @@ def over_rows(metric, X, work, cut=CUT, reach=CUT**2, every=False):
             yield from found
 
 
-def rows_with_gaps(X):
-    """Return the numbers of rows with a missing cell."""
-    return np.flatnonzero(np.isnan(X).any(axis=1))
-
-
-def cut_of(model):
-    """Return how far a cell of a model may be off: not at all limited if all cells count."""
-    return CUT if model.cells == "capped" else np.inf
-
-
 def metric_for(model, X):
     """Return how cells of X are measured for `model`, or None if all count as they are."""
     if (model.cells == "all" and model.missing == "error") or issparse(X):
         return None
-    return model._cell_metric()
+    metric = model._cell_metric()
+    if metric is not None and model.cells == "all":
+        metric = replace(metric, cut=np.inf)
+    return metric
 
 
 def amend_scores(model, X, scores):
@@ -247,7 +297,7 @@ def amend_scores(model, X, scores):
         found = metric.scores(block, dropped)
         return found[:, 1:] - found[:, :1] if found.shape[1] == 2 else found
 
-    for rows, found in over_rows(metric, X, work, cut_of(model)):
+    for rows, found in over_rows(metric, X, work):
         scores[rows] = bounded(found, scores.dtype)
 
 
@@ -261,7 +311,7 @@ def amend_projections(model, X, projected):
         weights = softmax(metric.scores(block, dropped), axis=1)
         return (metric.complete(block, dropped, weights) - model.xbar_) @ model.scalings_
 
-    for rows, found in over_rows(metric, X, work, cut_of(model)):
+    for rows, found in over_rows(metric, X, work):
         projected[rows] = bounded(found, projected.dtype)
 
 
@@ -271,10 +321,10 @@ def bounded(numbers, dtype):
     return np.clip(numbers, -most, most).astype(dtype)
 
 
-def completed(model, X, codes=None, cut=None):
-    """Return X with dropped cells replaced by what is expected, and rows that lack too much.
+def completed(model, X, codes=None, missing_only=False):
+    """Return X with dropped cells replaced by what is expected, and what these cost (N,).
 
-    Those are the rows of whose cells half or more are wrong, or all are missing.
+    The cost is added to squared distances; it is infinite if no cell is left.
 
     Parameters
     ----------
@@ -282,37 +332,42 @@ def completed(model, X, codes=None, cut=None):
     X : ndarray or sparse matrix of shape (N, n)
     codes : ndarray of shape (N,), optional
         Classes; without them all classes count, by their probabilities.
-    cut : float, optional
-        That of the model, or inf for missing cells only.
+    missing_only : bool
+        Whether wrong cells stay as they are.
     """
-    lost = np.zeros(X.shape[0], bool)
+    cost = np.zeros(X.shape[0])
     metric = metric_for(model, X)
     if metric is None:
-        return X, lost
-    cut = cut_of(model) if cut is None else cut
+        return X, cost
+    if missing_only:
+        metric = replace(metric, cut=np.inf)
 
     def work(rows, block, dropped):
         if codes is None:
             weights = softmax(metric.scores(block, dropped), axis=1)
         else:
             weights = np.eye(len(metric.means))[codes[rows]]
-        likeliest = np.arange(len(rows)), weights.argmax(axis=1)
-        wrong = np.count_nonzero(dropped[likeliest] == WRONG, axis=1)
-        there = np.count_nonzero(~np.isnan(block), axis=1)
-        return metric.complete(block, dropped, weights), 2 * wrong >= there
+        marks = dropped[np.arange(len(rows)), weights.argmax(axis=1)]
+        found, wrong = metric.complete(block, dropped, weights), marks == WRONG
+        if missing_only:
+            found[wrong] = block[wrong]
+        cost = metric.price * np.count_nonzero(wrong, axis=1)
+        cost[np.all(marks, axis=1)] = np.inf
+        return found, cost
 
     filled = X
-    reach = CUT**2 if codes is None else np.inf
-    for rows, (found, hopeless) in over_rows(metric, X, work, cut, reach):
+    reach = REACH if codes is None else np.inf
+    for rows, (found, cost_of_rows) in over_rows(metric, X, work, reach):
         filled = X.copy() if filled is X else filled
-        filled[rows] = bounded(found, X.dtype)
-        lost[rows] = hopeless
-    return filled, lost
+        with np.errstate(over="ignore"):
+            filled[rows] = found
+        cost[rows] = cost_of_rows
+    return filled, cost
 
 
 def filled(model, X, codes=None):
     """Return X with missing cells replaced by what the others let expect; see `completed`."""
-    return X if model.missing == "error" else completed(model, X, codes, np.inf)[0]
+    return X if model.missing == "error" else completed(model, X, codes, True)[0]
 
 
 def wrong_cells(model, X, codes, labelled):
@@ -320,12 +375,12 @@ def wrong_cells(model, X, codes, labelled):
     wrong = np.zeros(X.shape, bool)
     metric = metric_for(model, X)
     if metric is not None:
-        reach = np.inf if labelled else CUT**2
+        reach = np.inf if labelled else REACH
 
         def work(rows, _, dropped):
             return dropped[np.arange(len(rows)), codes[rows]] == WRONG
 
-        for rows, found in over_rows(metric, X, work, cut_of(model), reach):
+        for rows, found in over_rows(metric, X, work, reach):
             wrong[rows] = found
     return wrong
 
@@ -336,11 +391,13 @@ def expected_cells(model, X, codes):
     Both have the shape (N, n). Cells that the class drops are not among the others.
     """
     metric = model._cell_metric()
+    if model.cells == "all":
+        metric = replace(metric, cut=np.inf)
     expected, deviations = np.empty((2, *X.shape))
 
     def work(rows, block, dropped):
         return metric.expect(block, dropped, codes[rows])
 
-    for rows, found in over_rows(metric, X, work, cut_of(model), np.inf, every=True):
+    for rows, found in over_rows(metric, X, work, np.inf, every=True):
         expected[rows], deviations[rows] = found
     return expected, deviations
