@@ -14,7 +14,7 @@ from cappedlda._data.base import not_finite, slices_of
 from cappedlda._discriminant import class_codes
 from cappedlda._fit.calibration import MOST_NOTED, Calibration, Calibrator
 from cappedlda._measuring import MeasuringDiscriminant
-from cappedlda._model import cells
+from cappedlda._model import cells as cell_rules
 from cappedlda._solvers.leave_one_out import plane_axes
 from cappedlda._typing import ArrayLike, Bools, Floats, Labels, MatrixLike
 from cappedlda._validation import check_real
@@ -34,7 +34,7 @@ class DecidingDiscriminant(MeasuringDiscriminant):
     # Training rows by which the cut-off of cells is chosen, and the metric once it was asked for.
     _cell_cache: dict[str, Any]
     # The cut-off of a model that was stored.
-    _cell_cut: float = cells.CUT
+    _cell_cut: float = cell_rules.CUT
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
@@ -58,13 +58,15 @@ class DecidingDiscriminant(MeasuringDiscriminant):
             infinite = np.isinf(X).any(axis=1)
             if infinite.any():
                 remedy = 'mark missing cells by NaN, or use cells="capped"'
-                raise not_finite(np.where(np.isnan(X), 0, X), int(infinite.argmax()), names, first, remedy)
+                raise not_finite(
+                    np.where(np.isnan(X), 0, X), int(infinite.argmax()), names, first, remedy
+                )
 
     def _amend_scores(self, X, scores):
-        cells.amend_scores(self, X, scores)
+        cell_rules.amend_scores(self, X, scores)
 
     def _amend_projections(self, X, projected):
-        cells.amend_projections(self, X, projected)
+        cell_rules.amend_projections(self, X, projected)
 
     def wrong_cells(self, X: MatrixLike, y: ArrayLike | None = None) -> Bools:
         """Tell which cells do not fit the other cells of their row.
@@ -106,7 +108,7 @@ class DecidingDiscriminant(MeasuringDiscriminant):
         return self._by_rows("_wrong_cells", X, y)
 
     def _wrong_cells(self, X, y=None):
-        return cells.wrong_cells(self, X, self._codes_or_predicted(X, y), y is not None)
+        return cell_rules.wrong_cells(self, X, self._codes_or_predicted(X, y), y is not None)
 
     def expected_cells(self, X: MatrixLike, y: ArrayLike | None = None) -> Floats:
         """Return what the other cells of its row let expect for each cell.
@@ -139,6 +141,54 @@ class DecidingDiscriminant(MeasuringDiscriminant):
         >>> float(lda.expected_cells(new)[1, 2].round(1)), float(X[60, 2])
         (3.4, 3.5)
         """
+        self._check_cells()
+        return self._by_rows("_expected_cells", X, y)
+
+    def cell_deviations(self, X: MatrixLike, y: ArrayLike | None = None) -> Floats:
+        """Return how far each cell is from what the other cells of its row let expect.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,), default=None
+            Class of each row, if known. Without it, the predicted one.
+
+        Returns
+        -------
+        deviations : ndarray of shape (n_samples, n_features)
+            In standard deviations of the cell given the others, positive above
+            `expected_cells`. NaN for missing cells, and 0 for features that are constant within
+            the classes.
+
+        See Also
+        --------
+        wrong_cells : The cells of which this is too far off.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_iris
+        >>> from cappedlda import CappedLDA
+        >>> X, y = load_iris(return_X_y=True)
+        >>> lda = CappedLDA().fit(X, y)
+        >>> new = X[[60]]
+        >>> new[0, 2] *= 10.0
+        >>> bool(lda.cell_deviations(new)[0, 2] > 100)
+        True
+        """
+        self._check_cells()
+        return self._by_rows("_cell_deviations", X, y)
+
+    def _expected_cells(self, X, y=None):
+        return self._judged_cells(X, y)[0]
+
+    def _cell_deviations(self, X, y=None):
+        return self._judged_cells(X, y)[1]
+
+    def _judged_cells(self, X, y):
+        codes = self._codes_or_predicted(X, y)
+        return cell_rules.expected_cells(self, X.toarray() if issparse(X) else X, codes)
+
+    def _check_cells(self):
         check_is_fitted(self)
         if self._cell_metric() is None:
             raise ValueError(
@@ -146,11 +196,6 @@ class DecidingDiscriminant(MeasuringDiscriminant):
                 "expected: it has more features than rows, or more than 1000 sparse ones, or no "
                 "class of two rows, or was fitted with polish=False or solver='paper'."
             )
-        return self._by_rows("_expected_cells", X, y)
-
-    def _expected_cells(self, X, y=None):
-        X = X.toarray() if issparse(X) else X
-        return cells.expected_cells(self, X, self._codes_or_predicted(X, y))[0]
 
     def _codes_or_predicted(self, X, y):
         return class_codes(self._decide(X)) if y is None else self._codes(y, X.shape[0])
@@ -167,6 +212,10 @@ class DecidingDiscriminant(MeasuringDiscriminant):
 
         A feature that is constant within the classes has no distance: there a row is an outlier
         if it has another value than every class, or than its own class if `y` is given.
+
+        With ``cells="capped"`` a wrong cell adds as much to the distance as one at the limit,
+        however large it is. With few features that is enough to make the row an outlier, with many
+        it is not. Missing cells do not count. A row of which no cell is left is an outlier.
 
         Parameters
         ----------
@@ -276,10 +325,10 @@ class DecidingDiscriminant(MeasuringDiscriminant):
     def _is_outlier(self, X, y, alpha):
         calibration = self._calibrated()
         codes = None if y is None else self._codes(y, X.shape[0])
-        constants = self._has_constants(cells.filled(self, X, codes), codes, calibration.flat)
-        X, cost = cells.completed(self, X, codes)
+        constants = self._has_constants(cell_rules.filled(self, X, codes), codes, calibration.flat)
+        X, cost = cell_rules.completed(self, X, codes)
         distances = self._two_distances(X, codes, calibration.whitener)
-        # Wrong cells count as cells at the cut-off do, off the plane unless there is nothing off it.
+        # Wrong cells count like cells at the cut-off: off the plane, if there is anything off it.
         priced = distances[int(calibration.off_plane.any())]
         priced[...] = np.sqrt(np.square(priced) + cost)
         projected, off_plane = distances
@@ -357,10 +406,10 @@ class DecidingDiscriminant(MeasuringDiscriminant):
             return None
         whitener = found.whitener() if isinstance(found, Calibrator) else found["whitener"]
         rule = self.means_, self.xbar_, self.coef_, self.priors_
-        metric = cells.make_metric(whitener, *rule)
+        metric = cell_rules.make_metric(whitener, *rule)
         if metric is None:
             return None
-        cut = self._cell_cut if trial is None else cells.choose_cut(metric, *trial)
+        cut = self._cell_cut if trial is None else cell_rules.choose_cut(metric, *trial)
         return replace(metric, cut=cut)
 
     @property

@@ -7,6 +7,7 @@ from scipy.sparse import issparse
 from sklearn.utils.validation import _get_feature_names
 
 from cappedlda._data.factory import blocks_of, is_dask, is_read_by_slices
+from cappedlda._model import cells
 from cappedlda._validation import check_count
 
 # What a row is beyond, by whether it is beyond the cap and the gate.
@@ -30,7 +31,7 @@ def explain(model, X, y=None, n_features=3, rows=None):
     wanted = wanted_rows(rows, X.shape[0] if hasattr(X, "shape") else len(X))
     parts, start = [], 0
     for block, labels in blocks_of(X, y) if is_read_by_slices(X) else [(X, y)]:
-        block = model._check_new(block)
+        block = model._check_new(block, first=start)
         stop = start + block.shape[0]
         asked = None if wanted is None else wanted[start:stop]
         found = explain_rows(model, block, labels, n_features, names, asked)
@@ -72,12 +73,13 @@ def explain_rows(model, X, y, n_features, names, wanted=None):
     ratio, from_codes = ratios(model, X, codes)
     marks = {"flagged": ratio > 1.0}
     if codes is not None:
-        marks["left_out"] = left_out_rows(model, X, codes, ratio)
+        marks["left_out"] = left_out_rows(model, cells.filled(model, X, codes), codes, ratio)
     if wanted is None:
         wanted = np.logical_or.reduce(list(marks.values()))
     (chosen,) = np.nonzero(wanted)
-    X = X[chosen].toarray() if issparse(X) else np.ascontiguousarray(X[chosen])
     codes = from_codes[chosen]
+    words = wrong_cells_of(model, X[chosen], codes, n_features, names)
+    X = X[chosen].toarray() if issparse(X) else np.ascontiguousarray(X[chosen])
     cap_ratio, gate_ratio = (ratios(model, X, codes, space)[0] for space in ("projected", "full"))
     beyond = zip((cap_ratio > 1.0).tolist(), (gate_ratio > 1.0).tolist(), strict=True)
     labels = model.classes_[codes]
@@ -88,6 +90,7 @@ def explain_rows(model, X, y, n_features, names, wanted=None):
         **{name: which[chosen] for name, which in marks.items()},
         "beyond": np.array([BEYOND[pair] for pair in beyond], dtype="U4"),
         "outlyingness": ratio[chosen],
+        "wrong_cells": words,
         **leading_features(model, X, codes, gate_ratio >= cap_ratio, n_features, names),
     }
 
@@ -119,7 +122,7 @@ def leading_features(model, X, codes, by_gate, n_features, names):
     """
     usual = model.means_[codes]
     with np.errstate(over="ignore", invalid="ignore"):
-        steps = X.astype(np.float64) - usual
+        steps = cells.filled(model, X, codes).astype(np.float64) - usual
         z = steps / model._spread
         parts = np.where(by_gate[:, None], z**2, steps * (steps @ model._metric @ model._metric.T))
     order = np.argsort(-parts, axis=1, kind="stable")[:, :n_features]
@@ -133,6 +136,28 @@ def leading_features(model, X, codes, by_gate, n_features, names):
             f"z_{k}": z[at],
         }
     return columns
+
+
+def wrong_cells_of(model, X, codes, most, names):
+    """Return the wrong cells of each row in words, with what the others let expect, shape (N,).
+
+    The farthest come first, and at most `most` of them.
+    """
+    words = np.full(X.shape[0], "", object)
+    wrong = cells.wrong_cells(model, X, codes, True)
+    (rows,) = np.nonzero(wrong.any(axis=1))
+    if len(rows):
+        expected, deviations = cells.expected_cells(model, X[rows], codes[rows])
+        sizes = np.where(wrong[rows], np.abs(deviations), -1.0)
+        for i, row in enumerate(rows):
+            features = np.argsort(-sizes[i], kind="stable")[: np.count_nonzero(wrong[row])]
+            parts = [
+                f"{names[j]} {X[row, j]:.6g}, expected about {expected[i, j]:.4g}"
+                for j in features[:most]
+            ]
+            more = len(features) - most
+            words[row] = "; ".join(parts + ([f"and {more} more"] if more > 0 else []))
+    return words
 
 
 def left_out_rows(model, X, codes, ratio):

@@ -17,8 +17,8 @@ from cappedlda._data.samples import PerSample
 from cappedlda._data.sparse import rows_of
 from cappedlda._discriminant import LinearDiscriminant
 from cappedlda._explain import explain
-from cappedlda._model import cells
 from cappedlda._fit.outlyingness import least_outlyingness, outlyingness
+from cappedlda._model import cells
 from cappedlda._typing import ArrayLike, Floats, MatrixLike
 from cappedlda._validation import FLOATS, check_choice, known_codes
 
@@ -134,7 +134,8 @@ class MeasuringDiscriminant(LinearDiscriminant):
         ratio : ndarray of shape (n_samples,)
             Distance from the centre of the class in `y`, or without `y` from that of the
             class where it is least, over the largest distance of a row that is not flagged.
-            Above 1 a row is unusual.
+            Above 1 a row is unusual. All cells count, as for training rows: a row with a wrong
+            cell is unusual. Missing cells are taken for what the others let expect.
         """
         check_choice("space", space, ("both", "projected", "full"))
         with np.errstate(over="ignore"):  # what is too far to be measured is infinitely far
@@ -172,6 +173,8 @@ class MeasuringDiscriminant(LinearDiscriminant):
             - `beyond`: "cap" (of its class, in the discriminant space), "gate" (in all features
               together), "both", or "" if it is not flagged;
             - `outlyingness`: as `outlyingness` gives it;
+            - `wrong_cells`: the cells that do not fit the others of the row, in words, with what
+              these let expect (see `wrong_cells`);
             - `feature_1`, `value_1`, `usual_1`, `z_1`, `feature_2` and so on: the features that
               contribute most to the larger of the two distances, with the value of the row, the
               centre of its class, and their difference in robust deviations within the

@@ -59,9 +59,9 @@ class CappedLDA(SwitchingHints, DecidingDiscriminant):
     epsilon : "auto" or float, default="auto"
         Largest distance of a row that counts, in robust within-class standard deviations
         of the projected data. "auto" takes a fence on the distances that up to half of the
-        rows cannot move. inf caps nothing and leaves out nothing: that is plain linear
-        discriminant analysis for any q (unless `polish` is False). With ``solver="paper"``
-        it is in the paper's own units and caps the class means too.
+        rows cannot move. inf caps nothing and leaves out nothing: with ``cells="all"`` that is
+        plain linear discriminant analysis for any q (unless `polish` is False). With
+        ``solver="paper"`` it is in the paper's own units and caps the class means too.
     q : float, default=1.0
         Exponent of the capped l_{2,q} norm, 0 < q <= 2. 1 is the paper's norm, 2 is
         trimmed linear discriminant analysis. Not used by ``solver="paper"``. With fewer
@@ -102,6 +102,19 @@ default="robust"
     priors : "uniform" or array-like of shape (n_classes,), default=None
         Class probabilities; None takes the shares of the training data, "uniform" the same
         for every class.
+    cells : {"capped", "all"}, default="capped"
+        What single cells of new rows may do. "capped" ignores a cell that does not fit the other
+        cells of its row: one that is more than `cell_cut_` standard deviations from what they let
+        expect, class by class. At most half of the cells of a row are ignored, and each counts
+        like one at that limit. A row without such a cell is predicted by the linear rule. "all" is
+        the linear rule for all rows. So is "capped" for sparse X, whose zeros are no measurements,
+        and where the fit knows no covariance of all features: with more features than rows,
+        more than 1000 sparse features, no class of two rows, ``polish=False`` or
+        ``solver="paper"``.
+    missing : {"error", "ignore"}, default="error"
+        What NaN means in new rows. "ignore" predicts from the other cells, and takes infinite
+        cells for wrong ones (for an error with ``cells="all"``). Both are errors where there is
+        no covariance, and for sparse X. `fit` does not take either.
     max_iter : int, default=100
         Largest number of iterations of the capped norm.
     tol : float, default=1e-4
@@ -132,6 +145,10 @@ default="robust"
         Within-class covariance of the rows that are not left out, about `means_`, divided by
         their weight and not shrunk. Not with `polish` False or ``solver="paper"``, nor for
         more than 1000 features if these are sparse or more than the rows.
+    cell_cut_ : float
+        Standard deviations from what the other cells of a row let expect, beyond which a cell of
+        a new row is ignored: 5, or more if that would cost accuracy on training rows. inf if none
+        is.
     explained_variance_ratio_ : ndarray of shape (n_components,)
         Share of the between-class variance along each direction.
     coef_ : ndarray of shape (n_classes, n_features) or (1, n_features)

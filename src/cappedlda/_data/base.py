@@ -175,9 +175,7 @@ def not_finite(X, row, names=None, first=0, remedy="remove or impute such rows")
     if names is not None:
         (found,) = np.nonzero(~np.isfinite(X[row : row + 1][0]))
         column = f", column {names[found[0]]!r}"
-    return ValueError(
-        f"X contains NaN or infinity, first in row {first + row}{column}; {remedy}."
-    )
+    return ValueError(f"X contains NaN or infinity, first in row {first + row}{column}; {remedy}.")
 
 
 def ranks_among(ranks, seen, counts):

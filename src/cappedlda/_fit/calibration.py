@@ -100,8 +100,10 @@ class Calibrator:
         scatter = within.matrix[np.ix_(varying, varying)] * within.weight.sum()
         moments = ClassMoments(within.weight, np.zeros_like(centres), scatter)
         settings = {"regime": self.regime, "shrinkage": min(self.shrinkage, MOST_SHRUNK)}
-        if self.shrinkage == 0.0:  # the units of the answer, on which it depends what is flat
-            settings["unit"] = np.sqrt(scatter.diagonal() / within.weight.sum())
+        if self.shrinkage == 0.0:  # as for the answer: on units and type depends what is flat
+            settings["dtype"] = self.X.dtype
+            variances = scatter.diagonal() / within.weight.sum()
+            settings["unit"] = np.sqrt(np.where(variances > 0.0, variances, 1.0))
         return PlainLDA(moments, centres, len(within.scale), **settings)
 
     def _whitener(self, discriminant, varying):

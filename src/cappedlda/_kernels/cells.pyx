@@ -147,16 +147,16 @@ cdef inline double *column(Row *row, Py_ssize_t i, Py_ssize_t j) noexcept nogil:
     """
     cdef double *q = row.columns + i * row.n
     cdef double *p
-    cdef Py_ssize_t l, m
+    cdef Py_ssize_t k, m
     cdef double unit
     if i < row.length and row.cells[i] == j:
         return q
     memcpy(q, row.R + j * row.n, row.n * sizeof(double))
-    for l in range(i):
-        p = row.columns + l * row.n
+    for k in range(i):
+        p = row.columns + k * row.n
         add(q, -p[j], p, row.n)
-    for l in range(i):
-        q[row.cells[l]] = 0.0
+    for k in range(i):
+        q[row.cells[k]] = 0.0
     unit = 1.0 / sqrt(q[j]) if q[j] > LEAST_REST else 0.0
     for m in range(row.n):
         q[m] *= unit
@@ -181,28 +181,31 @@ def drop_cells(
 ):
     """Drop cells for each class, that of the largest residual first, until none is beyond the cut.
 
-    At most half of the cells that are there, but at least one. Missing cells are dropped
-    before, and infinite ones.
+    At most half of the cells that are there and have an influence, but at least one. Missing
+    cells are dropped before, and infinite ones.
     """
     cdef:
-        Py_ssize_t N = X.shape[0], n = X.shape[1], c = means.shape[0], i, j, k, aside, there, count
+        Py_ssize_t N = X.shape[0], n = X.shape[1], c = means.shape[0], i, j, k, aside
+        Py_ssize_t there, wrong, count
         Row row
         double *room = begin(&row, R)
         double *scores = room_for(c)
-        double best, residual
+        double best
         uint8_t *marks
     with nogil:
         for i in range(N):
             marks = &dropped[i, 0, 0]
-            aside, there, row.length = 0, n, 0
+            aside, there, wrong, row.length = 0, 0, 0, 0
             for j in range(n):
                 row.z[j] = (X[i, j] - centre[j]) * root[j]
                 marks[j] = 0
                 if isnan(X[i, j]):
-                    there -= 1
                     marks[j] = 2
                 elif not fabs(row.z[j]) <= FAR:
                     marks[j] = 1
+                if R[j, j] > 0.0:
+                    there += marks[j] != 2
+                    wrong += marks[j] == 1
                 if marks[j]:
                     row.z[j] = 0.0
                     column(&row, aside, j)
@@ -214,7 +217,7 @@ def drop_cells(
                 scores[k] = intercepts[k] + dot(&coef[k, 0], row.z, n)
                 best = scores[k] if k == 0 else max(best, scores[k])
             capped[i] = aside > 0
-            count = max(<Py_ssize_t> 1, there // 2) - (aside - (n - there))
+            count = max(<Py_ssize_t> 1, there // 2) - wrong
             for k in range(c):
                 if drop_for_class(
                     &row, marks + k * n, &means[k, 0], &images[k, 0], aside, count, cut
@@ -229,7 +232,7 @@ cdef bint drop_for_class(
     Py_ssize_t aside, Py_ssize_t most, double cut,
 ) noexcept nogil:
     """Mark the cells that a row drops for a class besides those set aside; whether there are."""
-    cdef Py_ssize_t i, j, l, n = row.n, length = aside
+    cdef Py_ssize_t i, j, farthest, n = row.n, length = aside
     cdef double largest, t
     subtract(row.z, mean, n, row.h)
     subtract(row.image, image, n, row.u)
@@ -238,16 +241,16 @@ cdef bint drop_for_class(
     for i in range(aside):
         take(row, i, row.cells[i], dot(row.columns + i * n, row.h, n))
     while length - aside < most:
-        largest, l = cut, -1
+        largest, farthest = cut, -1
         for j in range(n):
             if not marks[j] and row.rest[j] > LEAST_REST:
                 t = fabs(row.u[j]) / sqrt(row.rest[j])
                 if t > largest:
-                    largest, l = t, j
-        if l < 0:
+                    largest, farthest = t, j
+        if farthest < 0:
             break
-        take(row, length, l, row.u[l] / sqrt(row.rest[l]))
-        marks[l] = 1
+        take(row, length, farthest, row.u[farthest] / sqrt(row.rest[farthest]))
+        marks[farthest] = 1
         length += 1
     return length > aside
 
@@ -306,14 +309,14 @@ cdef inline void expect_dropped(
     With L, the rows of Q for these cells, it is -w with L'w = v. Where nothing but rounding is
     left of a cell, the others tell nothing: there it is the mean.
     """
-    cdef Py_ssize_t i, l, n = row.n
+    cdef Py_ssize_t i, k, n = row.n
     cdef double w, pivot
     for i in range(length - 1, -1, -1):
         pivot = row.columns[i * n + row.cells[i]]
         if pivot > 0.0:
             w = row.v[i]
-            for l in range(i + 1, length):
-                w += row.columns[i * n + row.cells[l]] * expected[row.cells[l]]
+            for k in range(i + 1, length):
+                w += row.columns[i * n + row.cells[k]] * expected[row.cells[k]]
             expected[row.cells[i]] = -w / pivot
         else:
             expected[row.cells[i]] = mean[row.cells[i]]
@@ -402,7 +405,7 @@ def expect(
 ):
     """What the other cells of a row that its class does not drop let expect for each cell."""
     cdef:
-        Py_ssize_t N = X.shape[0], n = X.shape[1], i, j, k, l, length
+        Py_ssize_t N = X.shape[0], n = X.shape[1], i, j, k, p, length
         Row row
         double *room = begin(&row, R)
         const uint8_t *marks
@@ -417,8 +420,8 @@ def expect(
             subtract(row.image, &images[k, 0], n, row.u)
             for j in range(n):
                 row.rest[j] = R[j, j]
-            for l in range(length):
-                take(&row, l, row.cells[l], row.v[l])
+            for p in range(length):
+                take(&row, p, row.cells[p], row.v[p])
             expect_dropped(&row, length, &means[k, 0], row.z)
             for j in range(n):
                 if marks[j]:
@@ -429,24 +432,24 @@ def expect(
                 else:
                     row.z[j] = means[k, j]
                     deviations[i, j] = 0.0
-            for l in range(length):
-                j = row.cells[l]
-                spread = spread_of(&row, length, l)
+            for p in range(length):
+                j = row.cells[p]
+                spread = spread_of(&row, length, p)
                 deviations[i, j] = ((X[i, j] - centre[j]) * root[j] - row.z[j]) / spread
             for j in range(n):
                 expected[i, j] = centre[j] + row.z[j] / root[j]
     free(room)
 
 
-cdef inline double spread_of(Row *row, Py_ssize_t length, Py_ssize_t l) noexcept nogil:
-    """Deviation of a cell that was dropped, given those that were not: |w| with L w = e_l."""
+cdef inline double spread_of(Row *row, Py_ssize_t length, Py_ssize_t p) noexcept nogil:
+    """Deviation of a cell that was dropped, given those that were not: |w| with L w = e_p."""
     cdef Py_ssize_t i, m, n = row.n
     cdef double square = 0.0, pivot
     cdef double *w = row.u
-    for i in range(l, length):
+    for i in range(p, length):
         pivot = row.columns[i * n + row.cells[i]]
-        w[i] = 1.0 if i == l else 0.0
-        for m in range(l, i):
+        w[i] = 1.0 if i == p else 0.0
+        for m in range(p, i):
             w[i] -= row.columns[m * n + row.cells[i]] * w[m]
         w[i] = w[i] / pivot if pivot > 0.0 else w[i]
         square += w[i] * w[i]

@@ -352,7 +352,7 @@ def completed(model, X, codes=None, missing_only=False):
         if missing_only:
             found[wrong] = block[wrong]
         cost = metric.price * np.count_nonzero(wrong, axis=1)
-        cost[np.all(marks, axis=1)] = np.inf
+        cost[np.all(marks[:, metric.R.diagonal() > 0.0], axis=1)] = np.inf
         return found, cost
 
     filled = X
