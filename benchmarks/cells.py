@@ -5,7 +5,8 @@
 Training rows (60 % of a set) stay as they are. In every test row one cell or three, chosen at
 random, are moved by some standard deviations of their feature, up or down; or 10 % of all cells
 are missing. Taken are the sets with at least 8 rows in each class and 5 training rows per feature,
-for three wrong cells those with 7 features or more. Written: cells.md, cells.json and cells.png. Seeds are fixed.
+for three wrong cells those with 7 features or more. Written: cells.md, cells.json and cells.png.
+Seeds are fixed.
 """
 
 import argparse

@@ -98,8 +98,8 @@ def test_what_is_saved_comes_back(model, labels, dirty, tmp_path):
     assert type(loaded) is type(model)
     assert_same_answers(loaded, model, X, y)
     lost = {"weights_", "distances_", "outliers_", "left_out_", "_cell_cache"}
-    assert set(vars(loaded)) - {"_cell_cut", "_cell_cache"} == set(vars(model)) - lost
-    assert loaded.cell_cut_ == model.cell_cut_
+    assert set(vars(loaded)) - {"_cell_cuts", "_cell_cache"} == set(vars(model)) - lost
+    np.testing.assert_array_equal(loaded.cell_cuts_, model.cell_cuts_)
     for name, value in vars(model).items():
         if name not in lost | {"_gate", "cv_results_"}:
             np.testing.assert_equal(getattr(loaded, name), value, err_msg=name)
@@ -200,6 +200,7 @@ EMPTY = {
     "gate_centres": np.zeros((3, 0)),
     "gate_scale": np.zeros(0),
     "_covariance": np.zeros((0, 0)),
+    "_cell_cuts": np.zeros(0),
     "calibration_whitener": np.zeros((0, 6)),
     "calibration_flat": np.zeros(0, bool),
 }

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -33,8 +32,8 @@ class DecidingDiscriminant(MeasuringDiscriminant):
     _calibration: dict[str, Floats] | Calibrator | None = None
     # Training rows by which the cut-off of cells is chosen, and the metric once it was asked for.
     _cell_cache: dict[str, Any]
-    # The cut-off of a model that was stored.
-    _cell_cut: float = cell_rules.CUT
+    # The cut-offs of a model that was stored.
+    _cell_cuts: Floats | None = None
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
@@ -409,22 +408,22 @@ class DecidingDiscriminant(MeasuringDiscriminant):
         metric = cell_rules.make_metric(whitener, *rule)
         if metric is None:
             return None
-        cut = self._cell_cut if trial is None else cell_rules.choose_cut(metric, *trial)
-        return replace(metric, cut=cut)
+        cuts = self._cell_cuts if trial is None else cell_rules.choose_cuts(metric, *trial)
+        return metric if cuts is None else metric.with_cuts(cuts)
 
     @property
-    def cell_cut_(self) -> float:
+    def cell_cuts_(self) -> Floats:
         """Standard deviations beyond which single cells of new rows are ignored."""
         check_is_fitted(self)
         metric = self._cell_metric()
-        return np.inf if metric is None else metric.cut
+        return np.full(self.n_features_in_, np.inf) if metric is None else metric.cuts
 
     def __getstate__(self):
-        cut = self.cell_cut_ if hasattr(self, "classes_") else None
+        cuts = self.cell_cuts_ if hasattr(self, "classes_") else None
         self._calibrated()  # no training row is stored
         state = super().__getstate__()
-        if cut is not None:
-            state["_cell_cut"] = cut
+        if cuts is not None:
+            state["_cell_cuts"] = cuts
         state.pop("_cell_cache", None)  # made from the rest
         return state
 

@@ -152,7 +152,7 @@ def fitted_values(model):
     fields = [f for f in own_fields(cv) if getattr(model, f.name, None) is not None]
     arrays = {f.name: plain(f.name, getattr(model, f.name)) for f in fields if f.shape is not None}
     scalars = {f.name: getattr(model, f.name) for f in fields if f.shape is None}
-    scalars["_cell_cut"] = model.cell_cut_
+    arrays["_cell_cuts"] = model.cell_cuts_
     for group, value in ((GATE, model._gate), (CALIBRATION, model._calibrated())):
         if value is not None:
             arrays |= {f.name: getattr(value, f.name.partition("_")[2]) for f in group}

@@ -104,7 +104,7 @@ default="robust"
         for every class.
     cells : {"capped", "all"}, default="capped"
         What single cells of new rows may do. "capped" ignores a cell that does not fit the other
-        cells of its row: one that is more than `cell_cut_` standard deviations from what they let
+        cells of its row: one that is more than `cell_cuts_` standard deviations from what they let
         expect, class by class. At most half of the cells of a row are ignored, and each counts
         like one at that limit. A row without such a cell is predicted by the linear rule. "all" is
         the linear rule for all rows. So is "capped" for sparse X, whose zeros are no measurements,
@@ -145,10 +145,10 @@ default="robust"
         Within-class covariance of the rows that are not left out, about `means_`, divided by
         their weight and not shrunk. Not with `polish` False or ``solver="paper"``, nor for
         more than 1000 features if these are sparse or more than the rows.
-    cell_cut_ : float
+    cell_cuts_ : ndarray of shape (n_features,)
         Standard deviations from what the other cells of a row let expect, beyond which a cell of
-        a new row is ignored: 5, or more if that would cost accuracy on training rows. inf if none
-        is.
+        a new row is ignored: 5, or more for features with long tails if 5 would cost more than
+        1 % of the training rows; inf if none is ignored.
     explained_variance_ratio_ : ndarray of shape (n_components,)
         Share of the between-class variance along each direction.
     coef_ : ndarray of shape (n_classes, n_features) or (1, n_features)

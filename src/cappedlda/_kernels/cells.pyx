@@ -34,7 +34,7 @@ def may_drop(
     const float[:, ::1] products,     # IN (n, n + c) R, and the coefficients of the scores
     const float[:, ::1] images,       # IN (c, n) R m_k
     const float[::1] intercepts,      # IN (c,) of the scores
-    float cut,                        # conditional deviations
+    const float[::1] cuts,            # IN (n,) conditional deviations
     float reach,                      # score below the best one with which a class counts
     float rounding,                   # of products, over the length of a row
     uint8_t[::1] found,               # OUT (N,)
@@ -71,16 +71,16 @@ def may_drop(
                     continue
                 blur = rounding * <float> sqrt(square)
                 found[first + i] = beyond(
-                    U + i * width, &images[0, 0], &intercepts[0], n, c, cut - blur, reach + blur)
+                    U + i * width, &images[0, 0], &intercepts[0], &cuts[0], n, c, blur, reach)
             first += rows
     free(Z)
 
 
 cdef inline bint beyond(
-    const float *u, const float *images, const float *intercepts, Py_ssize_t n, Py_ssize_t c,
-    float cut, float reach,
+    const float *u, const float *images, const float *intercepts, const float *cuts,
+    Py_ssize_t n, Py_ssize_t c, float blur, float reach,
 ) noexcept nogil:
-    """Whether a residual of a row is beyond the cut, for any class within reach."""
+    """Whether a residual of a row may be beyond its cut, for any class within reach."""
     cdef Py_ssize_t j, k
     cdef float best = u[n] + intercepts[0], step
     cdef const float *image
@@ -88,12 +88,12 @@ cdef inline bint beyond(
     for k in range(1, c):
         best = max(best, u[n + k] + intercepts[k])
     for k in range(c):
-        if u[n + k] + intercepts[k] < best - reach:
+        if u[n + k] + intercepts[k] < best - reach - 2 * blur:
             continue
         image = images + k * n
         for j in range(n):  # without a branch: as vectors
             step = u[j] - image[j]
-            outside |= (step > cut) | (step < -cut)
+            outside |= (step + blur > cuts[j]) | (blur - step > cuts[j])
         if outside:
             return True
     return False
@@ -174,12 +174,12 @@ def drop_cells(
     const double[:, ::1] images,      # IN (c, n) R m_k
     const double[:, ::1] coef,        # IN (c, n) of the scores, for z
     const double[::1] intercepts,     # IN (c,)
-    double cut,                       # conditional deviations; infinite: only what is missing
+    const double[::1] cuts,           # IN (n,) conditional deviations; perhaps infinite
     double reach,                     # score below the best one with which a class counts
     uint8_t[:, :, ::1] dropped,       # OUT (N, c, n) 1: wrong, 2: missing
     uint8_t[::1] capped,              # OUT (N,) whether a class within reach drops a cell
 ):
-    """Drop cells for each class, that of the largest residual first, until none is beyond the cut.
+    """Drop cells for each class, what helps most first, until no residual is beyond its cut.
 
     At most half of the cells that are there and have an influence, but at least one. Missing
     cells are dropped before, and infinite ones.
@@ -220,7 +220,7 @@ def drop_cells(
             count = max(<Py_ssize_t> 1, there // 2) - wrong
             for k in range(c):
                 if drop_for_class(
-                    &row, marks + k * n, &means[k, 0], &images[k, 0], aside, count, cut
+                    &row, marks + k * n, &means[k, 0], &images[k, 0], aside, count, &cuts[0]
                 ) and not scores[k] < best - reach:
                     capped[i] = True
     free(room)
@@ -229,11 +229,11 @@ def drop_cells(
 
 cdef bint drop_for_class(
     Row *row, uint8_t *marks, const double *mean, const double *image,
-    Py_ssize_t aside, Py_ssize_t most, double cut,
+    Py_ssize_t aside, Py_ssize_t most, const double *cuts,
 ) noexcept nogil:
     """Mark the cells that a row drops for a class besides those set aside; whether there are."""
     cdef Py_ssize_t i, j, farthest, n = row.n, length = aside
-    cdef double largest, t
+    cdef double largest, gain
     subtract(row.z, mean, n, row.h)
     subtract(row.image, image, n, row.u)
     for j in range(n):
@@ -241,12 +241,12 @@ cdef bint drop_for_class(
     for i in range(aside):
         take(row, i, row.cells[i], dot(row.columns + i * n, row.h, n))
     while length - aside < most:
-        largest, farthest = cut, -1
+        largest, farthest = 0.0, -1
         for j in range(n):
             if not marks[j] and row.rest[j] > LEAST_REST:
-                t = fabs(row.u[j]) / sqrt(row.rest[j])
-                if t > largest:
-                    largest, farthest = t, j
+                gain = row.u[j] * row.u[j] / row.rest[j] - cuts[j] * cuts[j]
+                if gain > largest:
+                    largest, farthest = gain, j
         if farthest < 0:
             break
         take(row, length, farthest, row.u[farthest] / sqrt(row.rest[farthest]))
@@ -330,14 +330,15 @@ def distances_without(
     const double[:, ::1] means,       # IN (c, n) m_k
     const double[:, ::1] images,      # IN (c, n) R m_k
     const uint8_t[:, :, ::1] dropped,  # IN (N, c, n) 1: wrong, 2: missing
-    double price,                     # of a wrong cell
+    const double[::1] prices,         # IN (n,) of wrong cells
     double[:, ::1] distances,         # OUT (N, c)
 ):
     """Squared distances from the classes without the cells that each drops, and their price."""
     cdef:
-        Py_ssize_t N = X.shape[0], n = X.shape[1], c = means.shape[0], i, j, k, length, wrong
+        Py_ssize_t N = X.shape[0], n = X.shape[1], c = means.shape[0], i, j, k, length
         Row row
         double *room = begin(&row, R)
+        double price
         const uint8_t *marks
     with nogil:
         for i in range(N):
@@ -346,12 +347,11 @@ def distances_without(
                 if k == 0:
                     row.length = 0
                 if k == 0 or memcmp(marks, marks - n, n):
-                    length, wrong = set_row(&row, &X[i, 0], centre, root, marks), 0
+                    length, price = set_row(&row, &X[i, 0], centre, root, marks), 0.0
                     for j in range(n):
-                        wrong += marks[j] == 1
-                distances[i, k] = set_class(&row, length, &means[k, 0], &images[k, 0])
-                if wrong:
-                    distances[i, k] += price * wrong
+                        if marks[j] == 1:
+                            price += prices[j]
+                distances[i, k] = set_class(&row, length, &means[k, 0], &images[k, 0]) + price
     free(room)
 
 

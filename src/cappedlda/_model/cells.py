@@ -3,12 +3,12 @@
 For class k let r = x - m_k, and P the inverse of the covariance within the classes. If cell j is
 dropped, the squared distance r'P r falls by t_j = (P r)_j^2 / P_jj, the square of the conditional
 residual of the cell in its own deviations. That is capped: for each class the cell of the largest
-t_j is dropped while t_j is above cut^2, and each dropped cell costs cut^2, what one at the
+t_j - cut^2 is dropped while this is above 0, and each dropped cell costs cut^2, what one at the
 cut-off costs. Missing cells are dropped before, and cost nothing. A row for which no class within
 reach drops a cell is left to the linear rule.
 
 The cut-off is CUT, unless training rows show that this does harm: values far off may be usual for
-a feature, and tell the classes apart.
+a feature, and tell the classes apart. Then features with long tails have larger ones.
 """
 
 from dataclasses import dataclass, replace
@@ -28,8 +28,10 @@ from cappedlda._regime import REGIME
 # class may be behind the best one by the linear rule: of others, nothing is asked.
 CUT = 5.0
 REACH = CUT**2
-# What is tried where that does harm, in this order; after these nothing is capped.
-CUTS = CUT * np.sqrt(2.0) ** np.arange(9)
+# Where that costs more than this share of training rows, a feature has a cut-off that one of these
+# shares of them is beyond: the first that does no harm. After these, nothing is capped.
+HARM = 0.01
+SHARES = (0.05, 0.02, 0.01, 0.005, 0.002, 0.001, 0.0)
 # Marks of cells that are dropped.
 WRONG = 1
 # Bytes of marks that are worked on at a time.
@@ -56,16 +58,20 @@ class CellMetric:
     images: np.ndarray  # (c, n) R means: the coefficients of the linear rule, for z
     intercepts: np.ndarray  # (c,)
     log_priors: np.ndarray  # (c,)
-    cut: float  # conditional deviations
+    cuts: np.ndarray  # (n,) conditional deviations
 
     @property
     def _classes(self):
         return self.centre, self.root, self.R, self.means, self.images
 
+    def with_cuts(self, cuts):
+        """Return the same metric with other cut-offs: an array (n,) or a number for all."""
+        return replace(self, cuts=np.broadcast_to(cuts, self.centre.shape).astype(float))
+
     @property
-    def price(self):
-        """What a wrong cell adds to a squared distance."""
-        return (self.cut if self.cut < np.inf else CUT) ** 2
+    def prices(self):
+        """What wrong cells add to a squared distance, shape (n,)."""
+        return np.where(self.cuts < np.inf, self.cuts, CUT) ** 2
 
     def screen(self, reach=REACH):
         """Return a function of some rows: the numbers of those that may have a cell to drop.
@@ -73,14 +79,14 @@ class CellMetric:
         It multiplies in single precision. A product of n numbers is then off by at most n + 2
         roundings of the product of lengths, which counts against a row.
         """
-        if self.cut == np.inf:
+        if np.all(self.cuts == np.inf):
             return rows_with_gaps_or_far(self)
-        *numbers, cut, slack, rounding = self._in_single
+        *numbers, slack, rounding = self._in_single
 
         def may_drop(X):
             found = np.empty(len(X), np.uint8)
             rows = np.ascontiguousarray(X), self.centre, self.root
-            cell_kernels.may_drop(*rows, *numbers, cut, reach + slack, rounding, found)
+            cell_kernels.may_drop(*rows, *numbers, reach + slack, rounding, found)
             return np.flatnonzero(found)
 
         return may_drop
@@ -90,11 +96,13 @@ class CellMetric:
         """What the screen takes in single precision, and bounds of its rounding."""
         products = np.concatenate([self.R, self.images.T], axis=1)
         rounding = SINGLE * (len(self.R) + 8) * np.linalg.norm(products, axis=0).max()
-        cut = self.cut - SINGLE * (8.0 * self.cut + 2.0 * np.abs(self.images).max())
+        cuts = self.cuts - SINGLE * (8.0 * CUT + 2.0 * np.abs(self.images).max())
+        cuts -= np.where(cuts < np.inf, SINGLE * cuts, 0.0)
         slack = 1.0 + 8.0 * SINGLE * np.abs(self.intercepts).max()
-        parts = products, self.images, self.intercepts
-        numbers = (np.ascontiguousarray(part, np.float32) for part in parts)
-        return (*numbers, cut, slack, rounding)
+        parts = products, self.images, self.intercepts, cuts
+        with np.errstate(over="ignore"):
+            numbers = [np.ascontiguousarray(part, np.float32) for part in parts]
+        return (*numbers, slack, rounding)
 
     def drop(self, X, reach=REACH):
         """Return the marks of the cells that each class drops (N, c, n), and which rows have any.
@@ -104,13 +112,13 @@ class CellMetric:
         dropped = np.empty((len(X), len(self.means), X.shape[1]), np.uint8)
         capped = np.empty(len(X), np.uint8)
         rule = self.images, self.intercepts
-        cell_kernels.drop_cells(X, *self._classes, *rule, self.cut, reach, dropped, capped)
+        cell_kernels.drop_cells(X, *self._classes, *rule, self.cuts, reach, dropped, capped)
         return dropped, capped.view(bool)
 
     def distances(self, X, dropped):
         """Return the capped squared distances of rows from the classes, shape (N, c)."""
         found = np.empty(dropped.shape[:2])
-        cell_kernels.distances_without(X, *self._classes, dropped, self.price, found)
+        cell_kernels.distances_without(X, *self._classes, dropped, self.prices, found)
         return found
 
     def scores(self, X, dropped):
@@ -186,7 +194,9 @@ def make_metric(whitener, means, xbar, coef, priors):
         images = np.ascontiguousarray(steps @ R)
         log_priors = np.log(priors)
         intercepts = log_priors - 0.5 * np.einsum("ij,ij->i", steps, images)
-        found = CellMetric(xbar, root, R, steps, images, intercepts, log_priors, CUT)
+        found = CellMetric(
+            xbar, root, R, steps, images, intercepts, log_priors, np.full(len(root), CUT)
+        )
         finite = all(np.isfinite(part).all() for part in vars(found).values())
         small = np.abs(images).max() < LARGEST_IMAGE
     return found if finite and small else None
@@ -203,11 +213,12 @@ def rows_with_gaps_or_far(metric):
     return find
 
 
-def choose_cut(metric, X, codes, weights):
-    """Return the least cut-off of `CUTS` that does no harm to the classification of rows, or inf.
+def choose_cuts(metric, X, codes, weights):
+    """Return the least cut-offs (n,) that do no harm to the classification of rows, or inf.
 
-    Harm is a loss by more than one standard error: of rows that are classified by all their cells
-    or by capped ones, and not by both, more than chance allows are classified by all cells.
+    Harm is that more rows are lost than gained, by more than a share HARM of all rows and by more
+    than one standard error. Lost are those that all cells classify correctly and capped ones
+    do not.
 
     Parameters
     ----------
@@ -217,8 +228,9 @@ def choose_cut(metric, X, codes, weights):
     codes : ndarray of shape (N,)
     weights : ndarray of shape (N,)
     """
-    for cut in CUTS:
-        metric = replace(metric, cut=cut)
+    total = weights.sum()
+    for cuts in candidates(metric, X, codes):
+        metric = metric.with_cuts(cuts)
         some = metric.screen()(X)
         X, codes, weights = X[some], codes[some], weights[some]  # larger ones find fewer
         lost = gained = 0.0
@@ -229,9 +241,18 @@ def choose_cut(metric, X, codes, weights):
             now = np.where(capped, metric.scores(block, dropped).argmax(axis=1) == own, linear)
             lost += weights[part] @ (linear & ~now)
             gained += weights[part] @ (now & ~linear)
-        if lost - gained <= np.sqrt(lost + gained):
-            return float(cut)
-    return np.inf
+        if lost - gained <= max(np.sqrt(lost + gained), HARM * total):
+            break
+    return metric.cuts
+
+
+def candidates(metric, X, codes):
+    """Yield cut-offs to try, in rising order."""
+    yield CUT
+    residuals = np.abs((X - metric.centre) * metric.root @ metric.R - metric.images[codes])
+    for share in SHARES:
+        yield np.maximum(CUT, np.quantile(residuals, 1.0 - share, axis=0))
+    yield np.inf
 
 
 def linear_scores(metric, X):
@@ -283,7 +304,7 @@ def metric_for(model, X):
         return None
     metric = model._cell_metric()
     if metric is not None and model.cells == "all":
-        metric = replace(metric, cut=np.inf)
+        metric = metric.with_cuts(np.inf)
     return metric
 
 
@@ -340,7 +361,7 @@ def completed(model, X, codes=None, missing_only=False):
     if metric is None:
         return X, cost
     if missing_only:
-        metric = replace(metric, cut=np.inf)
+        metric = metric.with_cuts(np.inf)
 
     def work(rows, block, dropped):
         if codes is None:
@@ -351,7 +372,7 @@ def completed(model, X, codes=None, missing_only=False):
         found, wrong = metric.complete(block, dropped, weights), marks == WRONG
         if missing_only:
             found[wrong] = block[wrong]
-        cost = metric.price * np.count_nonzero(wrong, axis=1)
+        cost = wrong @ metric.prices
         cost[np.all(marks[:, metric.R.diagonal() > 0.0], axis=1)] = np.inf
         return found, cost
 
@@ -392,7 +413,7 @@ def expected_cells(model, X, codes):
     """
     metric = model._cell_metric()
     if model.cells == "all":
-        metric = replace(metric, cut=np.inf)
+        metric = metric.with_cuts(np.inf)
     expected, deviations = np.empty((2, *X.shape))
 
     def work(rows, block, dropped):
