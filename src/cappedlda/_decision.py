@@ -138,7 +138,7 @@ class DecidingDiscriminant(MeasuringDiscriminant):
         >>> new = X[[10, 60, 110]]
         >>> new[1, 2] = np.nan
         >>> float(lda.expected_cells(new)[1, 2].round(1)), float(X[60, 2])
-        (3.4, 3.5)
+        (3.6, 3.5)
         """
         self._check_cells()
         return self._by_rows("_expected_cells", X, y)

@@ -8,7 +8,7 @@ from sklearn.utils.validation import _get_feature_names
 
 from cappedlda._data.factory import blocks_of, is_dask, is_read_by_slices
 from cappedlda._model import cells
-from cappedlda._validation import check_count
+from cappedlda._validation import check_count, known_codes
 
 # What a row is beyond, by whether it is beyond the cap and the gate.
 BEYOND = {(False, False): "", (True, False): "cap", (False, True): "gate", (True, True): "both"}
@@ -35,6 +35,7 @@ def explain(model, X, y=None, n_features=3, rows=None):
         stop = start + block.shape[0]
         asked = None if wanted is None else wanted[start:stop]
         found = explain_rows(model, block, labels, n_features, names, asked)
+        found["wrong_cells"] = wrong_cells_of(model, block, found, n_features, names)
         parts.append({**found, "row": start + found["row"]})
         start = stop
     columns = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
@@ -78,7 +79,6 @@ def explain_rows(model, X, y, n_features, names, wanted=None):
         wanted = np.logical_or.reduce(list(marks.values()))
     (chosen,) = np.nonzero(wanted)
     codes = from_codes[chosen]
-    words = wrong_cells_of(model, X[chosen], codes, n_features, names)
     X = X[chosen].toarray() if issparse(X) else np.ascontiguousarray(X[chosen])
     cap_ratio, gate_ratio = (ratios(model, X, codes, space)[0] for space in ("projected", "full"))
     beyond = zip((cap_ratio > 1.0).tolist(), (gate_ratio > 1.0).tolist(), strict=True)
@@ -90,7 +90,6 @@ def explain_rows(model, X, y, n_features, names, wanted=None):
         **{name: which[chosen] for name, which in marks.items()},
         "beyond": np.array([BEYOND[pair] for pair in beyond], dtype="U4"),
         "outlyingness": ratio[chosen],
-        "wrong_cells": words,
         **leading_features(model, X, codes, gate_ratio >= cap_ratio, n_features, names),
     }
 
@@ -138,11 +137,12 @@ def leading_features(model, X, codes, by_gate, n_features, names):
     return columns
 
 
-def wrong_cells_of(model, X, codes, most, names):
-    """Return the wrong cells of each row in words, with what the others let expect, shape (N,).
+def wrong_cells_of(model, X, found, most, names):
+    """Return the wrong cells of explained rows in words, with what the others let expect.
 
     The farthest come first, and at most `most` of them.
     """
+    X, codes = X[found["row"]], known_codes(found["class"], model.classes_)
     words = np.full(X.shape[0], "", object)
     wrong = cells.wrong_cells(model, X, codes, True)
     (rows,) = np.nonzero(wrong.any(axis=1))
@@ -152,12 +152,17 @@ def wrong_cells_of(model, X, codes, most, names):
         for i, row in enumerate(rows):
             features = np.argsort(-sizes[i], kind="stable")[: np.count_nonzero(wrong[row])]
             parts = [
-                f"{names[j]} {X[row, j]:.6g}, expected about {expected[i, j]:.4g}"
+                f"{names[j]} {short(X[row, j])}, expected about {short(expected[i, j])}"
                 for j in features[:most]
             ]
             more = len(features) - most
             words[row] = "; ".join(parts + ([f"and {more} more"] if more > 0 else []))
     return words
+
+
+def short(number):
+    """Return a number for people."""
+    return f"{number:,.0f}" if 1e3 <= abs(number) < 1e9 else f"{number:.3g}"
 
 
 def left_out_rows(model, X, codes, ratio):

@@ -173,12 +173,12 @@ class MeasuringDiscriminant(LinearDiscriminant):
             - `beyond`: "cap" (of its class, in the discriminant space), "gate" (in all features
               together), "both", or "" if it is not flagged;
             - `outlyingness`: as `outlyingness` gives it;
-            - `wrong_cells`: the cells that do not fit the others of the row, in words, with what
-              these let expect (see `wrong_cells`);
             - `feature_1`, `value_1`, `usual_1`, `z_1`, `feature_2` and so on: the features that
               contribute most to the larger of the two distances, with the value of the row, the
               centre of its class, and their difference in robust deviations within the
-              classes. A feature that is unusual only together with others has a small `z`.
+              classes. A feature that is unusual only together with others has a small `z`;
+            - `wrong_cells`: the cells that do not fit the others of the row, in words, with what
+              these let expect (see the method `wrong_cells`).
 
         Examples
         --------
@@ -189,7 +189,9 @@ class MeasuringDiscriminant(LinearDiscriminant):
         >>> table = CappedLDA().fit(X, y).explain(X, y, n_features=1)
         >>> table[["row", "class", "predicted", "beyond", "feature_1", "value_1"]]
            row  class  predicted beyond          feature_1  value_1
-        0    7      0          2   both  petal length (cm)     15.0
+        0    7      0          0   both  petal length (cm)     15.0
+        >>> table.loc[0, "wrong_cells"]
+        'petal length (cm) 15, expected about 1.49'
         """
         check_is_fitted(self)
         return explain(self, X, y, n_features, rows)

@@ -217,7 +217,7 @@ def choose_cuts(metric, X, codes, weights):
     """Return the least cut-offs (n,) that do no harm to the classification of rows, or inf.
 
     Harm is that more rows are lost than gained, by more than a share HARM of all rows and by more
-    than one standard error. Lost are those that all cells classify correctly and capped ones
+    than two standard errors. Lost are those that all cells classify correctly and capped ones
     do not.
 
     Parameters
@@ -241,7 +241,7 @@ def choose_cuts(metric, X, codes, weights):
             now = np.where(capped, metric.scores(block, dropped).argmax(axis=1) == own, linear)
             lost += weights[part] @ (linear & ~now)
             gained += weights[part] @ (now & ~linear)
-        if lost - gained <= max(np.sqrt(lost + gained), HARM * total):
+        if lost - gained <= max(2.0 * np.sqrt(lost + gained), HARM * total):
             break
     return metric.cuts
 
