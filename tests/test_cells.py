@@ -39,19 +39,35 @@ def precision(model):
 
 
 def reference_drop(P, r, cut=CUT):
-    """The rule as it is written: the cell of the largest t_j goes while t_j is above the cut."""
-    P, dropped = P.copy(), []
-    while len(dropped) < max(1, len(r) // 2):
-        diagonal = P.diagonal().copy()
-        diagonal[dropped] = np.inf
-        t = (P @ r) ** 2 / diagonal
-        j = t.argmax()
-        if not t[j] > cut**2:
+    """The rule as it is written: the cell of the largest t_j goes while t_j is above the cut.
+
+    Then cells come back that fit those that are left. If more than half of the cells are
+    gone in the end, only the first ones go.
+    """
+
+    def cost(dropped):
+        return marginal_distance(P, r, dropped) + cut**2 * len(dropped)
+
+    def drop_more(dropped, most):
+        while len(dropped) < most:
+            others = [j for j in range(len(r)) if j not in dropped]
+            best = min(others, key=lambda j: cost([*dropped, j]))
+            if cost([*dropped, best]) >= cost(dropped):
+                break
+            dropped = [*dropped, best]
+        return dropped
+
+    most = max(1, len(r) // 2)
+    dropped = drop_more([], 2 * most)
+    while dropped:
+        without = [[i for i in dropped if i != j] for j in dropped]
+        best = min(range(len(dropped)), key=lambda i: cost(without[i]))
+        if best == len(dropped) - 1 or cost(without[best]) >= cost(dropped):
             break
-        P -= np.outer(P[:, j], P[:, j]) / P[j, j]
-        P[j] = P[:, j] = 0.0
-        dropped.append(j)
-    return r @ P @ r + cut**2 * len(dropped), dropped
+        dropped = drop_more(without[best], 2 * most)
+    if len(dropped) > most:
+        dropped = drop_more([], most)
+    return cost(dropped), dropped
 
 
 def marginal_distance(P, r, dropped):
@@ -62,10 +78,10 @@ def marginal_distance(P, r, dropped):
 
 
 def spoilt(rng, X, count=1, size=30.0):
-    X = X.copy()
+    X, deviations = X.copy(), X.std(axis=0)
     for row in X:
         chosen = rng.choice(len(row), count, replace=False)
-        row[chosen] += size * X.std(axis=0)[chosen] * rng.choice([-1, 1], count)
+        row[chosen] += size * deviations[chosen] * rng.choice([-1, 1], count)
     return X
 
 
@@ -189,13 +205,13 @@ def test_capped_distances_are_never_above_others_and_continuous(rng, fitted):
 
 
 def test_greedy_is_nearly_always_the_best_of_all_sets(rng):
-    # With one cell or two that are off: 97 of 100 cases at least.
+    # With one cell to three that are off: 97 of 100 cases at least.
     n, same, cases = 6, 0, 0
     for _ in range(150):
         A = rng.normal(size=(n, 3 * n))
         P = np.linalg.inv(A @ A.T / (3 * n))
         r = np.linalg.solve(np.linalg.cholesky(P).T, rng.normal(size=n))
-        wrong = rng.choice(n, rng.integers(1, 3), replace=False)
+        wrong = rng.choice(n, rng.integers(1, 4), replace=False)
         r[wrong] += rng.choice([-1, 1], len(wrong)) * rng.uniform(5, 50, len(wrong))
         sets = itertools.chain.from_iterable(itertools.combinations(range(n), k) for k in range(4))
         best = min(marginal_distance(P, r, list(b)) + CUT**2 * len(b) for b in sets)
@@ -299,7 +315,7 @@ def test_one_wrong_cell_costs_little(rng):
     model = CappedLDA().fit(X[train], y[train])
     linear = CappedLDA(cells="all").fit(X[train], y[train])
     clean = model.score(X[test], y[test])
-    for count, size, most in ((1, 8, 0.03), (1, 50, 0.03), (3, 50, 0.1)):
+    for count, size, most in ((1, 8, 0.03), (1, 50, 0.03), (3, 50, 0.08)):
         new = spoilt(rng, X[test], count, size)
         assert model.score(new, y[test]) > clean - most
         assert linear.score(new, y[test]) < clean - 0.2
@@ -341,7 +357,7 @@ def test_collinear_and_constant_features(rng):
         found = getattr(model, method)(new)
         finite = np.isfinite(found) if method != "cell_deviations" else ~np.isnan(found[:, :3])
         assert finite.all()
-    assert model.score(new, y[:50]) > 0.7
+    assert model.score(new, y[:50]) > 0.75
     new[:, 5] = np.nan  # it has no influence
     np.testing.assert_allclose(model.expected_cells(new)[:, 5], 3.0)
     lonely = np.full((1, 7), np.nan)

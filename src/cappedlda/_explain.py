@@ -143,6 +143,7 @@ def wrong_cells_of(model, X, found, most, names):
     The farthest come first, and at most `most` of them.
     """
     X, codes = X[found["row"]], known_codes(found["class"], model.classes_)
+    X = X.toarray() if issparse(X) else X
     words = np.full(X.shape[0], "", object)
     wrong = cells.wrong_cells(model, X, codes, True)
     (rows,) = np.nonzero(wrong.any(axis=1))

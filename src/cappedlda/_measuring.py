@@ -191,7 +191,7 @@ class MeasuringDiscriminant(LinearDiscriminant):
            row  class  predicted beyond          feature_1  value_1
         0    7      0          0   both  petal length (cm)     15.0
         >>> table.loc[0, "wrong_cells"]
-        'petal length (cm) 15, expected about 1.49'
+        'petal length (cm) 15, expected about 1.43'
         """
         check_is_fitted(self)
         return explain(self, X, y, n_features, rows)

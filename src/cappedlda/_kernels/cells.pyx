@@ -21,8 +21,6 @@ from cappedlda._kernels.vectors cimport dot, subtract
 cdef enum:
     BLOCK_ROWS = 256  # of few features these and their product stay in cache
 
-# Conditional deviations from the centre beyond which rounding hides all other cells.
-cdef double FAR = 1e8
 # Of the variance of a cell given the others, relative to that given all: what is less is rounding.
 cdef double LEAST_REST = 1e-9
 
@@ -109,6 +107,7 @@ cdef struct Row:
     double *u          # (n,) what is left of R h
     double *rest       # (n,) what is left of the diagonal of R
     double *v          # (n,) Q'h
+    double *e          # (n,)
     double *columns    # (n, n) Q'
     Py_ssize_t *cells  # (n,)
     Py_ssize_t length  # of `columns` and `cells` that are made
@@ -117,11 +116,11 @@ cdef struct Row:
 cdef double *begin(Row *row, const double[:, ::1] R) except NULL:
     """Set up the memory of a row; it is to be given back by `free`."""
     cdef Py_ssize_t n = R.shape[0]
-    cdef double *room = room_for(n * (n + 7))
+    cdef double *room = room_for(n * (n + 8))
     row.n, row.R, row.length = n, &R[0, 0], 0
     row.z, row.image, row.h, row.u = room, room + n, room + 2 * n, room + 3 * n
-    row.rest, row.v, row.columns = room + 4 * n, room + 5 * n, room + 6 * n
-    row.cells = <Py_ssize_t *> (room + n * (n + 6))
+    row.rest, row.v, row.e, row.columns = room + 4 * n, room + 5 * n, room + 6 * n, room + 7 * n
+    row.cells = <Py_ssize_t *> (room + n * (n + 7))
     return room
 
 
@@ -175,6 +174,7 @@ def drop_cells(
     const double[:, ::1] coef,        # IN (c, n) of the scores, for z
     const double[::1] intercepts,     # IN (c,)
     const double[::1] cuts,           # IN (n,) conditional deviations; perhaps infinite
+    double far,                       # deviations from the centre beyond which nothing is measured
     double reach,                     # score below the best one with which a class counts
     uint8_t[:, :, ::1] dropped,       # OUT (N, c, n) 1: wrong, 2: missing
     uint8_t[::1] capped,              # OUT (N,) whether a class within reach drops a cell
@@ -182,7 +182,7 @@ def drop_cells(
     """Drop cells for each class, what helps most first, until no residual is beyond its cut.
 
     At most half of the cells that are there and have an influence, but at least one. Missing
-    cells are dropped before, and infinite ones.
+    cells are dropped before, and those that are too far off to be measured.
     """
     cdef:
         Py_ssize_t N = X.shape[0], n = X.shape[1], c = means.shape[0], i, j, k, aside
@@ -201,7 +201,7 @@ def drop_cells(
                 marks[j] = 0
                 if isnan(X[i, j]):
                     marks[j] = 2
-                elif not fabs(row.z[j]) <= FAR:
+                elif not fabs(row.z[j]) <= far:
                     marks[j] = 1
                 if R[j, j] > 0.0:
                     there += marks[j] != 2
@@ -231,37 +231,98 @@ cdef bint drop_for_class(
     Row *row, uint8_t *marks, const double *mean, const double *image,
     Py_ssize_t aside, Py_ssize_t most, const double *cuts,
 ) noexcept nogil:
-    """Mark the cells that a row drops for a class besides those set aside; whether there are."""
-    cdef Py_ssize_t i, j, farthest, n = row.n, length = aside
+    """Mark the cells that a row drops for a class besides those set aside; whether there are.
+
+    Cells that look wrong only beside others that are wrong come back once these are gone. If
+    too many are left out then, only the first ones are.
+    """
+    cdef Py_ssize_t length, i, rounds = 0
+    subtract(row.z, mean, row.n, row.h)
+    restart(row, image, aside)
+    length = drop_more(row, marks, aside, aside + 2 * most, cuts)
+    while rounds < row.n and take_back(row, marks, image, aside, length, cuts):
+        length = drop_more(row, marks, length - 1, aside + 2 * most, cuts)
+        rounds += 1
+    if length > aside + most:
+        for i in range(aside, length):
+            marks[row.cells[i]] = 0
+        restart(row, image, aside)
+        length = drop_more(row, marks, aside, aside + most, cuts)
+    return length > aside
+
+
+cdef inline void restart(Row *row, const double *image, Py_ssize_t length) noexcept nogil:
+    """Set the residuals without the first cells that were dropped."""
+    cdef Py_ssize_t i
+    subtract(row.image, image, row.n, row.u)
+    for i in range(row.n):
+        row.rest[i] = row.R[i * row.n + i]
+    for i in range(length):
+        take(row, i, row.cells[i])
+
+
+cdef inline Py_ssize_t drop_more(
+    Row *row, uint8_t *marks, Py_ssize_t length, Py_ssize_t most, const double *cuts,
+) noexcept nogil:
+    """Drop the cell that lowers the capped distance most, again and again; how many there are."""
+    cdef Py_ssize_t j, farthest
     cdef double largest, gain
-    subtract(row.z, mean, n, row.h)
-    subtract(row.image, image, n, row.u)
-    for j in range(n):
-        row.rest[j] = row.R[j * n + j]
-    for i in range(aside):
-        take(row, i, row.cells[i], dot(row.columns + i * n, row.h, n))
-    while length - aside < most:
+    while length < most:
         largest, farthest = 0.0, -1
-        for j in range(n):
+        for j in range(row.n):
             if not marks[j] and row.rest[j] > LEAST_REST:
                 gain = row.u[j] * row.u[j] / row.rest[j] - cuts[j] * cuts[j]
                 if gain > largest:
                     largest, farthest = gain, j
         if farthest < 0:
             break
-        take(row, length, farthest, row.u[farthest] / sqrt(row.rest[farthest]))
+        take(row, length, farthest)
         marks[farthest] = 1
         length += 1
-    return length > aside
+    return length
 
 
-cdef inline void take(Row *row, Py_ssize_t i, Py_ssize_t j, double step) noexcept nogil:
-    """Take cell j, the i-th one, out of the residuals; `step` is the product of its column and h.
+cdef bint take_back(
+    Row *row, uint8_t *marks, const double *image, Py_ssize_t aside, Py_ssize_t length,
+    const double *cuts,
+) noexcept nogil:
+    """Take back the cell that fits best those that were not dropped, if it is within its cut.
+
+    With L, the rows of Q for dropped cells, their deviations from what the others let expect
+    are e with L'e = v.
     """
+    cdef Py_ssize_t i, k, j, n = row.n, nearest = -1
+    cdef double gain, largest = 0.0, pivot, deviation
+    cdef double *e = row.e
+    for i in range(length - 1, aside - 1, -1):
+        pivot = row.columns[i * n + row.cells[i]]
+        e[i] = row.v[i]
+        for k in range(i + 1, length):
+            e[i] -= row.columns[i * n + row.cells[k]] * e[k]
+        e[i] = e[i] / pivot if pivot > 0.0 else 0.0
+    for i in range(aside, length):
+        j = row.cells[i]
+        deviation = e[i] / spread_of(row, length, i)
+        gain = cuts[j] * cuts[j] - deviation * deviation
+        if gain > largest:
+            largest, nearest = gain, i
+    # The last one has been beyond its cut when it was dropped; rounding must not say otherwise.
+    if nearest < 0 or nearest == length - 1:
+        return False
+    marks[row.cells[nearest]] = 0
+    for i in range(nearest, length - 1):
+        column(row, i, row.cells[i + 1])
+    restart(row, image, length - 1)
+    return True
+
+
+cdef inline void take(Row *row, Py_ssize_t i, Py_ssize_t j) noexcept nogil:
+    """Take cell j, the i-th one, out of the residuals."""
     cdef Py_ssize_t m
     cdef double *q = column(row, i, j)
+    row.v[i] = dot(q, row.h, row.n)
     for m in range(row.n):
-        row.u[m] -= step * q[m]
+        row.u[m] -= row.v[i] * q[m]
         row.rest[m] -= q[m] * q[m]
 
 
@@ -421,7 +482,7 @@ def expect(
             for j in range(n):
                 row.rest[j] = R[j, j]
             for p in range(length):
-                take(&row, p, row.cells[p], row.v[p])
+                take(&row, p, row.cells[p])
             expect_dropped(&row, length, &means[k, 0], row.z)
             for j in range(n):
                 if marks[j]:

@@ -36,7 +36,7 @@ SHARES = (0.05, 0.02, 0.01, 0.005, 0.002, 0.001, 0.0)
 WRONG = 1
 # Bytes of marks that are worked on at a time.
 MOST_MARKS = 1 << 22
-# Conditional deviations beyond which a cell hides all others; as in the kernel.
+# Conditional deviations from the centre beyond which the rounding of a cell hides all others.
 FAR = 1e8
 # Classes that are farther apart are too far for single precision.
 LARGEST_IMAGE = 1e30
@@ -59,6 +59,7 @@ class CellMetric:
     intercepts: np.ndarray  # (c,)
     log_priors: np.ndarray  # (c,)
     cuts: np.ndarray  # (n,) conditional deviations
+    far: float = FAR  # deviations from the centre beyond which a cell is wrong in any case
 
     @property
     def _classes(self):
@@ -67,6 +68,10 @@ class CellMetric:
     def with_cuts(self, cuts):
         """Return the same metric with other cut-offs: an array (n,) or a number for all."""
         return replace(self, cuts=np.broadcast_to(cuts, self.centre.shape).astype(float))
+
+    def with_all_cells(self):
+        """Return the same metric for which no cell is wrong; missing ones are dropped still."""
+        return replace(self.with_cuts(np.inf), far=np.inf)
 
     @property
     def prices(self):
@@ -112,7 +117,9 @@ class CellMetric:
         dropped = np.empty((len(X), len(self.means), X.shape[1]), np.uint8)
         capped = np.empty(len(X), np.uint8)
         rule = self.images, self.intercepts
-        cell_kernels.drop_cells(X, *self._classes, *rule, self.cuts, reach, dropped, capped)
+        cell_kernels.drop_cells(
+            X, *self._classes, *rule, self.cuts, self.far, reach, dropped, capped
+        )
         return dropped, capped.view(bool)
 
     def distances(self, X, dropped):
@@ -207,8 +214,8 @@ def rows_with_gaps_or_far(metric):
 
     def find(X):
         with np.errstate(over="ignore", invalid="ignore"):
-            far = np.abs((X - metric.centre) * metric.root) <= FAR
-        return np.flatnonzero(~far.all(axis=1))
+            near = np.abs((X - metric.centre) * metric.root) <= metric.far
+        return np.flatnonzero(~near.all(axis=1))
 
     return find
 
@@ -303,9 +310,7 @@ def metric_for(model, X):
     if (model.cells == "all" and model.missing == "error") or issparse(X):
         return None
     metric = model._cell_metric()
-    if metric is not None and model.cells == "all":
-        metric = metric.with_cuts(np.inf)
-    return metric
+    return metric if metric is None or model.cells == "capped" else metric.with_all_cells()
 
 
 def amend_scores(model, X, scores):
@@ -412,8 +417,7 @@ def expected_cells(model, X, codes):
     Both have the shape (N, n). Cells that the class drops are not among the others.
     """
     metric = model._cell_metric()
-    if model.cells == "all":
-        metric = metric.with_cuts(np.inf)
+    metric = metric if model.cells == "capped" else metric.with_all_cells()
     expected, deviations = np.empty((2, *X.shape))
 
     def work(rows, block, dropped):
