@@ -487,6 +487,17 @@ def test_outlyingness_counts_wrong_cells_and_not_missing_ones(fitted):
     assert np.median(found[usual] / model.outlyingness(X[:30], y[:30])[usual]) < 1.05
 
 
+def test_one_typo_in_many_features_does_not_reject_a_row(rng):
+    X, y = correlated(rng, [500, 500], 40)
+    model = CappedLDA().fit(X[::2], y[::2])
+    new, wrong = X[1::2], spoilt(rng, X[1::2])
+    linear = CappedLDA(cells="all").fit(X[::2], y[::2])
+    assert model.is_outlier(wrong, alpha=0.001).mean() < 0.6
+    assert linear.is_outlier(wrong, alpha=0.001).all()
+    assert model.is_outlier(spoilt(rng, new, 12)).all()
+    assert model.is_outlier(new).mean() < 0.05
+
+
 def test_an_explanation_names_wrong_cells_and_what_was_expected():
     pd = pytest.importorskip("pandas")
     X, y = load_iris(as_frame=True, return_X_y=True)

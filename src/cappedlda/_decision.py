@@ -212,9 +212,10 @@ class DecidingDiscriminant(MeasuringDiscriminant):
         A feature that is constant within the classes has no distance: there a row is an outlier
         if it has another value than every class, or than its own class if `y` is given.
 
-        With ``cells="capped"`` a wrong cell adds as much to the distance as one at the limit,
-        however large it is. With few features that is enough to make the row an outlier, with many
-        it is not. Missing cells do not count. A row of which no cell is left is an outlier.
+        With ``cells="capped"``, if at most a tenth of the cells of a row are wrong, each counts
+        like one at the limit, however large it is, which need not make the row an outlier. With
+        more of them the row is judged by all its cells. Missing cells do not count. A row of
+        which no cell is left is an outlier.
 
         Parameters
         ----------

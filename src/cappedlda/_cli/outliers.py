@@ -60,7 +60,7 @@ def explained(model, X, y, n_features=FEATURES, rows=None):
     """
     table = model.explain(X, y, n_features, rows)
     names = table.dtype.names if isinstance(table, np.ndarray) else table.columns
-    found = {name: np.asarray(table[name]) for name in names}
+    found = {name: np.asarray(table[name]) for name in names if name != "wrong_cells"}
     if "left_out" in found:
         found["beyond"] = np.where(only_left_out(found), TRUST, found["beyond"])
     return found

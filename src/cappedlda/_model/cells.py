@@ -32,6 +32,8 @@ REACH = CUT**2
 # shares of them is beyond: the first that does no harm. After these, nothing is capped.
 HARM = 0.01
 SHARES = (0.05, 0.02, 0.01, 0.005, 0.002, 0.001, 0.0)
+# Share of the cells of a row that may be wrong without the row being a strange one.
+FEW = 0.1
 # Marks of cells that are dropped.
 WRONG = 1
 # Bytes of marks that are worked on at a time.
@@ -350,7 +352,8 @@ def bounded(numbers, dtype):
 def completed(model, X, codes=None, missing_only=False):
     """Return X with dropped cells replaced by what is expected, and what these cost (N,).
 
-    The cost is added to squared distances; it is infinite if no cell is left.
+    The cost is added to squared distances; it is infinite if no cell is left. Wrong cells of rows
+    that have more than a few stay as they are: such rows are no good rows with a typo.
 
     Parameters
     ----------
@@ -359,7 +362,7 @@ def completed(model, X, codes=None, missing_only=False):
     codes : ndarray of shape (N,), optional
         Classes; without them all classes count, by their probabilities.
     missing_only : bool
-        Whether wrong cells stay as they are.
+        Whether wrong cells of all rows stay as they are.
     """
     cost = np.zeros(X.shape[0])
     metric = metric_for(model, X)
@@ -375,9 +378,11 @@ def completed(model, X, codes=None, missing_only=False):
             weights = np.eye(len(metric.means))[codes[rows]]
         marks = dropped[np.arange(len(rows)), weights.argmax(axis=1)]
         found, wrong = metric.complete(block, dropped, weights), marks == WRONG
-        if missing_only:
-            found[wrong] = block[wrong]
-        cost = wrong @ metric.prices
+        there = ~np.isnan(block)
+        few = np.count_nonzero(wrong, axis=1) <= FEW * np.count_nonzero(there, axis=1)
+        few &= not missing_only
+        found = np.where(there & ~few[:, None], block, found)
+        cost = np.where(few, wrong @ metric.prices, 0.0)
         cost[np.all(marks[:, metric.R.diagonal() > 0.0], axis=1)] = np.inf
         return found, cost
 
