@@ -247,7 +247,8 @@ def test_a_cap_that_erases_rare_rows_is_seen(seed):
         )
         assert erasing.fit(X, y).left_out_[rare].all()
         assert erasing.score(X[rare], y[rare]) < 0.5
-    model = CappedLDACV(multipliers=(0.5, 1.0, np.inf), qs=[1.0], leave_out="flagged").fit(X, y)
+    settings = {"multipliers": (0.5, 1.0, np.inf), "qs": [1.0], "leave_out": "flagged"}
+    model = CappedLDACV(**settings, cells="all").fit(X, y)
     assert model.best_multiplier_ == np.inf
     assert model.score(X[rare], y[rare]) > 0.9
 

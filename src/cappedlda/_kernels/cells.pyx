@@ -18,6 +18,14 @@ from cappedlda._kernels.blas cimport add_product
 from cappedlda._kernels.memory cimport room_for
 from cappedlda._kernels.vectors cimport dot, subtract
 
+cdef extern from "screen.h":
+    float scale_f64(
+        const double *, const double *, const double *, Py_ssize_t, float *) noexcept nogil
+    float scale_f32(
+        const float *, const double *, const double *, Py_ssize_t, float *) noexcept nogil
+    int any_outside(
+        const float *, const float *, const float *, float, Py_ssize_t) noexcept nogil
+
 cdef enum:
     BLOCK_ROWS = 256  # of few features these and their product stay in cache
 
@@ -30,9 +38,9 @@ def may_drop(
     const double[::1] centre,         # IN (n,)
     const double[::1] root,           # IN (n,)
     const float[:, ::1] products,     # IN (n, n + c) R, and the coefficients of the scores
-    const float[:, ::1] images,       # IN (c, n) R m_k
+    const float[:, ::1] low,          # IN (c + 1, n) R m_k - cut, and the largest of these
+    const float[:, ::1] high,         # IN (c + 1, n) R m_k + cut, and the least of these
     const float[::1] intercepts,      # IN (c,) of the scores
-    const float[::1] cuts,            # IN (n,) conditional deviations
     float reach,                      # score below the best one with which a class counts
     float rounding,                   # of products, over the length of a row
     uint8_t[::1] found,               # OUT (N,)
@@ -43,12 +51,12 @@ def may_drop(
     finite are found too.
     """
     cdef:
-        Py_ssize_t N = X.shape[0], n = X.shape[1], c = images.shape[0], first = 0, rows, i, j
+        Py_ssize_t N = X.shape[0], n = X.shape[1], c = intercepts.shape[0], first = 0, rows, i
         Py_ssize_t width = n + c
-        float *Z = <float *> malloc(BLOCK_ROWS * (n + width) * sizeof(float))
+        float *Z = <float *> malloc(BLOCK_ROWS * (n + width + 1) * sizeof(float))
         float *U = Z + BLOCK_ROWS * n
+        float *squares = U + BLOCK_ROWS * width
         float *z
-        double square
         float blur
     if Z == NULL:
         raise MemoryError("no memory for a block of rows")
@@ -57,42 +65,38 @@ def may_drop(
             rows = min(<Py_ssize_t> BLOCK_ROWS, N - first)
             for i in range(rows):
                 z = Z + i * n
-                for j in range(n):
-                    z[j] = <float> ((X[first + i, j] - centre[j]) * root[j])
+                if floating is double:
+                    squares[i] = scale_f64(&X[first + i, 0], &centre[0], &root[0], n, z)
+                else:
+                    squares[i] = scale_f32(&X[first + i, 0], &centre[0], &root[0], n, z)
             memset(U, 0, rows * width * sizeof(float))
             add_product(Z, &products[0, 0], U, rows, n, width)
             for i in range(rows):
-                z = Z + i * n
-                square = dot(z, z, n)
-                if not square < 1e30:  # infinite, NaN, or without a meaning in single precision
+                if not squares[i] < 1e30:  # infinite, NaN, or without a meaning in this precision
                     found[first + i] = True
                     continue
-                blur = rounding * <float> sqrt(square)
+                blur = rounding * <float> sqrt(squares[i])
                 found[first + i] = beyond(
-                    U + i * width, &images[0, 0], &intercepts[0], &cuts[0], n, c, blur, reach)
+                    U + i * width, &low[0, 0], &high[0, 0], &intercepts[0], n, c, blur, reach)
             first += rows
     free(Z)
 
 
 cdef inline bint beyond(
-    const float *u, const float *images, const float *intercepts, const float *cuts,
+    const float *u, const float *low, const float *high, const float *intercepts,
     Py_ssize_t n, Py_ssize_t c, float blur, float reach,
 ) noexcept nogil:
     """Whether a residual of a row may be beyond its cut, for any class within reach."""
-    cdef Py_ssize_t j, k
-    cdef float best = u[n] + intercepts[0], step
-    cdef const float *image
-    cdef int outside = 0
+    cdef Py_ssize_t k
+    cdef float best = u[n] + intercepts[0]
+    if not any_outside(u, low + c * n, high + c * n, blur, n):  # for no class at all
+        return False
     for k in range(1, c):
         best = max(best, u[n + k] + intercepts[k])
     for k in range(c):
         if u[n + k] + intercepts[k] < best - reach - 2 * blur:
             continue
-        image = images + k * n
-        for j in range(n):  # without a branch: as vectors
-            step = u[j] - image[j]
-            outside |= (step + blur > cuts[j]) | (blur - step > cuts[j])
-        if outside:
+        if any_outside(u, low + k * n, high + k * n, blur, n):
             return True
     return False
 

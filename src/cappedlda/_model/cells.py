@@ -106,7 +106,9 @@ class CellMetric:
         cuts = self.cuts - SINGLE * (8.0 * CUT + 2.0 * np.abs(self.images).max())
         cuts -= np.where(cuts < np.inf, SINGLE * cuts, 0.0)
         slack = 1.0 + 8.0 * SINGLE * np.abs(self.intercepts).max()
-        parts = products, self.images, self.intercepts, cuts
+        low, high = self.images - cuts, self.images + cuts
+        low, high = np.vstack([low, low.max(axis=0)]), np.vstack([high, high.min(axis=0)])
+        parts = products, low, high, self.intercepts
         with np.errstate(over="ignore"):
             numbers = [np.ascontiguousarray(part, np.float32) for part in parts]
         return (*numbers, slack, rounding)
