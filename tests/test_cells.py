@@ -402,6 +402,24 @@ def test_an_infinite_cell_is_an_error_where_all_cells_count(fitted):
     assert len(model.predict(new[:5])) == 5
 
 
+def test_rows_of_dask_are_counted_in_their_block(fitted):
+    da = pytest.importorskip("dask.array")
+    model, X, _ = fitted
+    new = X.copy()
+    new[77, 2] = np.nan
+    lazy = model.set_params(missing="error").predict(da.from_array(new, chunks=(50, 6)))
+    with pytest.raises(ValueError, match="first in row 27 of its block"):
+        lazy.compute()
+
+
+def test_a_model_of_sparse_rows_judges_the_cells_of_others(rng):
+    sparse = pytest.importorskip("scipy.sparse")
+    X, y = correlated(rng, [300, 300], 6)
+    model = CappedLDA().fit(sparse.csr_matrix(X), y)
+    new = spoilt(rng, X[:50])
+    assert model.wrong_cells(new).any(axis=1).mean() > 0.9
+
+
 def test_rows_read_by_slices_are_counted_from_the_first(fitted, tmp_path):
     h5py = pytest.importorskip("h5py")
     model, X, _ = fitted

@@ -143,11 +143,16 @@ def calibrator_of(reweighted, prepared):
     if not kept.any():
         return None
     settings = reweighted.within, answer.centres, answer.shrinkage, sample.regime
-    noted, trial = (
-        tuple(part[noted_rows(sample, some)] for part in (sample.X, sample.codes, weights))
-        for some in (kept, weights > 0.0)
-    )
+    noted = trial = copied(sample, weights, kept)
+    if not np.array_equal(kept, weights > 0.0):
+        trial = copied(sample, weights, weights > 0.0)
     return Calibrator(*settings, *noted, trial)
+
+
+def copied(sample, weights, some):
+    """Return copies of rows to note among some, of their classes and weights."""
+    noted = noted_rows(sample, some)
+    return sample.X[noted], sample.codes[noted], weights[noted]
 
 
 def root_of(squares):
