@@ -140,7 +140,7 @@ def markdown(frame, command):
     return f"""# Wrong and missing cells in new rows
 
 Written by `{command}`,
-with {frame.data.nunique()} sets that decided nothing, {frame.split.nunique()} splits each. Training
+with {frame.data.nunique()} real data sets, {frame.split.nunique()} splits each. Training
 rows are as they are. In every test row one cell or three are off by some standard deviations of
 their feature (three only with 7 features or more), or {MISSING:.0%} of all cells are missing; LDA
 and the clipped one get the median there. What is lost is against clean rows of the same sets.
