@@ -11,6 +11,7 @@ from scipy import sparse
 
 from cappedlda import CappedLDA, CappedLDACV, load_model, save_model
 from cappedlda._decision import DecidingDiscriminant, cut_offs, tail_weights
+from cappedlda.paper import CLDA
 
 
 def three_classes(rng, n_rows, n_features=8):
@@ -245,7 +246,7 @@ def test_files_and_pickles_decide_the_same_and_hold_no_row(rng, tmp_path, estima
 
 @pytest.mark.parametrize(
     "estimator",
-    [CappedLDA(polish=False), CappedLDA(solver="paper", epsilon=1e3)],
+    [CappedLDA(polish=False), CLDA(epsilon=1e3)],
     ids=["no polish", "paper"],
 )
 def test_without_a_covariance_the_error_says_what_to_do(clean, estimator):

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 import sklearn
 import skops.io
+from common import COMPARED
 from numpy.testing import assert_array_equal
 from sklearn import config_context
 from sklearn.base import BaseEstimator, clone
@@ -17,7 +18,6 @@ from sklearn.exceptions import UnsetMetadataPassedError
 from sklearn.model_selection import GridSearchCV, StratifiedKFold
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
-from test_compared import ALL as COMPARED
 
 import cappedlda
 from cappedlda import CappedLDA, CappedLDACV, OutlierRemover
@@ -42,14 +42,14 @@ def all_estimators():
 
 def exported():
     """Every class in the `__all__` of a public module."""
-    for module in (cappedlda, cappedlda.compared):
+    for module in (cappedlda, cappedlda.paper.compared):
         for name in module.__all__:
             if inspect.isclass(getattr(module, name)):
                 yield getattr(module, name)
 
 
 def test_every_estimator_is_exported_and_checked():
-    importlib.import_module("cappedlda.compared")
+    importlib.import_module("cappedlda.paper.compared")
     estimators = all_estimators()
     assert len(estimators) >= 8
     assert estimators == set(exported())

@@ -11,6 +11,7 @@ from common import make_classes
 from scipy import sparse
 
 from cappedlda import CappedLDA, CappedLDACV, load_model, save_model
+from cappedlda.paper import CLDA
 
 
 @pytest.fixture
@@ -241,7 +242,7 @@ def test_bad_arguments_are_refused(clean, settings, error, words):
 
 def test_a_fit_without_units_of_the_features_is_told_how(clean):
     X, y = clean
-    lda = CappedLDA(solver="paper", epsilon=1e3).fit(X, y)
+    lda = CLDA(epsilon=1e3).fit(X, y)
     with pytest.raises(ValueError, match="Fit it with start='robust'"):
         lda.explain(X, y)
     assert "largest loadings per unit of the feature" in str(lda.summary())

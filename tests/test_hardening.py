@@ -9,9 +9,10 @@ import pytest
 import scipy.sparse as sp
 from common import make_classes
 
-from cappedlda import CappedLDA, CappedLDACV, compared
+from cappedlda import CappedLDA, CappedLDACV
 from cappedlda._data.threads import ordered_map
-from cappedlda.datasets import make_zipf_text
+from cappedlda.paper import compared
+from cappedlda.paper.datasets import make_zipf_text
 
 METHODS = [getattr(compared, name) for name in compared.__all__]
 

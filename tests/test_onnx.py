@@ -12,8 +12,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from cappedlda import CappedLDA, CappedLDACV
-from cappedlda.compared import RDA
 from cappedlda.onnx import to_onnx
+from cappedlda.paper.compared import RDA
 
 # The graph multiplies in the precision of its input, in another order than here.
 TOLERANCE = {np.float32: 1e-4, np.float64: 1e-10}

@@ -17,13 +17,19 @@ from pathlib import Path
 
 import numpy as np
 from scipy import sparse
+from sklearn.base import clone
 from sklearn.datasets import load_iris, load_wine, make_classification
 
-from cappedlda import CappedLDA, CappedLDACV, compared
+from cappedlda import CappedLDA, CappedLDACV
 from cappedlda._data.jobs import NormsJob, block_record
 from cappedlda._data.record import Query
+from cappedlda.paper import CLDA, compared
 
-METHODS = {"q=1": {"q": 1.0}, "q=2": {"q": 2.0}, "paper": {"solver": "paper"}}
+METHODS = {
+    "q=1": CappedLDA(q=1.0),
+    "q=2": CappedLDA(q=2.0),
+    "paper": CLDA(),
+}
 VARIANTS = {
     "no polish": {"polish": False},
     "lda": {"start": "lda"},
@@ -161,8 +167,8 @@ def main():
             kind = np.dtype(dtype).name
             told_records(dtype)
             for name, fit in data(dtype, Path(folder)):
-                for method, parameters in METHODS.items():
-                    told(f"{name} | {kind} | {method}", CappedLDA(**parameters), fit)
+                for method, estimator in METHODS.items():
+                    told(f"{name} | {kind} | {method}", clone(estimator), fit)
             X, y = load_wine(return_X_y=True)
             X = spoiled(X).astype(dtype)
             told_predictions(f"wine spoiled | {kind}", CappedLDA().fit(X, y), X, y)

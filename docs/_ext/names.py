@@ -11,8 +11,8 @@ from sphinx import addnodes
 
 MODULES = (
     "cappedlda",
-    "cappedlda.datasets",
-    "cappedlda.experiments",
+    "cappedlda.paper.datasets",
+    "cappedlda.paper.experiments",
     "cappedlda.noise",
     "cappedlda.onnx",
     "cappedlda.plotting",

@@ -2,7 +2,7 @@
 The published algorithm and the default one
 ===========================================
 
-``solver="paper"`` is Algorithm 1 of the paper as published; ``solver="mm"``, the default, holds the
+``cappedlda.paper.CLDA`` is Algorithm 1 of the paper as published; ``CappedNormLDA`` holds the
 images of the class centres fixed, which makes its objective fall at every step. Here both run on
 the same data.
 """
@@ -22,6 +22,7 @@ from sklearn.model_selection import train_test_split
 
 from cappedlda import CappedLDA
 from cappedlda.noise import scatter
+from cappedlda.paper import CLDA
 from cappedlda.plotting import ConvergenceDisplay
 
 warnings.simplefilter("ignore", ConvergenceWarning)  # we print the status instead
@@ -33,7 +34,7 @@ for name, load in (("iris", load_iris), ("wine", load_wine), ("cancer", load_bre
     )
     dirty, _, planted = scatter(X_train, y_train, share=0.1, random_state=0)
     for epsilon in (1e-3, 1.0, 10.0, 1e2, 1e6):
-        lda = CappedLDA(solver="paper", epsilon=epsilon).fit(dirty, y_train)
+        lda = CLDA(epsilon=epsilon).fit(dirty, y_train)
         print(
             f"{name:<6}  paper, epsilon {epsilon:>9g}: {lda.status_:<10}  "
             f"rows beyond the cap {lda.outliers_.sum():3d}  "
@@ -55,7 +56,7 @@ for name, load in (("iris", load_iris), ("wine", load_wine), ("cancer", load_bre
 
 X, y = load_breast_cancer(return_X_y=True)
 figure, axes = plt.subplots(1, 2, figsize=(9, 3.6), layout="constrained")
-paper = CappedLDA(solver="paper", epsilon=1e6).fit(X, y)
+paper = CLDA(epsilon=1e6).fit(X, y)
 mm = CappedLDA(epsilon=np.inf, polish=False).fit(X, y)
 for ax, model, name in zip(axes, (paper, mm), ("paper", "mm"), strict=True):
     ConvergenceDisplay.from_estimator(model, ax=ax)

@@ -80,10 +80,10 @@ def check_epsilon(epsilon):
     check_real("epsilon", epsilon, 1.0 / LARGEST, np.inf, advice)
 
 
-def check_start(start, shape):
+def check_start(start, shape, words=("robust", "lda", "identity")):
     """Return the parameter start: a word, or a finite array of the given shape."""
     if isinstance(start, str):
-        check_choice("start", start, ("robust", "lda", "identity"))
+        check_choice("start", start, words)
         return start
     if np.asarray(start).dtype.kind not in "fiu":
         raise TypeError(f"start={start!r} must be a word or an array of real numbers.")
@@ -91,23 +91,13 @@ def check_start(start, shape):
     if start.shape != shape:
         raise ValueError(
             f"start has shape {start.shape}, but this problem needs (n_features, directions) = "
-            f'{shape}; use such an array, "robust", "lda" or "identity".'
+            f"{shape}; use such an array, or one of {', '.join(map(repr, words))}."
         )
     if not np.isfinite(start).all():
         raise ValueError("start contains NaN or infinity; give finite numbers.")
     if np.linalg.matrix_rank(start) < start.shape[1]:
         raise ValueError("start has linearly dependent columns; give independent ones.")
     return start
-
-
-def check_solver(solver):
-    """Check the parameter solver; those of scikit-learn have other names for nothing to choose."""
-    if isinstance(solver, str) and solver in ("svd", "lsqr", "eigen"):
-        raise ValueError(
-            f"solver={solver!r} belongs to LinearDiscriminantAnalysis; leave solver out: one "
-            "solver handles all shapes, with any shrinkage, and transform always works."
-        )
-    check_choice("solver", solver, ("mm", "paper"))
 
 
 def check_shrinkage(shrinkage):

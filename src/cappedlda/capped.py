@@ -2,45 +2,30 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable, Iterable
-from dataclasses import replace
-from os import PathLike
-from typing import Any, Literal, Self
+from typing import Literal
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted
 
-from cappedlda._data.chunk_cache import cache_folder
-from cappedlda._data.chunks import ChunkRows
-from cappedlda._data.factory import training_rows
-from cappedlda._data.progress import PassReport, SlabProgress, print_decisions
-from cappedlda._data.threads import effective_n_jobs, single_threaded_blas
-from cappedlda._decision import DecidingDiscriminant
-from cappedlda._discriminant import linear_rule
-from cappedlda._fit import Objective, Options, fit_mm, fit_paper
-from cappedlda._summary import Summary, class_counts, summary_of
+from cappedlda._estimator import CappedDiscriminant
+from cappedlda._fit import Objective, Options, fit_mm
 from cappedlda._switching import SwitchingHints
-from cappedlda._typing import ArrayLike, Bools, Floats, MatrixLike
+from cappedlda._typing import ArrayLike
 from cappedlda._validation import (
     check_choice,
     check_count,
     check_epsilon,
     check_flag,
-    check_priors,
     check_real,
     check_seed,
     check_shrinkage,
-    check_solver,
     check_start,
 )
-from cappedlda._warnings import status_of, warn_of
 
 # Ridge of the iteration, relative to the mean within-class variance; the answer needs none.
 ITERATION_RIDGE = 1e-4
 
 
-class CappedLDA(SwitchingHints, DecidingDiscriminant):
+class CappedLDA(SwitchingHints, CappedDiscriminant):
     """Robust linear discriminant analysis with a capped norm.
 
     Rows that lie unusually far from their class are flagged (`outliers_`). Rows beyond the
@@ -67,9 +52,6 @@ class CappedLDA(SwitchingHints, DecidingDiscriminant):
         trimmed linear discriminant analysis. Not used by ``solver="paper"``. With fewer
         than two rows per feature and epsilon "auto", 2 is used: the directions can follow
         every row there, and lower norms would only choose which.
-    solver : {"mm", "paper"}, default="mm"
-        "mm" never increases its objective. "paper" is Algorithm 1 as published, for
-        comparison; it may fail, and `status_` says how.
     centers : {"kept", "mean"}, default="kept"
         Class centres: the means of the kept rows, or of all rows.
     start : {"robust", "lda", "identity"} or array of shape (n_features, directions), \
@@ -196,33 +178,12 @@ default="robust"
     (178, 2)
     """
 
-    priors_: Floats
-    means_: Floats
-    explained_variance_ratio_: Floats
-    epsilon_: float
-    caps_: Floats
-    weights_: Floats
-    distances_: Floats
-    outliers_: Bools
-    left_out_: Bools
-    leave_out_level_: float
-    q_: float
-    shrinkage_: float
-    n_sampled_: int
-    objective_path_: Floats
-    n_iter_: int
-    n_passes_: int
-    status_: str
-
-    _sparse_format = "csr"
-
     def __init__(
         self,
         n_components: int | None = None,
         *,
         epsilon: float | Literal["auto"] = "auto",
         q: float = 1.0,
-        solver: Literal["mm", "paper"] = "mm",
         centers: Literal["kept", "mean"] = "kept",
         start: Literal["robust", "lda", "identity"] | ArrayLike = "robust",
         ridge: float | Literal["auto"] = "auto",
@@ -239,7 +200,6 @@ default="robust"
         self.n_components = n_components
         self.epsilon = epsilon
         self.q = q
-        self.solver = solver
         self.centers = centers
         self.start = start
         self.ridge = ridge
@@ -253,149 +213,19 @@ default="robust"
         self.random_state = random_state
         self.verbose = verbose
 
-    def fit(self, X: MatrixLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
-        """Find the discriminant directions, the unusual rows and those to leave out.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-        y : array-like of shape (n_samples,)
-            Class labels.
-        sample_weight : array-like of shape (n_samples,), default=None
-            A row of integer weight k counts as k rows. Weights whose sum is below the number
-            of rows that have one, such as 1 / n_samples each, are taken relative to a mean
-            of 1.
-
-        Returns
-        -------
-        self : CappedLDA
-        """
-        self._check_parameters()
-        rows, classes, priors = self._check_data(X, y, sample_weight)
-        return self._fit_rows(rows, classes, priors, X if rows.example is None else rows.example)
-
-    def fit_chunks(
-        self,
-        make_chunks: Callable[[], Iterable[tuple[Any, ...]]],
-        *,
-        classes: ArrayLike | None = None,
-        cache: bool | str | PathLike[str] = False,
-    ) -> Self:
-        """Fit data that come in chunks, which need not fit into memory together.
-
-        The result is that of `fit` on all rows in their order, however they are cut into
-        chunks. `weights_`, `distances_`, `outliers_` and `left_out_`, which have an entry for
-        each row, are not set; `measure_chunks` gives them chunk by chunk.
-
-        Parameters
-        ----------
-        make_chunks : callable
-            Returns a fresh iterator of chunks for each pass over the data. A chunk is a
-            tuple (X, y) or (X, y, sample_weight) of arrays or data frames. All have the same
-            features and type; their number of rows may differ, and be 0. The rows must be
-            the same in each pass. `cappedlda.sources` has some for folders of files. If it has
-            a method `read_labels`, the classes are learnt from the chunks that this returns,
-            with None for X.
-        classes : array-like of shape (n_classes,), default=None
-            All labels there are; another one is an error. None takes those of the data.
-        cache : bool or path-like, default=False
-            Whether to keep the rows in a file while the fit runs, in the system's temporary
-            folder (True) or in the folder that is named. Then the source is read once. The
-            file is as large as X in memory, and gone when the fit ends, however it ends.
-
-        Returns
-        -------
-        self : CappedLDA
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> from sklearn.datasets import load_wine
-        >>> from cappedlda import CappedLDA
-        >>> X, y = load_wine(return_X_y=True)
-        >>> def chunks():
-        ...     for start in range(0, len(X), 50):
-        ...         yield X[start : start + 50], y[start : start + 50]
-        >>> lda = CappedLDA().fit_chunks(chunks)
-        >>> np.array_equal(lda.scalings_, CappedLDA().fit(X, y).scalings_)
-        True
-        >>> int(sum(samples.outliers.sum() for samples in lda.measure_chunks(chunks)))
-        0
-        """
-        self._check_parameters()
-        settings = effective_n_jobs(self.n_jobs), self._regime, cache_folder(cache)
-        rows = ChunkRows(make_chunks, classes, *settings)
-        priors = check_priors(self.priors, rows.n_classes)
-        priors = rows.class_shares if priors is None else priors
-        return self._fit_rows(rows, rows.classes, priors, rows.example)
-
-    def summary(self) -> Summary:
-        """Tell on one page what the fit has found and decided.
-
-        Returns
-        -------
-        summary : Summary
-            Printed, it is text; in a notebook, HTML. It has the rows, flagged rows and rows left
-            out of each class, the directions with their largest loadings, and what was decided:
-            cap, exponent, shrinkage, sample, and beyond which distance rows are left out.
-            Flagged rows are not counted after `fit_chunks`, nor for dask.
-
-        Examples
-        --------
-        >>> from sklearn.datasets import load_iris
-        >>> from cappedlda import CappedLDA
-        >>> X, y = load_iris(return_X_y=True)
-        >>> X[::25] = 999
-        >>> summary = CappedLDA(n_components=1).fit(X, y).summary()
-        >>> for line in str(summary).splitlines()[2:7]:
-        ...     print(line)
-        class  rows  flagged  left out  prior
-        0        50        2         2  0.333
-        1        50        2         2  0.333
-        2        50        2         2  0.333
-        all     150        6         6  1.000
-        """
-        check_is_fitted(self)
-        return summary_of(self)
-
-    def _fit_rows(self, rows, classes, priors, features):
-        n_features = rows.shape[1]
-        n_directions = min(len(classes) - 1, n_features)
-        n_components = self._check_n_components(n_directions, n_features)
-        n_wanted = n_components if self.solver == "paper" else n_directions
-        start = check_start(self.start, (n_features, n_wanted))
+    def _solve(self, rows, priors, n_components, n_directions):
+        start = check_start(self.start, (rows.shape[1], n_directions))
         if rows.implicit_scatter:
-            self._check_implicit(n_components, n_wanted, rows)
+            self._check_implicit(n_components, n_directions, rows)
         epsilon = self.epsilon if isinstance(self.epsilon, str) else float(self.epsilon)
         options = self._options(rows, priors, start, n_components)
-        with single_threaded_blas():
-            if self.solver == "mm":
-                solution = fit_mm(rows, self._objective(self.q, epsilon), options)
-            else:
-                solution = fit_paper(rows, epsilon, replace(options, tol=0.01 * self.tol))
-        rule = linear_rule(solution.W, solution.covariance, solution.centres, priors)
-        self._remember_features(features)
-        self.classes_ = classes
-        self.priors_ = priors
-        self.coef_, self.intercept_ = rule
-        n_supervised = min(n_components, n_wanted)
-        self._store(rows, solution, n_components, n_supervised)
-        warn_of(solution, self, n_supervised, stacklevel=4)
-        return self
-
-    def _check_data(self, X, y, sample_weight):
-        """Return the rows, the classes and their priors."""
-        n_jobs = effective_n_jobs(self.n_jobs)
-        rows, classes = training_rows(self, X, y, sample_weight, n_jobs, self._regime)
-        priors = check_priors(self.priors, len(classes))
-        return rows, classes, rows.class_shares if priors is None else priors
+        return fit_mm(rows, self._objective(self.q, epsilon), options)
 
     def _objective(self, q, epsilon="auto"):
         ridge = ITERATION_RIDGE if self.ridge == "auto" else self.ridge
         return Objective(float(q), epsilon, ridge)
 
     def _options(self, rows, priors, start, n_components):
-        rows.progress = SlabProgress(rows.shape[0]) if self.verbose > 1 else None
         return Options(
             priors=priors,
             start=start,
@@ -408,16 +238,16 @@ default="robust"
             tol=self.tol,
             max_iter=self.max_iter,
             random_state=self.random_state,
-            report=PassReport(rows.class_weights.sum()) if self.verbose else None,
+            report=self._report(rows),
         )
 
     def _check_parameters(self):
-        check_solver(self.solver)
         check_epsilon(self.epsilon)
         check_real("q", self.q, 0.0, 2.0, "use 0 < q <= 2")
         self._check_common_parameters()
 
     def _check_common_parameters(self):
+        super()._check_parameters()
         if self.random_state is not None:  # to make one takes longer than all other checks
             check_seed(self.random_state)
         check_choice("centers", self.centers, ("kept", "mean"))
@@ -427,66 +257,15 @@ default="robust"
         check_choice("leave_out", self.leave_out, ("harmful", "flagged"))
         check_real("tol", self.tol, 0.0, 1.0, "use a small positive number")
         check_flag("polish", self.polish)
-        verbose = int(self.verbose) if isinstance(self.verbose, bool) else self.verbose
-        check_count("verbose", verbose, 0, np.inf, "use 0, 1 or 2")
         check_count("max_iter", self.max_iter, 1, np.inf, "use a positive integer")
 
-    def _check_n_components(self, n_directions, n_features):
-        if self.n_components is None:
-            return n_directions
-        advice = f"use None or an integer from 1 to n_features={n_features}"
-        check_count("n_components", self.n_components, 1, n_features, advice)
-        return self.n_components
-
-    def _check_implicit(self, n_components, n_supervised, rows):
+    def _check_implicit(self, n_components, n_directions, rows):
         most = rows.regime.most_dense_features
         many = f"X is sparse and has n_features={rows.shape[1]}, more than {most}"
-        if self.solver == "paper":
-            raise ValueError(f"{many}, too many for solver='paper'; use solver='mm'.")
         if self.shrinkage not in ("few_rows", None):
             raise ValueError(f"{many}, too many for shrinkage={self.shrinkage!r}; use ridge.")
-        if n_components > n_supervised:
+        if n_components > n_directions:
             raise ValueError(
                 f"{many}, too many for n_components={n_components}, which asks for unsupervised "
-                f"directions; use None or at most {n_supervised}."
+                f"directions; use None or at most {n_directions}."
             )
-
-    def _store(self, rows, solution, n_components, n_supervised):
-        trace = solution.trace
-        self.means_ = solution.centres
-        self.xbar_ = self.priors_.dot(solution.centres)
-        self.scalings_ = np.concatenate([solution.W, solution.extra], axis=1)[:, :n_components]
-        strengths = np.concatenate([solution.strengths, np.zeros(solution.extra.shape[1])])
-        total = max(strengths.sum(), sys.float_info.min)
-        self.explained_variance_ratio_ = strengths[:n_components] / total
-        self.epsilon_ = float(solution.epsilon)
-        self.caps_ = solution.usual.caps
-        samples = rows.per_sample(solution)
-        self._store_samples(samples)
-        self._class_counts = class_counts(rows, samples, solution)
-        self.q_ = float(solution.q)
-        self.shrinkage_ = float(solution.shrinkage)
-        self.n_sampled_ = solution.n_sampled
-        self.objective_path_ = np.array(trace.objective_path)
-        self.n_iter_ = trace.n_iter
-        self.n_passes_ = trace.n_passes
-        self.status_ = status_of(solution, n_supervised)
-        usual, support = solution.usual, solution.support
-        self._metric, self._metric_centres, self._gate = usual.metric, usual.centres, usual.gate
-        self._support_metric, self._support_centres = support.metric, support.centres
-        self._support_caps = support.caps
-        self._support_gate = None if support.gate is None else support.gate.caps
-        self._norm = solution.norm
-        self._calibration = solution.calibrator()
-        self._covariance = solution.covariance_of_features(rows.regime.most_dense_features)
-        self.leave_out_level_ = float(solution.level)
-        if self.verbose:
-            print_decisions(solution)
-
-    def _store_samples(self, samples):
-        names = "distances_", "weights_", "outliers_", "left_out_"
-        if samples is None:
-            for name in names:  # of an earlier fit
-                vars(self).pop(name, None)
-        else:
-            vars(self).update(zip(names, samples, strict=True))

@@ -38,8 +38,10 @@ from sklearn.base import is_classifier
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
-from cappedlda import CappedLDA, CappedLDACV, compared
+from cappedlda import CappedLDA, CappedLDACV
+from cappedlda._estimator import CappedDiscriminant
 from cappedlda._validation import check_flag
+from cappedlda.paper import CLDA, compared
 
 if TYPE_CHECKING:
     from onnx import ModelProto
@@ -48,7 +50,8 @@ if TYPE_CHECKING:
 
 __all__ = ["to_onnx"]
 
-ESTIMATORS = (CappedLDA, CappedLDACV, *(getattr(compared, name) for name in compared.__all__))
+COMPARED = tuple(getattr(compared, name) for name in compared.__all__)
+ESTIMATORS = (CappedLDA, CappedLDACV, CLDA, *COMPARED)
 OUTPUTS = ("predict", "transform", "all")
 # Classes are measured from in this many parts, at most: fewer need larger tensors of rows,
 # classes and features, and the time to make a graph grows with the square of its nodes.
@@ -117,7 +120,7 @@ def to_onnx(
         if isinstance(step, ESTIMATORS)
     }
     if outlyingness:
-        if not isinstance(steps[-1], CappedLDA):
+        if not isinstance(steps[-1], CappedDiscriminant):
             raise ValueError(
                 f"outlyingness=True, but {type(steps[-1]).__name__} does not measure it; use a "
                 "CappedLDA or CappedLDACV as the model or the last step, or outlyingness=False."

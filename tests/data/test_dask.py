@@ -22,7 +22,7 @@ from cappedlda import CappedLDACV
 from cappedlda._data import dask as dask_module
 from cappedlda._data.dask import DaskRows, LabelCounts
 from cappedlda._regime import REGIME, Regime
-from cappedlda.compared import LDA
+from cappedlda.paper.compared import LDA
 
 # The blocks are added in another order than the slabs of an array. The rounding that makes
 # differ, 1e-15, is far below this.

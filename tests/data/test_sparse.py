@@ -15,7 +15,7 @@ from cappedlda._initial import initial_estimate, standardize
 from cappedlda._initial.sparse import SparseEstimator
 from cappedlda._initial.standardize import FARTHEST_SEEN
 from cappedlda._regime import REGIME, Regime
-from cappedlda.datasets import make_zipf_text
+from cappedlda.paper.datasets import make_zipf_text
 
 FORMATS = [sparse.csr_array, sparse.csr_matrix, sparse.csc_array, sparse.coo_matrix]
 # Of the same rows in float64: the systems are solved to 1e-3 of the tolerance of 1e-4.
@@ -346,23 +346,9 @@ def test_no_dense_copy_is_made():
 # ------------------------------------------------------------------- refused input
 
 
-@pytest.mark.parametrize(
-    ("options", "match"),
-    [
-        ({"solver": "paper"}, "n_features=1200.*solver='mm'"),
-        ({"n_components": 3}, "n_components=3.*at most 2"),
-    ],
-)
-def test_what_needs_a_matrix_is_refused(text, options, match):
-    with pytest.raises(ValueError, match=match):
-        CappedLDA(**options).fit(text.X, text.y)
-
-
-def test_paper_with_few_sparse_features(clean):
-    X, y = clean
-    model = CappedLDA(solver="paper", epsilon=np.inf).fit(sparse.csr_array(X), y)
-    dense = CappedLDA(solver="paper", epsilon=np.inf).fit(X, y)
-    assert angle(model.scalings_, dense.scalings_) < 1e-6
+def test_unsupervised_directions_need_a_matrix(text):
+    with pytest.raises(ValueError, match="n_components=3.*at most 2"):
+        CappedLDA(n_components=3).fit(text.X, text.y)
 
 
 @pytest.mark.parametrize("value", [np.nan, np.inf])

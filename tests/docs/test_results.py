@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from cappedlda.experiments import METHODS, TABLES, paper, report
+from cappedlda.paper.experiments import METHODS, TABLES, printed, report
 
 DOCS = Path(__file__).parents[2] / "docs"
 RESULTS = sorted((DOCS / "results").rglob("*.json"))
@@ -29,8 +29,8 @@ def numbers_in(value):
 
 
 def test_every_number_of_the_page_is_in_a_result_or_in_the_paper():
-    printed = [vars(paper)[name] for name in vars(paper) if name.isupper()]
-    known = {f"{number:.2f}" for number in numbers_in([[read(path) for path in RESULTS], printed])}
+    figures = [vars(printed)[name] for name in vars(printed) if name.isupper()]
+    known = {f"{number:.2f}" for number in numbers_in([[read(path) for path in RESULTS], figures])}
     found = re.findall(r"(?<![\d.])\d+\.\d\d(?!\d)", PAGE)
     assert len(found) > 20
     # The variance of the paper's noise is no result.

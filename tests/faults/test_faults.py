@@ -14,7 +14,7 @@ import pytest
 from common import make_classes, spoil
 
 from cappedlda import CappedLDA, load_model, save_model
-from cappedlda.experiments import reproduce
+from cappedlda.paper.experiments import reproduce
 
 pytest.importorskip("pandas")
 pytest.importorskip("pyarrow")

@@ -10,7 +10,7 @@ import pytest
 from common import angle, make_classes, spoil
 
 from cappedlda import CappedLDA
-from cappedlda.datasets import make_zipf_text
+from cappedlda.paper.datasets import make_zipf_text
 
 # Largest angle in radians between subspaces that differ by rounding only: the order of sums
 # changes 1e-16 relative, the iteration stops alike, and polishing solves one linear system.

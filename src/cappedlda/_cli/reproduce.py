@@ -9,7 +9,7 @@ from cappedlda._cli.arguments import Command, argument, natural, positive
 
 def reproduce(args):
     """Run the experiments of the paper and write their tables."""
-    from cappedlda.experiments import TABLES, run
+    from cappedlda.paper.experiments import TABLES, run
 
     tables = list(TABLES) if args.table == "all" else [args.table]
     tables = [name for name in tables if run.chosen_cases(TABLES[name], args.datasets)]
@@ -38,7 +38,7 @@ def one_of(kind, known_names):
     """
 
     def parse(text):
-        from cappedlda.experiments.run import check_names
+        from cappedlda.paper.experiments.run import check_names
 
         try:
             check_names(kind, [text], known_names())
@@ -51,21 +51,21 @@ def one_of(kind, known_names):
 
 def table_names():
     """Return what `reproduce` can make."""
-    from cappedlda.experiments import TABLES
+    from cappedlda.paper.experiments import TABLES
 
     return [*TABLES, "all"]
 
 
 def case_names():
     """Return the data sets of all tables."""
-    from cappedlda.experiments import tables
+    from cappedlda.paper.experiments import tables
 
     return tables.case_names()
 
 
 def method_names():
     """Return the methods of the tables."""
-    from cappedlda.experiments import METHODS
+    from cappedlda.paper.experiments import METHODS
 
     return METHODS
 

@@ -22,8 +22,7 @@ Finish (`finish`):
 10. Evaluate all rows: final caps, flags, directions in order.
 
 The guide tells the same with the same numbers (docs/guide/method.md). Arrays, chunks, dask and
-sparse rows all come this way, and so does each fit of a cross-validation. `fit_paper` is the
-published algorithm, for comparison.
+sparse rows all come this way, and so does each fit of a cross-validation.
 """
 
 from dataclasses import replace
@@ -62,16 +61,15 @@ from cappedlda._initial.sampling import stratified_sample
 from cappedlda._solvers.base import Trace, iterate
 from cappedlda._solvers.frame import Objective
 from cappedlda._solvers.mm import MMSolver
-from cappedlda._solvers.paper import RIDGE, RIDGE_FLOAT32, PaperIteration
 from cappedlda._solvers.row_space import RowSpace
 from cappedlda._solvers.shrinkage import MOST_SHRUNK
 from cappedlda._validation import check_units
 
-__all__ = ["Objective", "Options", "Solution", "fit_mm", "fit_paper", "fit_path"]
+__all__ = ["Objective", "Options", "Solution", "fit_mm", "fit_path"]
 
 
 def fit_mm(rows, objective, options):
-    """Fit rows by majorization-minimization (`solver="mm"`); return a `Solution`."""
+    """Fit rows by majorization-minimization; return a `Solution`."""
     prepared = prepare(rows, objective, options)
     begin = warm_start(prepared, objective, options)
     return finish(prepared, begin, objective, options)[0]
@@ -319,16 +317,3 @@ def full_fit(prepared, begin, objective, schedule, options):
     solution = evaluate_solver(rows, solver, trace, options.n_components, gate, weights)
     solution.level = np.inf if objective.epsilon == np.inf else 1.0
     return solution, end
-
-
-def fit_paper(rows, epsilon, options):
-    """Fit by Algorithm 1 of the paper (`solver="paper"`)."""
-    rows.check_finite()
-    n, start = rows.shape[1], options.start
-    W = start if not isinstance(start, str) else np.eye(n, options.n_components)
-    ridge = RIDGE if rows.dtype == np.float64 else RIDGE_FLOAT32
-    solver = PaperIteration(rows.class_means(), rows.class_weights, W, epsilon, options.tol, ridge)
-    solver.begin(rows)
-    trace = iterate(rows, solver, options.max_iter, options.report)
-    trace.n_passes += 2
-    return evaluate_solver(rows, solver, trace, options.n_components)
