@@ -9,11 +9,13 @@ from cappedlda._model_file import load_model, save_model
 from cappedlda._version import __version__
 from cappedlda.capped import CappedLDA
 from cappedlda.cv import CappedLDACV
+from cappedlda.norm import CappedNormLDA
 from cappedlda.remover import OutlierRemover
 
 __all__ = [
     "CappedLDA",
     "CappedLDACV",
+    "CappedNormLDA",
     "OutlierRemover",
     "__version__",
     "load_model",

@@ -1,8 +1,7 @@
-"""Decisions on new rows: whether they are outliers, and whether to trust a prediction."""
+"""Decisions on new rows: whether to reject them, and whether to trust a prediction."""
 
 from __future__ import annotations
 
-import inspect
 from typing import Any
 
 import numpy as np
@@ -28,17 +27,17 @@ class DecidingDiscriminant(MeasuringDiscriminant):
     # What makes the calibration is replaced by its arrays when it is first asked for.
     _calibration: dict[str, Floats] | Calibrator | None = None
 
-    def is_outlier(self, X: MatrixLike, y: ArrayLike | None = None, alpha: float = 0.01) -> Bools:
-        """Decide which rows do not come from any class, at a stated rate of false alarms.
+    def is_rejected(self, X: MatrixLike, y: ArrayLike | None = None, alpha: float = 0.01) -> Bools:
+        """Decide which new rows do not come from any class, at a stated rate of false alarms.
 
-        A row is an outlier if it is too far from the nearest class in the discriminant space, or
+        A row is rejected if it is too far from the nearest class in the discriminant space, or
         too far off that space in all features together. Both distances are Mahalanobis
         distances by the covariance of the rows that the fit has kept. The cut-offs are
         quantiles of the same distances of kept training rows, each left out of the covariance and
         of the mean of its class: the same quantile in both spaces, chosen so that a share
         `alpha` of these rows is beyond one cut-off or the other.
 
-        A feature that is constant within the classes has no distance: there a row is an outlier
+        A feature that is constant within the classes has no distance: there a row is rejected
         if it has another value than every class, or than its own class if `y` is given.
 
         Parameters
@@ -47,14 +46,14 @@ class DecidingDiscriminant(MeasuringDiscriminant):
         y : array-like of shape (n_samples,), default=None
             Class of each row, if known. A row is then judged by its distance from that class.
         alpha : float, default=0.01
-            Share of good rows that may be taken for outliers. It cannot be less than
+            Share of good rows that may be rejected. It cannot be less than
             1 / (1 + noted rows): the distances of up to 4096 kept rows are noted, none of them
             alone in its class. With fewer than about 2 / `alpha` rows the share may be up to
             twice as large.
 
         Returns
         -------
-        outlier : ndarray of shape (n_samples,), bool
+        rejected : ndarray of shape (n_samples,), bool
 
         See Also
         --------
@@ -67,14 +66,14 @@ class DecidingDiscriminant(MeasuringDiscriminant):
         >>> from cappedlda import CappedLDA
         >>> X, y = load_digits(return_X_y=True)
         >>> lda = CappedLDA().fit(X[:1000], y[:1000])
-        >>> bool(lda.is_outlier(X[1000:]).mean() < 0.1)
+        >>> bool(lda.is_rejected(X[1000:]).mean() < 0.1)
         True
         >>> shuffled = np.random.default_rng(0).permuted(X[1000:], axis=1)
-        >>> bool(lda.is_outlier(shuffled).mean() > 0.99)
+        >>> bool(lda.is_rejected(shuffled).mean() > 0.99)
         True
         """
         self._check_calibration(alpha)
-        return self._by_rows("_is_outlier", X, y, alpha=alpha)
+        return self._by_rows("_is_rejected", X, y, alpha=alpha)
 
     def predict_or_reject(
         self,
@@ -90,10 +89,10 @@ class DecidingDiscriminant(MeasuringDiscriminant):
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features)
         alpha : float, default=0.01
-            Share of good rows that may be rejected as outliers; see `is_outlier`.
+            Share of good rows that may be rejected as strange; see `is_rejected`.
         min_proba : float, default=None
             Reject also rows whose most probable class has a smaller probability. None rejects
-            outliers only.
+            strange rows only.
         reject_label : int, float or str, default=-1
             What is returned for rejected rows. It must not be a class, and is a string if the
             classes are.
@@ -121,7 +120,7 @@ class DecidingDiscriminant(MeasuringDiscriminant):
         return self._by_rows("_predict_or_reject", X, **settings)
 
     def _predict_or_reject(self, X, _=None, *, alpha, min_proba, reject_label):
-        rejected = self._is_outlier(X, None, alpha)
+        rejected = self._is_rejected(X, None, alpha)
         if min_proba is None:
             codes = class_codes(self._decide(X))
         else:
@@ -146,7 +145,7 @@ class DecidingDiscriminant(MeasuringDiscriminant):
             )
         return np.append(classes, label)
 
-    def _is_outlier(self, X, y, alpha):
+    def _is_rejected(self, X, y, alpha):
         calibration = self._calibrated()
         codes = None if y is None else self._codes(y, X.shape[0])
         projected, off_plane = self._two_distances(X, codes, calibration.whitener)
@@ -194,8 +193,7 @@ class DecidingDiscriminant(MeasuringDiscriminant):
             raise ValueError(
                 "This model knows no covariance of all features, which decisions on new rows "
                 "need: it has more features than rows, or more than 1000 sparse ones, or no class "
-                "of two rows, or was fitted with polish=False or solver='paper', or comes from a "
-                "file of an earlier version. Use outlyingness(X) > 1 instead."
+                "of two rows, or is no CappedLDA. Use outlyingness(X) > 1 instead."
             )
         n_rows = calibration.weights.sum()
         if alpha * (n_rows + 1.0) < 1.0:
@@ -214,11 +212,6 @@ class DecidingDiscriminant(MeasuringDiscriminant):
     def __getstate__(self):
         self._calibrated()  # no training row is stored
         return super().__getstate__()
-
-    def __setstate__(self, state):
-        """Restore a pickle; parameters that its version did not have yet get their defaults."""
-        parameters = inspect.signature(type(self)).parameters.values()
-        super().__setstate__({item.name: item.default for item in parameters} | state)
 
 
 def from_centres(images, centres, codes):

@@ -41,8 +41,6 @@ class CappedDiscriminant(DecidingDiscriminant):
     outliers_: Bools
     left_out_: Bools
     leave_out_level_: float
-    q_: float
-    shrinkage_: float
     n_sampled_: int
     objective_path_: Floats
     n_iter_: int
@@ -218,8 +216,6 @@ class CappedDiscriminant(DecidingDiscriminant):
         samples = rows.per_sample(solution)
         self._store_samples(samples)
         self._class_counts = class_counts(rows, samples, solution)
-        self.q_ = float(solution.q)
-        self.shrinkage_ = float(solution.shrinkage)
         self.n_sampled_ = solution.n_sampled
         self.objective_path_ = np.array(trace.objective_path)
         self.n_iter_ = trace.n_iter
@@ -244,3 +240,23 @@ class CappedDiscriminant(DecidingDiscriminant):
                 vars(self).pop(name, None)
         else:
             vars(self).update(zip(names, samples, strict=True))
+
+
+def as_cap(epsilon):
+    """Return the parameter epsilon, checked, as a fit takes it."""
+    return epsilon if isinstance(epsilon, str) else float(epsilon)
+
+
+def too_many(rows):
+    """Return how the error begins for what sparse rows have too many features."""
+    most = rows.regime.most_dense_features
+    return f"X is sparse and has n_features={rows.shape[1]}, more than {most}, too many"
+
+
+def check_implicit(rows, n_components, n_directions):
+    """Check that no unsupervised directions are asked for, which need a scatter matrix."""
+    if n_components > n_directions:
+        raise ValueError(
+            f"{too_many(rows)} for n_components={n_components}, which asks for unsupervised "
+            f"directions; use None or at most {n_directions}."
+        )

@@ -23,7 +23,7 @@ def explain(model, X, y=None, n_features=3, rows=None):
     if model._spread is None:
         raise ValueError(
             "This model does not know how much features vary, which explain needs: it was fitted "
-            "without a robust start, or by solver='paper'. Fit it with start='robust'."
+            "without a robust start. Fit CappedLDA, or CappedNormLDA with start='robust'."
         )
     check_count("n_features", n_features, 1, np.inf, "use a positive integer")
     names, index = names_of(model, X), X.index if hasattr(X, "iloc") else None
@@ -137,8 +137,6 @@ def leading_features(model, X, codes, by_gate, n_features, names):
 
 def left_out_rows(model, X, codes, ratio):
     """Return which rows a fit leaves out, given their classes and their outlyingness."""
-    if not hasattr(model, "_norm"):
-        return ratio > 1.0  # the earliest versions left out what they flagged
     left_out = np.empty(X.shape[0], bool)
     step = model._regime.slab_rows(X.shape[1])
     for start in range(0, len(left_out), step):

@@ -57,7 +57,7 @@ class Fold:
         # A solution always has all supervised directions, and no others can classify.
         options = replace(options, priors=self._priors, n_components=1)
         # However the candidates are fitted, a robust fit decides which rows are scored.
-        robust = replace(options, start="robust", polish=True, leave_out="harmful")
+        robust = replace(options, leave_out="harmful")
         weight = share_in_score(test, fit_mm(train, path[0], robust))
         for solution in fit_path(train, path, options):
             if solution is None:  # it could not be fitted

@@ -1,6 +1,6 @@
 """What a model file holds: one line for each fitted attribute, and what it has to be like.
 
-A new fitted attribute is a new line in `FIELDS`, with `optional=True` because older files lack it.
+A new fitted attribute is a new line in `FIELDS`.
 """
 
 from collections.abc import Callable
@@ -34,7 +34,7 @@ class Field(NamedTuple):
         Kinds of NumPy types for an array, else the types of the value.
     rule : Rule
     optional : bool
-        Whether there are files without it.
+        Whether there are models without it.
     """
 
     name: str
@@ -120,19 +120,19 @@ FIELDS = (
     Field("caps_", "c", NUMBERS, POSITIVE),
     Field("objective_path_", "t", NUMBERS, FINITE),
     Field("_metric", "nm", NUMBERS, FINITE),
-    Field("_metric_centres", "cn", NUMBERS, FINITE, optional=True),
-    Field("_support_metric", "nk", NUMBERS, FINITE, optional=True),
-    Field("_support_centres", "cn", NUMBERS, FINITE, optional=True),
-    Field("_support_caps", "c", NUMBERS, POSITIVE, optional=True),
+    Field("_metric_centres", "cn", NUMBERS, FINITE),
+    Field("_support_metric", "nk", NUMBERS, FINITE),
+    Field("_support_centres", "cn", NUMBERS, FINITE),
+    Field("_support_caps", "c", NUMBERS, POSITIVE),
     Field("_support_gate", "c", NUMBERS, POSITIVE, optional=True),
     Field("_covariance", "nn", NUMBERS, COVARIANCE, optional=True),
-    Field("_class_counts", "ch", NUMBERS, CLASS_COUNTS, optional=True),
+    Field("_class_counts", "ch", NUMBERS, CLASS_COUNTS),
     Field("feature_names_in_", "n", TEXT, DIFFERENT, optional=True),
     Field("epsilon_", None, REAL, POSITIVE),
     Field("q_", None, REAL, POSITIVE, optional=True),
-    Field("leave_out_level_", None, REAL, POSITIVE, optional=True),
+    Field("leave_out_level_", None, REAL, POSITIVE),
     Field("shrinkage_", None, REAL, RATIO, optional=True),
-    Field("n_sampled_", None, INTEGER, COUNT, optional=True),
+    Field("n_sampled_", None, INTEGER, COUNT),
     Field("n_iter_", None, INTEGER, COUNT),
     Field("n_passes_", None, INTEGER, COUNT),
     Field("status_", None, WORD, ANY),
@@ -157,7 +157,6 @@ CV_FIELDS = (
     Field("best_index_", None, INTEGER, COUNT),
     Field("best_multiplier_", None, REAL, POSITIVE),
     Field("best_epsilon_", None, REAL, POSITIVE),
-    Field("best_q_", None, REAL, POSITIVE),
     Field("best_n_components_", None, INTEGER, COUNT),
     Field("best_score_", None, REAL, FINITE),
 )

@@ -2,8 +2,7 @@
 
 One entry, `header`, is JSON: what the file is, its format version, the parameters and the scalar
 results. Another, `checksum`, is that of all others. What else there is `_model_fields` lists.
-Formats that were ever written stay readable; a change that old readers would misunderstand
-gets a new format version.
+A change that readers would misunderstand gets a new format version.
 """
 
 import hashlib
@@ -14,6 +13,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from cappedlda._cutoffs.gate import Gate
+from cappedlda._estimator import CappedDiscriminant
 from cappedlda._files import ArrayFileError, read_npz, replacing
 from cappedlda._fit.calibration import Calibration
 from cappedlda._model_fields import (
@@ -28,10 +28,11 @@ from cappedlda._model_fields import (
 from cappedlda._version import __version__
 from cappedlda.capped import CappedLDA
 from cappedlda.cv import CappedLDACV
+from cappedlda.norm import CappedNormLDA
 
 KIND = "cappedlda model"
 FORMAT_VERSION = 1
-ESTIMATORS = {"CappedLDA": CappedLDA, "CappedLDACV": CappedLDACV}
+ESTIMATORS = {kind.__name__: kind for kind in (CappedLDA, CappedLDACV, CappedNormLDA)}
 MOST_BYTES = 2**30  # of an unpacked file, unless its reader allows more
 # Attributes that are made of several entries, and what makes them.
 GROUPS = (
@@ -41,17 +42,17 @@ GROUPS = (
 CV_RESULTS, PARAMETER = "cv_results_.", "parameter."  # what such entries begin with
 
 
-def save_model(model: CappedLDA, path: str | os.PathLike[str]) -> None:
+def save_model(model: CappedDiscriminant, path: str | os.PathLike[str]) -> None:
     """Write a fitted model to a file that holds no code.
 
-    Everything is kept that `transform`, `predict`, `predict_proba`, `outlyingness`, `is_outlier`
+    Everything is kept that `transform`, `predict`, `predict_proba`, `outlyingness`, `is_rejected`
     and `explain` need, and the parameters; the results for single training rows (`weights_`,
     `distances_`, `outliers_`) are not. The file is an .npz archive of plain arrays: reading it
     never runs anything, unlike a pickle.
 
     Parameters
     ----------
-    model : CappedLDA or CappedLDACV
+    model : CappedLDA, CappedLDACV or CappedNormLDA
         A fitted one. Labels have to be numbers, booleans or strings; a parameter that is an object,
         such as a splitter as `cv`, is refused.
     path : str or path-like
@@ -82,7 +83,7 @@ def save_model(model: CappedLDA, path: str | os.PathLike[str]) -> None:
     write_model(path, model, {})
 
 
-def load_model(path: str | os.PathLike[str], *, max_bytes: int = MOST_BYTES) -> CappedLDA:
+def load_model(path: str | os.PathLike[str], *, max_bytes: int = MOST_BYTES) -> CappedDiscriminant:
     """Read a model that `save_model` wrote.
 
     Parameters
@@ -97,7 +98,7 @@ def load_model(path: str | os.PathLike[str], *, max_bytes: int = MOST_BYTES) -> 
 
     Returns
     -------
-    model : CappedLDA or CappedLDACV
+    model : CappedLDA, CappedLDACV or CappedNormLDA
         Fitted, but without `weights_`, `distances_` and `outliers_`.
 
     See Also
@@ -112,9 +113,9 @@ def load_model(path: str | os.PathLike[str], *, max_bytes: int = MOST_BYTES) -> 
     >>> X, y = load_iris(return_X_y=True)
     >>> folder = tempfile.TemporaryDirectory()
     >>> path = pathlib.Path(folder.name) / "iris.npz"
-    >>> save_model(CappedLDA(q=2.0).fit(X, y), path)
+    >>> save_model(CappedLDA(epsilon=3.0).fit(X, y), path)
     >>> load_model(path)
-    CappedLDA(q=2.0)
+    CappedLDA(epsilon=3.0)
     >>> folder.cleanup()
     """
     return read_model(path, max_bytes)[0]
@@ -124,8 +125,8 @@ def write_model(path, model, notes):
     """Write a model file with notes: a dictionary of JSON values."""
     kind = type(model).__name__
     if ESTIMATORS.get(kind) is not type(model):
-        known = " or ".join(ESTIMATORS)
-        raise TypeError(f"model is a {kind}; only a {known} can be saved.")
+        known = ", ".join(ESTIMATORS)
+        raise TypeError(f"model is a {kind}; only one of {known} can be saved.")
     check_is_fitted(model)
     arrays, scalars = fitted_values(model)
     parameters = model.get_params()
@@ -195,8 +196,6 @@ def read_model(path, max_bytes=MOST_BYTES):
     if cv:
         model.cv_results_ = checked_results(path, parts(arrays, CV_RESULTS), values["best_index_"])
     vars(model).update(values)
-    if "_support_metric" in values and "_support_gate" not in values:
-        model._support_gate = None
     return model, header["notes"]
 
 
@@ -220,8 +219,8 @@ def checked_values(path, found, cv):
         raise damaged(path, problem)
     if "feature_names_in_" in values:
         values["feature_names_in_"] = values["feature_names_in_"].astype(object)
-    if "_norm" in values:
-        values["_norm"] = tuple(values["_norm"])
+    values.setdefault("_support_gate", None)
+    values["_norm"] = tuple(values["_norm"]) if "_norm" in values else None
     return values
 
 
@@ -270,16 +269,8 @@ def read_entries(path, max_bytes):
 
 def check_checksum(path, entries):
     """Refuse entries that are not those that were written."""
-    written = entries.pop("checksum", None)
-    if written is not None:
-        if str(written) != checksum(entries):
-            raise damaged(path, "its checksum is wrong")
-        return
-    # Without a checksum, in files of early versions, a wrong name would be overlooked.
-    known = {"header", *(field.name for field in FIELDS + GATE + CALIBRATION)}
-    for name in entries.keys() - known:
-        if not name.startswith((CV_RESULTS, PARAMETER)):
-            raise damaged(path, f"its entry {name!r} is unknown")
+    if str(entries.pop("checksum", None)) != checksum(entries):
+        raise damaged(path, "its checksum is wrong")
 
 
 class TooLargeError(ArrayFileError):

@@ -57,7 +57,7 @@ class Summary:
 
 
 def summary_of(model):
-    """Return the `Summary` of a fitted `CappedLDA` or `CappedLDACV`."""
+    """Return the `Summary` of a fitted model."""
     return Summary(title_of(model), classes_of(model), directions_of(model), decisions_of(model))
 
 
@@ -115,7 +115,7 @@ def decisions_of(model):
     if hasattr(model, "best_score_"):
         lines.append(
             f"chosen in {model.n_splits_} folds: multiplier {model.best_multiplier_:g}, "
-            f"q {model.best_q_:g}, directions: {model.best_n_components_}; "
+            f"directions: {model.best_n_components_}; "
             f"accuracy {model.best_score_:.1%}"
         )
     if hasattr(model, "n_sampled_"):

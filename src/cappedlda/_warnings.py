@@ -11,7 +11,7 @@ FEW_ROWS = 5
 
 _REMEDIES = {
     "max_iter": "The projection still changed by {change:.1e} (tol={tol:.1e}) after {n_iter} "
-    "passes; increase max_iter or tol.",
+    "passes; {more}.",
     "saturated": "epsilon={epsilon:.3g} is below the distance of every class mean, so that no "
     "between-class term is left; increase epsilon, or use CappedLDA.",
     "all_capped": "epsilon={epsilon:.3g} is below the distance of every sample, so that none is "
@@ -49,6 +49,7 @@ def warn_of(solution, model, n_supervised, stacklevel):
             epsilon=model.epsilon_,
             rank=solution.W.shape[1],
             wanted=n_supervised,
+            more="increase max_iter or tol" if hasattr(model, "max_iter") else "that has to do",
         )
         warnings.warn(f"{model.status_}: {message}", ConvergenceWarning, stacklevel=stacklevel)
     if model._warns_of_losses:

@@ -10,6 +10,7 @@ from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import validate_data
 
 from cappedlda._data.factory import is_dask
+from cappedlda._estimator import CappedDiscriminant
 from cappedlda._typing import ArrayLike, MatrixLike
 from cappedlda._validation import check_choice
 from cappedlda.capped import CappedLDA
@@ -27,7 +28,7 @@ class OutlierRemover(BaseEstimator):
 
     Parameters
     ----------
-    estimator : CappedLDA or CappedLDACV, default=None
+    estimator : CappedLDA, CappedLDACV or CappedNormLDA, default=None
         Finds the rows; None is ``CappedLDA()``. It is cloned.
     remove : {"left_out", "flagged"}, default="left_out"
         "left_out" removes the rows that this fit leaves out because they do harm, "flagged" all
@@ -35,7 +36,7 @@ class OutlierRemover(BaseEstimator):
 
     Attributes
     ----------
-    estimator_ : CappedLDA or CappedLDACV
+    estimator_ : CappedLDA, CappedLDACV or CappedNormLDA
         The fitted one.
     sample_indices_ : ndarray of shape (n_kept,)
         Positions of the rows that are handed on.
@@ -58,14 +59,14 @@ class OutlierRemover(BaseEstimator):
     """
 
     _estimator_type = "sampler"
-    estimator_: CappedLDA
+    estimator_: CappedDiscriminant
     sample_indices_: np.ndarray
     n_features_in_: int
     feature_names_in_: np.ndarray
 
     def __init__(
         self,
-        estimator: CappedLDA | None = None,
+        estimator: CappedDiscriminant | None = None,
         *,
         remove: Literal["left_out", "flagged"] = "left_out",
     ) -> None:
@@ -90,10 +91,10 @@ class OutlierRemover(BaseEstimator):
                 f"X is a {type(X).__name__} of dask, of which rows cannot be taken at once; fit "
                 "CappedLDA to it, and index X and y with ~left_out_."
             )
-        if not isinstance(self.estimator, CappedLDA | None):
+        if not isinstance(self.estimator, CappedDiscriminant | None):
             raise TypeError(
-                f"estimator={self.estimator!r} finds no outliers; use an instance of CappedLDA or "
-                "CappedLDACV, or None."
+                f"estimator={self.estimator!r} finds no outliers; use an instance of CappedLDA, "
+                "CappedLDACV or CappedNormLDA, or None."
             )
         estimator = CappedLDA() if self.estimator is None else clone(self.estimator)
         self.estimator_ = estimator.fit(X, y)

@@ -93,11 +93,6 @@ def epsilon(text):
     return text if text == "auto" else number(text, np.inf, "auto, a number above 0 or inf")
 
 
-def exponent(text):
-    """Parse the exponent of the norm."""
-    return number(text, 2.0, "a number above 0, up to 2")
-
-
 def number(text, highest, wanted):
     """Parse a number above 0 and up to the highest."""
     try:

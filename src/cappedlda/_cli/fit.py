@@ -17,7 +17,6 @@ from cappedlda._cli.arguments import (
     UsageError,
     argument,
     epsilon,
-    exponent,
     positive,
 )
 from cappedlda._cli.labels import Labels
@@ -86,8 +85,8 @@ def warn_of_numbers(reader, data):
 
 def check_arguments(args):
     """Refuse what cannot work before anything is read."""
-    if args.cv and (args.epsilon is not None or args.q is not None):
-        raise UsageError("--cv chooses epsilon and q; leave --epsilon and --q out")
+    if args.cv and args.epsilon is not None:
+        raise UsageError("--cv chooses epsilon; leave --epsilon out")
     if args.report is not None:
         needs("matplotlib", "--report")
 
@@ -99,8 +98,7 @@ def new_model(args):
     shared = {"n_components": args.n_components, "n_jobs": args.n_jobs}
     if args.cv:
         return CappedLDACV(**shared)
-    chosen = {"epsilon": args.epsilon, "q": args.q}
-    return CappedLDA(**shared, **{name: value for name, value in chosen.items() if value})
+    return CappedLDA(**shared, epsilon="auto" if args.epsilon is None else args.epsilon)
 
 
 def facts_of(args, notes, reader, model, survey, caught):
@@ -136,8 +134,8 @@ def facts_of(args, notes, reader, model, survey, caught):
 def parameters(model):
     """Return the parameters, those that were chosen by cross-validation included."""
     chosen = {}
-    if hasattr(model, "best_q_"):
-        names = ("best_multiplier_", "best_q_", "best_n_components_", "best_score_")
+    if hasattr(model, "best_score_"):
+        names = ("best_multiplier_", "best_n_components_", "best_score_")
         chosen = {name: getattr(model, name) for name in names}
     return {
         name: str(value) if value == np.inf else value
@@ -176,10 +174,10 @@ def as_text(facts):
         f"{facts['status']}, iterations: {facts['iterations']}, epsilon: {facts['epsilon']:.3g}"
     )
     chosen = facts["parameters"]
-    if "best_q_" in chosen:
+    if "best_score_" in chosen:
         lines.append(
             "Chosen by cross-validation: {best_multiplier_} times the automatic epsilon, "
-            "q = {best_q_:g}, directions: {best_n_components_}; "
+            "directions: {best_n_components_}; "
             "score {best_score_:.3f}".format(**chosen)
         )
     if "accuracy" in facts:
@@ -258,13 +256,6 @@ COMMAND = Command(
             help="cap on the distance of a row: a number, inf for none, or auto (default)",
         ),
         argument(
-            "--q",
-            heading=METHOD,
-            type=exponent,
-            metavar="Q",
-            help="exponent of the norm (default: 1)",
-        ),
-        argument(
             "--n-components",
             heading=METHOD,
             type=positive,
@@ -275,7 +266,7 @@ COMMAND = Command(
             "--cv",
             heading=METHOD,
             action="store_true",
-            help="choose epsilon and q by cross-validation",
+            help="choose epsilon by cross-validation",
         ),
         *TABLE,
         argument(

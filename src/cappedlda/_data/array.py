@@ -66,21 +66,20 @@ class Measure:
         Rows outside are flagged.
     support : Support
         Rows outside are left out.
-    q, floor : float
-        Of the weights.
+    norm : tuple of float, or None
+        Exponent and floor of the norm that weighs the rows of the support, if there is one.
     """
 
     usual: Support
     support: Support
-    q: float
-    floor: float
+    norm: tuple[float, float] | None
 
     def __call__(self, X, codes):
         """Return the results for each row of an array, `PerSample`."""
         rows, distances = self.usual.measured(X, codes)
         outliers = ~self.usual.inside(rows, distances)
         support = self.support.contains(X, codes)
-        return per_sample(distances, outliers, support, self.q, self.floor)
+        return per_sample(distances, outliers, support, self.norm)
 
 
 def check_file(X):

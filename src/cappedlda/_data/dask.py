@@ -352,7 +352,7 @@ class DaskRows(Rows):
 
     def per_sample(self, solution):
         """Return lazy results for each row."""
-        measure = Measure(solution.usual, solution.support, *solution.norm)
+        measure = Measure(solution.usual, solution.support, solution.norm)
         table = da.blockwise(
             measure_block,
             "ik",

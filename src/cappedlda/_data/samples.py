@@ -181,7 +181,7 @@ class BorderDistances:
     def inside(self, caps, level):
         """Return None: nothing of the size of N is kept."""
 
-    def per_sample(self, caps, margins, support, q, floor):
+    def per_sample(self, caps, margins, support, norm=None):
         """Return None: nothing of the size of N is kept."""
 
 
@@ -229,7 +229,7 @@ class SampleDistances:
         np.copyto(ratios, np.inf, where=np.isnan(ratios))
         return ratios
 
-    def per_sample(self, caps, margins, support, q, floor):
+    def per_sample(self, caps, margins, support, norm=None):
         """Return the results for each row, `PerSample`.
 
         Parameters
@@ -238,23 +238,23 @@ class SampleDistances:
         margins : ndarray of shape (c,) or None
             Rows beyond these multiples of the gate are flagged; None if there is no gate.
         support : ndarray of shape (N,), bool
-        q, floor : float
-            Of the weights.
+        norm : tuple of float, optional
+            Exponent and floor of a norm that weighs the rows; by default all weigh the same.
         """
         usual = within(self._distances, caps, self._rows.codes)  # NaN is outside
         if margins is not None:
             usual &= within(self._rows.gate_ratio, margins, self._rows.codes)
-        return per_sample(self._distances, ~usual, support, q, floor)
+        return per_sample(self._distances, ~usual, support, norm)
 
 
-def per_sample(distances, outliers, support, q, floor):
-    """Return `PerSample` with the weights of the rows in the support."""
-    if q == 2.0:  # equal weights, whatever the distance
-        return PerSample(distances, 2.0 * support, outliers, ~support)
+def per_sample(distances, outliers, support, norm):
+    """Return `PerSample`: the weights are those of a norm in the support, or 1 without a norm."""
+    if norm is None:
+        return PerSample(distances, support.astype(np.float64), outliers, ~support)
     weights, caps = np.empty_like(distances), np.full(min(len(distances), PIECE_ROWS), np.inf)
     for start in range(0, len(distances), PIECE_ROWS):
         piece = slice(start, start + PIECE_ROWS)
         size = len(distances[piece])
-        kernels.capped_weights(distances[piece], caps[:size], weights[piece], q, floor)
+        kernels.capped_weights(distances[piece], caps[:size], weights[piece], *norm)
     np.copyto(weights, 0.0, where=~support)
     return PerSample(distances, weights, outliers, ~support)

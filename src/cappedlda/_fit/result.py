@@ -38,7 +38,7 @@ class Solution:
     epsilon : float
     q : float
         Exponent of the norm.
-    norm : tuple of float
+    norm : tuple of float, or None
         Exponent and floor of the weights that made the answer: 2 after a reweighting.
     shrinkage : float
         Of the scatter of the support.
@@ -77,7 +77,7 @@ class Solution:
     priors: np.ndarray
     epsilon: float
     q: float
-    norm: tuple[float, float]
+    norm: tuple[float, float] | None
     shrinkage: float
     samples: PerSample | None
     kept_weight: float
@@ -136,7 +136,7 @@ def evaluate(rows, solver, trace, n_components, gate=None, class_weights=None):
         norm=(query.q, query.floor),
         shrinkage=0.0,
         samples=distances.per_sample(
-            frame.caps, margins, distances.inside(frame.caps, 1.0), query.q, query.floor
+            frame.caps, margins, distances.inside(frame.caps, 1.0), (query.q, query.floor)
         ),
         kept_weight=kept_weight,
         uncapped=frame.uncapped,

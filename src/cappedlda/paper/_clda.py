@@ -6,7 +6,7 @@ from typing import Literal
 
 import numpy as np
 
-from cappedlda._estimator import CappedDiscriminant
+from cappedlda._estimator import CappedDiscriminant, as_cap, too_many
 from cappedlda._fit.result import evaluate
 from cappedlda._solvers.base import iterate
 from cappedlda._typing import ArrayLike
@@ -107,18 +107,13 @@ class CLDA(CappedDiscriminant):
     def _solve(self, rows, priors, n_components, n_directions):
         n_features = rows.shape[1]
         if rows.implicit_scatter:
-            most = rows.regime.most_dense_features
-            raise ValueError(
-                f"X is sparse and has n_features={n_features}, more than {most}, too many for "
-                "CLDA; use CappedLDA."
-            )
+            raise ValueError(f"{too_many(rows)} for CLDA; use CappedLDA.")
         start = check_start(self.start, (n_features, n_components), ("identity",))
         W = np.eye(n_features, n_components) if isinstance(start, str) else start
-        epsilon = self.epsilon if isinstance(self.epsilon, str) else float(self.epsilon)
         rows.check_finite()
         ridge = RIDGE if rows.dtype == np.float64 else RIDGE_FLOAT32
         moments = rows.class_means(), rows.class_weights
-        solver = PaperIteration(*moments, W, epsilon, self.tol, ridge)
+        solver = PaperIteration(*moments, W, as_cap(self.epsilon), self.tol, ridge)
         solver.begin(rows)
         trace = iterate(rows, solver, self.max_iter, self._report(rows))
         trace.n_passes += 2

@@ -7,6 +7,7 @@ import numpy as np
 
 from cappedlda.capped import CappedLDA
 from cappedlda.cv import CappedLDACV
+from cappedlda.norm import CappedNormLDA
 from cappedlda.paper._clda import CLDA
 from cappedlda.paper.compared import L2BLDA, LDA, LDAL1, RDA, RLDA
 
@@ -14,7 +15,7 @@ from cappedlda.paper.compared import L2BLDA, LDA, LDAL1, RDA, RLDA
 MOST_TRIED = 24
 # LDA-L1 pays for hundreds of passes per direction, RLDA for a factorisation.
 LDAL1_PER_CLASS, LDAL1_MOST, RLDA_MOST = 3, 30, 100
-# Folds in which CappedLDACV chooses its cap and norm, where a class has so many rows.
+# Folds in which CappedLDACV chooses its cap, where a class has so many rows.
 CAPPED_FOLDS = 5
 
 
@@ -98,17 +99,17 @@ class PublishedCLDA:
 
 
 def tuned_cap(X, y):
-    """Return the multiple of the automatic cap and the q that CappedLDACV chooses."""
+    """Return the multiple of the automatic cap that CappedLDACV chooses."""
     # No more folds than the largest class has rows.
     folds = min(CAPPED_FOLDS, int(np.unique(y, return_counts=True)[1].max()))
     model = CappedLDACV(cv=folds, n_jobs=1).fit(X, y)
-    return {"multiplier": model.best_multiplier_, "q": model.best_q_}
+    return {"multiplier": model.best_multiplier_}
 
 
-def with_cap(n_components, multiplier, q):
+def with_cap(n_components, multiplier):
     """Return CappedLDA with a multiple of its automatic cap."""
     # There is one candidate, so that the folds decide nothing.
-    return CappedLDACV(n_components, multipliers=(multiplier,), qs=(q,), cv=2, n_jobs=1)
+    return CappedLDACV(n_components, multipliers=(multiplier,), cv=2, n_jobs=1)
 
 
 def up_to(most):
@@ -176,9 +177,9 @@ METHODS = {
         "dimensions; no more than classes less one are defined.",
     ),
     "TrimmedLDA": Method(
-        lambda n_components: CappedLDA(n_components, q=2.0, n_jobs=1),
+        lambda n_components: CappedNormLDA(n_components, q=2.0, n_jobs=1),
         drops_flagged=True,
-        remark="CappedLDA with q=2. Flagged training rows are no neighbours.",
+        remark="CappedNormLDA with q=2. Flagged training rows are no neighbours.",
     ),
     "CappedLDA": Method(
         lambda n_components: CappedLDA(n_components, n_jobs=1),
@@ -189,7 +190,7 @@ METHODS = {
         with_cap,
         tune=tuned_cap,
         drops_flagged=True,
-        remark="Cap and q are what CappedLDACV chooses on the training part, the number of "
+        remark="The cap is what CappedLDACV chooses on the training part, the number of "
         "directions is chosen as for the others. Flagged training rows are no neighbours.",
     ),
 }
