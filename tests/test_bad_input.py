@@ -5,11 +5,13 @@ import warnings
 import numpy as np
 import pytest
 import scipy.sparse
-from common import in_regime, make_classes, rows_of
+from common import estimator_of, in_regime, make_classes, rows_of
+from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
-from cappedlda import CappedLDA, CappedLDACV, capped
+from cappedlda import CappedLDA, CappedLDACV, CappedNormLDA, capped, norm
 from cappedlda._initial.sampling import stratified_sample
+from cappedlda.paper import CLDA, _clda
 
 N, n = 30, 4
 
@@ -39,14 +41,7 @@ PARAMETERS = [
     ("q", 2.001, ValueError, "q=2.001 .*0 < q <= 2"),
     ("q", np.nan, ValueError, "q=nan .*0 < q <= 2"),
     ("q", "1", TypeError, "q='1' .*0 < q <= 2"),
-    (
-        "solver",
-        "svd",
-        ValueError,
-        "solver='svd' belongs to LinearDiscriminantAnalysis; leave solver out",
-    ),
-    ("solver", None, ValueError, "solver=None is unknown; use one of 'mm', 'paper'"),
-    ("centers", "median", ValueError, "centers='median' is unknown; use one of 'kept', 'mean'"),
+    ("centres", "median", ValueError, "centres='median' is unknown; use one of 'kept', 'mean'"),
     ("start", "random", ValueError, "start='random' is unknown; use one of 'robust'"),
     ("start", np.eye(4, 3), ValueError, r"start has shape \(4, 3\), .* needs .*\(4, 2\)"),
     ("start", np.eye(5, 2), ValueError, r"start has shape \(5, 2\), .* needs .*\(4, 2\)"),
@@ -110,8 +105,9 @@ WEIGHTS = [
 
 def check_refused(model, X, y, error, match, monkeypatch, **fit_options):
     """Check for the error, before any work, and that nothing of a fit is left behind."""
-    for work in ("fit_mm", "fit_paper"):
-        monkeypatch.setattr(capped, work, lambda *a, **k: pytest.fail("work before the check"))
+    for module in (capped, norm):
+        monkeypatch.setattr(module, "fit_mm", lambda *a, **k: pytest.fail("work before the check"))
+    monkeypatch.setattr(_clda, "PaperIteration", lambda *a: pytest.fail("work before the check"))
     check_no_trace(model, X, y, error, match, **fit_options)
 
 
@@ -131,18 +127,18 @@ def check_no_trace(model, X, y, error, match, **fit_options):
     ids=[f"{p[0]}-{i}" for i, p in enumerate(PARAMETERS)],
 )
 def test_bad_parameters(data, monkeypatch, name, value, error, match):
-    check_refused(CappedLDA(**{name: value}), *data, error, match, monkeypatch)
+    check_refused(estimator_of(**{name: value}), *data, error, match, monkeypatch)
 
 
 @pytest.mark.parametrize(
     ("change_X", "change_y", "error", "match"), [d[1:] for d in DATA], ids=[d[0] for d in DATA]
 )
-@pytest.mark.parametrize("solver", ["mm", "paper"])
-def test_bad_data(data, monkeypatch, solver, change_X, change_y, error, match):
+@pytest.mark.parametrize("estimator", [CappedLDA, CappedNormLDA, CLDA])
+def test_bad_data(data, monkeypatch, estimator, change_X, change_y, error, match):
     X, y = data
     X = X if change_X is None else change_X(X)
     y = y if change_y is None else change_y(y)
-    check_refused(CappedLDA(solver=solver), X, y, error, match, monkeypatch)
+    check_refused(estimator(), X, y, error, match, monkeypatch)
 
 
 @pytest.mark.parametrize(
@@ -159,7 +155,7 @@ def test_a_class_without_weight_is_named(data, monkeypatch):
     check_refused(CappedLDA(), X, y, ValueError, match, monkeypatch, sample_weight=weight)
 
 
-@pytest.mark.parametrize("bad", ["one class", "weights", "start", "n_jobs", "interrupt"])
+@pytest.mark.parametrize("bad", ["one class", "weights", "n_components", "n_jobs", "interrupt"])
 def test_a_failed_refit_leaves_the_old_fit_alone(data, monkeypatch, bad):
     X, y = data
     model = CappedLDA().fit(X, y)
@@ -170,8 +166,8 @@ def test_a_failed_refit_leaves_the_old_fit_alone(data, monkeypatch, bad):
         labels = np.zeros_like(y)
     elif bad == "weights":
         options = {"sample_weight": -np.ones(N)}
-    elif bad == "start":
-        model.set_params(start=np.ones((9, 9)))
+    elif bad == "n_components":
+        model.set_params(n_components=9)
     elif bad == "n_jobs":
         model.set_params(n_jobs=0)
     else:
@@ -221,14 +217,14 @@ def test_outlyingness_names_bad_labels(data):
 
 def test_good_input_of_unusual_kind_is_accepted(data):
     X, y = data
-    expected = CappedLDA(n_components=1, q=2).fit(X, y).scalings_
+    expected = CappedNormLDA(n_components=1, q=2).fit(X, y).scalings_
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         for n_components, q in [(np.int64(1), np.float32(2)), (np.int32(1), np.int64(2))]:
-            model = CappedLDA(n_components=n_components, q=q).fit(X.tolist(), y.tolist())
+            model = CappedNormLDA(n_components=n_components, q=q).fit(X.tolist(), y.tolist())
             np.testing.assert_array_equal(model.scalings_, expected)
         np.testing.assert_array_equal(
-            CappedLDA(n_components=1, q=2)
+            CappedNormLDA(n_components=1, q=2)
             .fit(X.astype(object), y.astype(bool)[:, None].ravel() * y)
             .scalings_,
             expected,
@@ -238,18 +234,24 @@ def test_good_input_of_unusual_kind_is_accepted(data):
 @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
 @pytest.mark.parametrize("drawn", [True, False])
 @pytest.mark.parametrize(
-    "options",
-    [{}, {"centers": "mean"}, {"start": "lda"}, {"epsilon": np.inf}, {"solver": "paper"}],
+    "estimator",
+    [
+        CappedLDA(epsilon=50.0),
+        CappedLDA(epsilon=np.inf),
+        CappedNormLDA(epsilon=50.0, centres="mean"),
+        CappedNormLDA(epsilon=50.0, start="lda"),
+        CLDA(epsilon=50.0),
+    ],
     ids=str,
 )
-def test_numbers_that_are_not_finite_are_found_on_the_way(rng, options, drawn, value):
+def test_numbers_that_are_not_finite_are_found_on_the_way(rng, estimator, drawn, value):
     # No pass looks for them alone: a sample is checked, then the gate sees all rows.
     X, y = make_classes(rng, [200, 200, 200], n)
     thresholds = {"least_sample_rows": 60, "sample_rows_per_class": 20}
     sample = stratified_sample(rows_of(X, y, **thresholds), None)[0].X
     row = np.flatnonzero(np.isin(X[:, 0], sample[:, 0]) == drawn)[-1]
     X[row, 1] = value
-    model = in_regime(CappedLDA(**{"epsilon": 50.0, **options}), **thresholds)
+    model = in_regime(clone(estimator), **thresholds)
     check_no_trace(model, X, y, ValueError, f"X contains NaN or infinity, first in row {row};")
 
 

@@ -32,7 +32,7 @@ def model(rng):
 def test_the_rate_of_false_alarms_is_the_stated_one(rng, labelled, alpha):
     lda = CappedLDA().fit(*three_classes(rng, 2000))
     X, y = three_classes(rng, 20_000)
-    found = lda.is_outlier(X, y if labelled else None, alpha=alpha).mean()
+    found = lda.is_rejected(X, y if labelled else None, alpha=alpha).mean()
     # Of the training rows, the share beyond a quantile has this standard error.
     error = np.sqrt(alpha * (1.0 - alpha) / 2000)
     assert abs(found - alpha) < 3.0 * error
@@ -44,7 +44,7 @@ def test_it_also_holds_with_few_rows_per_feature(rng, n_rows):
     alarms = []
     for _ in range(10):
         lda = CappedLDA().fit(*three_classes(rng, n_rows, 60))
-        alarms.append(lda.is_outlier(three_classes(rng, 1000, 60)[0], alpha=0.1).mean())
+        alarms.append(lda.is_rejected(three_classes(rng, 1000, 60)[0], alpha=0.1).mean())
     assert 0.05 < np.mean(alarms) < 0.15
 
 
@@ -52,46 +52,48 @@ def test_dirty_training_rows_do_not_move_it(rng):
     X, y = three_classes(rng, 2000)
     spoilt = np.arange(2000) % 10 == 0
     lda = CappedLDA().fit(spoil(rng, X, spoilt), y)
-    assert 0.003 < lda.is_outlier(three_classes(rng, 20_000)[0]).mean() < 0.017
-    assert lda.is_outlier(spoil(rng, X, spoilt)[spoilt]).all()
+    assert 0.003 < lda.is_rejected(three_classes(rng, 20_000)[0]).mean() < 0.017
+    assert lda.is_rejected(spoil(rng, X, spoilt)[spoilt]).all()
 
 
 @pytest.mark.parametrize(("feature", "size"), [(5, 6.0), (0, 20.0)], ids=["off the plane", "in it"])
 def test_an_unknown_class_is_found_in_either_space(rng, model, feature, size):
     X, _ = three_classes(rng, 500)
     X[:, feature] += size
-    assert model.is_outlier(X).mean() > 0.9
+    assert model.is_rejected(X).mean() > 0.9
 
 
 def test_with_its_label_a_row_has_to_belong_to_that_class(rng, model):
     X, y = three_classes(rng, 500)
     wrong = (y + 1) % 3
-    assert model.is_outlier(X, wrong).mean() > 0.7
-    assert model.is_outlier(X).mean() < 0.05
+    assert model.is_rejected(X, wrong).mean() > 0.7
+    assert model.is_rejected(X).mean() < 0.05
 
 
 def test_it_is_the_same_for_every_kind_of_rows(rng, model):
     X, y = three_classes(rng, 200)
     X[::7] += 4.0
-    expected = model.is_outlier(X)
+    expected = model.is_rejected(X)
     assert 0 < expected.sum() < 200
     for convert in (np.asfortranarray, np.ndarray.tolist, sparse.csr_array):
-        np.testing.assert_array_equal(model.is_outlier(convert(X)), expected)
-    lazy = model.is_outlier(da.from_array(X, chunks=(50, 8)))
+        np.testing.assert_array_equal(model.is_rejected(convert(X)), expected)
+    lazy = model.is_rejected(da.from_array(X, chunks=(50, 8)))
     np.testing.assert_array_equal(lazy.compute(), expected)
     lazy = model.predict_or_reject(da.from_array(X, chunks=(50, 8)))
     np.testing.assert_array_equal(lazy.compute(), model.predict_or_reject(X))
-    labelled = model.is_outlier(X, y)
-    np.testing.assert_array_equal(labelled, model.is_outlier(pd.DataFrame(X).to_numpy(), list(y)))
+    labelled = model.is_rejected(X, y)
+    np.testing.assert_array_equal(labelled, model.is_rejected(pd.DataFrame(X).to_numpy(), list(y)))
 
 
 def test_chunks_and_sparse_rows_are_calibrated_as_arrays(rng):
     X, y = three_classes(rng, 600)
     new = three_classes(rng, 2000)[0]
-    expected = CappedLDA().fit(X, y).is_outlier(new)
+    expected = CappedLDA().fit(X, y).is_rejected(new)
     chunked = CappedLDA().fit_chunks(lambda: [(X[:250], y[:250]), (X[250:], y[250:])])
-    np.testing.assert_array_equal(chunked.is_outlier(new), expected)
-    np.testing.assert_array_equal(CappedLDA().fit(sparse.csr_array(X), y).is_outlier(new), expected)
+    np.testing.assert_array_equal(chunked.is_rejected(new), expected)
+    np.testing.assert_array_equal(
+        CappedLDA().fit(sparse.csr_array(X), y).is_rejected(new), expected
+    )
 
 
 def test_of_many_rows_a_sample_is_noted(rng):
@@ -99,7 +101,7 @@ def test_of_many_rows_a_sample_is_noted(rng):
     lda = in_regime(CappedLDA(), least_sample_rows=500, sample_share=0.01).fit(X, y)
     assert lda.n_sampled_ == 500
     assert len(lda._calibrated().weights) <= 500
-    assert 0.02 < lda.is_outlier(three_classes(rng, 20_000)[0], alpha=0.05).mean() < 0.08
+    assert 0.02 < lda.is_rejected(three_classes(rng, 20_000)[0], alpha=0.05).mean() < 0.08
 
 
 def test_a_weight_counts_as_so_many_rows(rng):
@@ -110,21 +112,21 @@ def test_a_weight_counts_as_so_many_rows(rng):
     new = three_classes(rng, 2000)[0]
     for alpha in (0.01, 0.1):
         np.testing.assert_array_equal(
-            weighted.is_outlier(new, alpha=alpha), repeated.is_outlier(new, alpha=alpha)
+            weighted.is_rejected(new, alpha=alpha), repeated.is_rejected(new, alpha=alpha)
         )
 
 
 def test_rows_too_far_to_be_measured_are_outliers(rng, model):
     X, _ = three_classes(rng, 3)
     X[1] = 1e300
-    assert model.is_outlier(X, alpha=0.01)[1]
+    assert model.is_rejected(X, alpha=0.01)[1]
 
 
 def test_as_many_classes_as_features_leave_nothing_off_the_plane(rng):
     X, y = make_classes(rng, [100] * 4, 3)
     lda = CappedLDA().fit(X, y)
     assert not lda._calibrated().off_plane.round(6).any()
-    assert lda.is_outlier(X, alpha=0.05).mean() < 0.06
+    assert lda.is_rejected(X, alpha=0.05).mean() < 0.06
 
 
 def twelve_classes(rng):
@@ -149,8 +151,8 @@ def test_rounding_is_no_distance(rng, make, shrinkage, dtype):
     X = X.astype(dtype)
     lda = CappedLDA(shrinkage=shrinkage).fit(X, y)
     assert not lda._calibrated().off_plane.any()
-    assert lda.is_outlier(X, alpha=0.05).mean() < 0.06
-    assert lda.is_outlier(X, y, alpha=0.05).mean() < 0.06
+    assert lda.is_rejected(X, alpha=0.05).mean() < 0.06
+    assert lda.is_rejected(X, y, alpha=0.05).mean() < 0.06
 
 
 @pytest.mark.parametrize("convert", [np.asarray, np.float32, sparse.csr_array])
@@ -159,16 +161,16 @@ def test_another_value_of_a_constant_feature_is_an_outlier(rng, convert):
     X = np.c_[X, np.full(600, 7.1), np.array([0.0, 0.5, 0.5])[y]]
     lda = CappedLDA().fit(X, y)
     np.testing.assert_array_equal(lda._calibrated().flat, [False] * 8 + [True] * 2)
-    assert lda.is_outlier(convert(X), y).mean() < 0.02
-    assert lda.is_outlier(convert(X)).mean() < 0.02
+    assert lda.is_rejected(convert(X), y).mean() < 0.02
+    assert lda.is_rejected(convert(X)).mean() < 0.02
     for feature, value in ((8, 1e6), (8, 7.2), (8, 1e38), (9, 0.1)):
         strange = X.copy()
         strange[:, feature] = value
-        assert lda.is_outlier(convert(strange)).all()
-        assert lda.is_outlier(convert(strange), y).all()
+        assert lda.is_rejected(convert(strange)).all()
+        assert lda.is_rejected(convert(strange), y).all()
     strange[:, 9] = 0.5  # of other classes than the first
-    np.testing.assert_array_equal(lda.is_outlier(strange, y)[y == 0], True)
-    assert lda.is_outlier(strange).mean() < 0.02
+    np.testing.assert_array_equal(lda.is_rejected(strange, y)[y == 0], True)
+    assert lda.is_rejected(strange).mean() < 0.02
 
 
 @pytest.mark.parametrize(("n_rows", "noted"), [(4095, 4095), (4096, 4096), (4100, 4096)])
@@ -238,10 +240,10 @@ def test_files_and_pickles_decide_the_same_and_hold_no_row(rng, tmp_path, estima
     assert not hasattr(pickled._calibration, "X")
     save_model(lda, tmp_path / "model.npz")
     new = three_classes(rng, 1000)[0] * 1.5
-    expected = lda.is_outlier(new)
+    expected = lda.is_rejected(new)
     assert expected.any()
-    np.testing.assert_array_equal(pickled.is_outlier(new), expected)
-    np.testing.assert_array_equal(load_model(tmp_path / "model.npz").is_outlier(new), expected)
+    np.testing.assert_array_equal(pickled.is_rejected(new), expected)
+    np.testing.assert_array_equal(load_model(tmp_path / "model.npz").is_rejected(new), expected)
 
 
 @pytest.mark.parametrize(
@@ -253,7 +255,7 @@ def test_without_a_covariance_the_error_says_what_to_do(clean, estimator):
     X, y = clean
     lda = estimator.fit(X, y)
     with pytest.raises(ValueError, match="Use outlyingness"):
-        lda.is_outlier(X)
+        lda.is_rejected(X)
     with pytest.raises(AttributeError, match="Fit with the defaults"):
         _ = lda.covariance_
 
@@ -275,7 +277,7 @@ def test_more_features_than_rows_cannot_decide(rng):
 )
 def test_a_share_that_cannot_be_is_refused(model, alpha, error, words):
     with pytest.raises(error, match=words):
-        model.is_outlier(np.zeros((1, 8)), alpha=alpha)
+        model.is_rejected(np.zeros((1, 8)), alpha=alpha)
 
 
 def test_rejected_are_outliers_and_if_asked_uncertain_rows(rng, model):
@@ -283,7 +285,7 @@ def test_rejected_are_outliers_and_if_asked_uncertain_rows(rng, model):
     X[:50, 6] += 10.0
     X[50:100, :2] = [2.5, 0.0]  # between two classes
     found = model.predict_or_reject(X)
-    outlier = model.is_outlier(X)
+    outlier = model.is_rejected(X)
     np.testing.assert_array_equal(found == -1, outlier)
     np.testing.assert_array_equal(found[~outlier], model.predict(X)[~outlier])
     assert outlier[:50].all()

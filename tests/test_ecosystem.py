@@ -22,7 +22,7 @@ from sklearn.preprocessing import StandardScaler
 import cappedlda
 from cappedlda import CappedLDA, CappedLDACV, OutlierRemover
 
-SEARCH = CappedLDACV(multipliers=(1.0, np.inf), qs=(1.0,), cv=3)
+SEARCH = CappedLDACV(multipliers=(1.0, np.inf), cv=3)
 FITTABLE = [CappedLDA(), SEARCH, *COMPARED]
 
 

@@ -405,7 +405,7 @@ def test_missing_file(tmp_path):
     ("model", "error", "message"),
     [
         (CappedLDA(random_state=np.random.RandomState(0)), ValueError, "random_state=RandomState"),
-        (CappedLDACV(multipliers=(1.0,), qs=(1.0,), cv=KFold(2)), ValueError, "cv=KFold"),
+        (CappedLDACV(multipliers=(1.0,), cv=KFold(2)), ValueError, "cv=KFold"),
         (LinearDiscriminantAnalysis(), TypeError, "model is a LinearDiscriminantAnalysis"),
     ],
 )

@@ -72,7 +72,7 @@ def both(dirty):
 
 @pytest.fixture(scope="module")
 def search(dirty):
-    search = CappedLDACV("all", multipliers=(2.0, 0.5, np.inf, 1.0), qs=(2.0, 1.0), cv=3)
+    search = CappedLDACV("all", multipliers=(2.0, 0.5, np.inf, 1.0), cv=3)
     return search.fit(*dirty)
 
 
@@ -649,7 +649,7 @@ class TestEpsilonPath:
     def test_finds_the_path_of_one_estimator(self, dirty):
         model = CappedLDA(q=2.0, ridge=1e-3)
         display = EpsilonPathDisplay.from_estimator(model, *dirty, multipliers=(1.0, np.inf), cv=3)
-        search = CappedLDACV(multipliers=(1.0, np.inf), qs=(2.0,), cv=3, ridge=1e-3).fit(*dirty)
+        search = CappedLDACV(multipliers=(1.0, np.inf), cv=3, ridge=1e-3).fit(*dirty)
         assert_allclose(display.scores.mean(axis=0), search.cv_results_["mean_test_score"])
 
     def test_needs_a_path_or_data(self, fitted, dirty):

@@ -12,7 +12,7 @@ from sklearn.base import clone
 from sklearn.covariance import ledoit_wolf_shrinkage
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 
-from cappedlda import CappedLDA, CappedLDACV, load_model, save_model
+from cappedlda import CappedLDA, CappedLDACV, CappedNormLDA, load_model, save_model
 
 
 def residuals(X, y):
@@ -148,26 +148,46 @@ def test_uniform_priors(clean):
     np.testing.assert_array_equal(chunked.coef_, given.coef_)
 
 
-@pytest.mark.parametrize("solver", ["svd", "lsqr", "eigen"])
-def test_other_solvers_are_not_needed(clean, solver):
-    with pytest.raises(ValueError, match=f"solver='{solver}' belongs to .* leave solver out"):
-        CappedLDA(solver=solver).fit(*clean)
-
-
 @pytest.mark.parametrize("estimator", [CappedLDA, CappedLDACV])
-def test_parameters_that_are_not_there_say_what_to_do(estimator):
-    with pytest.raises(TypeError, match="no parameter 'store_covariance'; leave it out: covar"):
-        estimator(store_covariance=True)
-    with pytest.raises(TypeError, match="leave it out: the covariance is robust already"):
-        estimator(covariance_estimator=None)
+@pytest.mark.parametrize(
+    ("name", "value", "words"),
+    [
+        ("store_covariance", True, "leave it out: CappedLDA has covariance_ after every fit"),
+        ("covariance_estimator", None, "leave it out: the covariance of CappedLDA is robust"),
+        ("solver", "svd", "leave out any other: one solver handles all shapes"),
+        ("solver", "paper", "solver='paper' is cappedlda.paper.CLDA"),
+        ("q", 2.0, "q is a parameter of CappedNormLDA"),
+        ("qs", (1.0,), "q is a parameter of CappedNormLDA; give it to a GridSearchCV"),
+        ("start", "lda", "start is a parameter of CappedNormLDA"),
+        ("centers", "mean", "it is centres, a parameter of CappedNormLDA"),
+        ("centres", "mean", "centres is a parameter of CappedNormLDA"),
+        ("ridge", 0.1, "ridge is a parameter of CappedNormLDA"),
+        ("max_iter", 9, "max_iter is a parameter of CappedNormLDA"),
+        ("tol", 0.1, "tol is a parameter of CappedNormLDA"),
+        ("polish", False, "polish=False is CappedNormLDA"),
+    ],
+)
+def test_parameters_that_are_not_there_say_where_they_are(estimator, name, value, words):
+    with pytest.raises(TypeError, match=f"{estimator.__name__}.. has no parameter '{name}': ") as e:
+        estimator(**{name: value})
+    assert words in str(e.value)
+
+
+@pytest.mark.parametrize("name", ["leave_out", "shrinkage", "polish", "centers", "solver"])
+def test_the_norm_says_where_the_parameters_of_the_others_are(name):
+    with pytest.raises(TypeError, match=f"CappedNormLDA.. has no parameter '{name}'"):
+        CappedNormLDA(**{name: 1})
+
+
+@pytest.mark.parametrize("estimator", [CappedLDA, CappedLDACV, CappedNormLDA])
+def test_the_hints_leave_the_parameters_alone(estimator):
     with pytest.raises(TypeError, match="unexpected keyword argument 'epsilno'"):
         estimator(epsilno=3.0)
     names = list(inspect.signature(estimator).parameters)
     assert names[0] == "n_components"
     assert set(names) == set(estimator().get_params())
-    assert repr(pickle.loads(pickle.dumps(clone(estimator(ridge=0.1))))) == repr(
-        estimator(ridge=0.1)
-    )
+    model = estimator(n_components=2, priors="uniform")
+    assert repr(pickle.loads(pickle.dumps(clone(model)))) == repr(model)
 
 
 @pytest.mark.parametrize(
@@ -190,5 +210,5 @@ def test_bad_values_are_refused(clean, settings, error, words):
 def test_many_sparse_features_cannot_be_shrunk(rng):
     X = sparse.random_array((60, 1200), density=0.05, rng=rng, format="csr")
     y = np.arange(60) % 2
-    with pytest.raises(ValueError, match=r"too many for shrinkage=0.1; use ridge"):
+    with pytest.raises(ValueError, match=r"too many for shrinkage=0.1; use None"):
         CappedLDA(shrinkage=0.1).fit(X, y)

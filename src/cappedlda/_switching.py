@@ -2,8 +2,8 @@
 
 import inspect
 
-_OF_THE_NORM = "it is a parameter of CappedNormLDA, the minimiser of the capped norm"
-_OF_CAPPED_LDA = "it is a parameter of CappedLDA"
+_OF_THE_NORM = "{name} is a parameter of CappedNormLDA, the minimiser of the capped norm"
+_OF_CAPPED_LDA = "{name} is a parameter of CappedLDA"
 # What to do instead, for an estimator that does not have the parameter.
 ELSEWHERE = {
     "q": _OF_THE_NORM,
@@ -37,5 +37,6 @@ class SwitchingHints:
     def __new__(cls, *_, **keywords):
         """Return a new estimator, or raise an error with a hint."""
         for name in keywords.keys() & ELSEWHERE.keys() - cls.__signature__.parameters.keys():
-            raise TypeError(f"{cls.__name__}() has no parameter {name!r}: {ELSEWHERE[name]}.")
+            hint = ELSEWHERE[name].format(name=name)
+            raise TypeError(f"{cls.__name__}() has no parameter {name!r}: {hint}.")
         return super().__new__(cls)

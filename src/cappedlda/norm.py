@@ -45,7 +45,8 @@ class CappedNormLDA(SwitchingHints, CappedDiscriminant):
         deviations of the projected data. "auto" takes a fence on the distances that up to half
         of the rows cannot move. inf caps nothing.
     centres : {"kept", "mean"}, default="kept"
-        Class centres: the means of the kept rows, or of all rows.
+        Class centres: the means of the kept rows, or of all rows. With epsilon inf all are kept,
+        and "mean" is an error.
     start : {"robust", "lda", "identity"} or array of shape (n_features, directions), \
 default="robust"
         Where the iteration starts. Only "robust" withstands rows that are far off: the
@@ -164,6 +165,11 @@ default="robust"
         check_epsilon(self.epsilon)
         check_real("q", self.q, 0.0, 2.0, "use 0 < q <= 2")
         check_choice("centres", self.centres, ("kept", "mean"))
+        if self.centres == "mean" and self.epsilon == np.inf:
+            raise ValueError(
+                "centres='mean' means nothing with epsilon=inf, which keeps all rows; use "
+                'centres="kept".'
+            )
         if self.ridge != "auto":
             check_real("ridge", self.ridge, 0.0, 1e3, 'use "auto" or a small positive number')
         check_real("tol", self.tol, 0.0, 1.0, "use a small positive number")

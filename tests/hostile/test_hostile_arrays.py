@@ -85,7 +85,7 @@ def test_arrays_with_rarer_options(problem, options):
 @given(problems(max_rows=20))
 def test_cross_validation(problem):
     X, y = problem
-    check(lambda: CappedLDACV(multipliers=(1.0, np.inf), qs=(1.0,), cv=2).fit(X, y), X)
+    check(lambda: CappedLDACV(multipliers=(1.0, np.inf), cv=2).fit(X, y), X)
 
 
 @given(
