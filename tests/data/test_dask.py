@@ -16,29 +16,37 @@ import pytest
 from common import angle, make_classes, spoil
 from dask.callbacks import Callback
 from distributed import Client
+from sklearn.base import clone
 
 import cappedlda
 from cappedlda import CappedLDACV
 from cappedlda._data import dask as dask_module
 from cappedlda._data.dask import DaskRows, LabelCounts
 from cappedlda._regime import REGIME, Regime
+from cappedlda.paper import CLDA
 from cappedlda.paper.compared import LDA
 
 # The blocks are added in another order than the slabs of an array. The rounding that makes
 # differ, 1e-15, is far below this.
 SAME = 1e-6
-SETTINGS = {
-    "default": {},
-    "q": {"q": 2.0},
-    "epsilon": {"epsilon": 3.0},
-    "means": {"centers": "mean"},
-    "paper": {"solver": "paper", "epsilon": 1e3},
-}
 BLOCKS = (700, 1, 0, 299, 1000)
 
 
 class CappedLDA(cappedlda.CappedLDA):
     _regime = Regime(least_sample_rows=250)
+
+
+class CappedNormLDA(cappedlda.CappedNormLDA):
+    _regime = Regime(least_sample_rows=250)
+
+
+ESTIMATORS = [
+    CappedLDA(),
+    CappedLDA(epsilon=3.0),
+    CappedNormLDA(q=2.0),
+    CappedNormLDA(centres="mean"),
+    CLDA(epsilon=1e3),
+]
 
 
 @pytest.fixture
@@ -94,13 +102,13 @@ def assert_same(model, expected):
 
 
 @pytest.mark.parametrize("weighted", [False, True])
-@pytest.mark.parametrize("settings", SETTINGS)
-def test_threads_give_what_arrays_give(rows, settings, weighted):
+@pytest.mark.parametrize("estimator", ESTIMATORS, ids=str)
+def test_threads_give_what_arrays_give(rows, estimator, weighted):
     X, y, weight = rows
     weight = weight if weighted else None
-    expected = CappedLDA(**SETTINGS[settings]).fit(X, y, weight)
+    expected = clone(estimator).fit(X, y, weight)
     lazy_weight = None if weight is None else lazy(weight, (1500, 500))
-    model = CappedLDA(**SETTINGS[settings]).fit(lazy(X), lazy(y, (2, 1998)), lazy_weight)
+    model = clone(estimator).fit(lazy(X), lazy(y, (2, 1998)), lazy_weight)
     assert_same(model, expected)
 
 
@@ -121,8 +129,8 @@ def test_other_types_of_numbers_and_labels(rows):
     X, y, _ = rows
     names = np.array(["red", "green", "a long name"])[y]
     for Z in (X.astype(np.float32), (10 * X).astype(int)):
-        expected = CappedLDA(q=2.0).fit(Z, names)
-        model = CappedLDA(q=2.0).fit(lazy(Z), lazy(names))
+        expected = CappedLDA().fit(Z, names)
+        model = CappedLDA().fit(lazy(Z), lazy(names))
         assert angle(model.scalings_, expected.scalings_) < (1e-4 if Z.dtype == "f4" else SAME)
         np.testing.assert_array_equal(model.classes_, expected.classes_)
         assert model.predict(lazy(Z)).dtype == expected.predict(Z).dtype
@@ -130,8 +138,8 @@ def test_other_types_of_numbers_and_labels(rows):
 
 def test_processes_give_what_arrays_give(client, rows):
     X, y, weight = rows
-    for settings in ({"q": 2.0}, {"epsilon": 3.0}):
-        assert_same(CappedLDA(**settings).fit(lazy(X), y), CappedLDA(**settings).fit(X, y))
+    for estimator in ESTIMATORS[1:3]:
+        assert_same(clone(estimator).fit(lazy(X), y), clone(estimator).fit(X, y))
     processes = CappedLDA().fit(lazy(X), lazy(y), weight)
     assert_same(processes, CappedLDA().fit(X, y, weight))
     with dask.config.set(scheduler="threads"):
@@ -309,13 +317,13 @@ def test_errors_say_what_to_do(rows):
         model.transform(lazy(X)[:, 1:])
 
 
-@pytest.mark.parametrize("solver", ["mm", "paper"])
-def test_rows_with_nan_are_named(client, rows, solver):
+@pytest.mark.parametrize("estimator", [CappedLDA, CappedNormLDA, CLDA])
+def test_rows_with_nan_are_named(client, rows, estimator):
     X, y, _ = rows
     X[1234, 3] = np.nan
-    where = "row 1234" if solver == "mm" else "row 234 of a block"
+    where = "row 1234" if estimator is not CLDA else "row 234 of a block"
     with pytest.raises(ValueError, match=f"X contains NaN or infinity, first in {where}; remove"):
-        CappedLDA(solver=solver).fit(lazy(X), y)
+        estimator().fit(lazy(X), y)
     with pytest.raises(ValueError, match="contains NaN"):
         CappedLDA().fit(np.nan_to_num(X), y).predict(lazy(X)).compute()
 

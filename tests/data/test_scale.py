@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 import zarr
 from common import make_classes, spoil
+from sklearn.base import clone
 
 import cappedlda
 from cappedlda._cutoffs.fences import quantiles
@@ -22,17 +23,6 @@ from cappedlda.sources import Chunk, NpyFolder, NpzFolder, ParquetFolder
 
 FITTED = ["classes_", "priors_", "means_", "xbar_", "scalings_", "explained_variance_ratio_"]
 FITTED += ["coef_", "intercept_", "epsilon_", "caps_", "objective_path_", "n_iter_", "n_passes_"]
-SETTINGS = {
-    "default": {},
-    "q": {"q": 2.0},
-    "epsilon": {"epsilon": 3.0},
-    "inf": {"epsilon": np.inf},
-    "means": {"centers": "mean"},
-    "lda": {"start": "lda"},
-    "paper": {"solver": "paper", "epsilon": 1e3},
-}
-
-
 # Slabs of 256 rows and a sample of 250, so that 2,000 rows are many.
 SMALL = Regime(slab_elements=1, least_slab_rows=256, least_sample_rows=250)
 
@@ -43,6 +33,26 @@ class CappedLDA(cappedlda.CappedLDA):
 
 class CappedLDACV(cappedlda.CappedLDACV):
     _regime = SMALL
+
+
+class CappedNormLDA(cappedlda.CappedNormLDA):
+    _regime = SMALL
+
+
+class CLDA(cappedlda.paper.CLDA):
+    _regime = SMALL
+
+
+ESTIMATORS = [
+    CappedLDA(),
+    CappedLDA(epsilon=3.0),
+    CappedLDA(epsilon=np.inf),
+    CappedNormLDA(),
+    CappedNormLDA(q=2.0),
+    CappedNormLDA(centres="mean"),
+    CappedNormLDA(start="lda"),
+    CLDA(epsilon=1e3),
+]
 
 
 @pytest.fixture
@@ -106,12 +116,12 @@ def stored(kind, X, folder):
 
 
 @pytest.mark.parametrize("kind", ["memmap", "h5py", "zarr", "sliced"])
-@pytest.mark.parametrize("settings", ["default", "q", "epsilon"])
-def test_stored_arrays_give_what_arrays_give(data, tmp_path, kind, settings):
+@pytest.mark.parametrize("estimator", ESTIMATORS[:4], ids=str)
+def test_stored_arrays_give_what_arrays_give(data, tmp_path, kind, estimator):
     X, y, weight = data
-    expected = CappedLDA(**SETTINGS[settings]).fit(X, y, weight)
+    expected = clone(estimator).fit(X, y, weight)
     X = stored(kind, X, tmp_path)
-    model = CappedLDA(**SETTINGS[settings]).fit(X, y, weight)
+    model = clone(estimator).fit(X, y, weight)
     assert_same_model(model, expected)
     assert_same_samples(model, expected)
 
@@ -147,20 +157,20 @@ def test_few_rows_and_more_features_than_rows_are_loaded(rng, tmp_path):
 
 def test_cross_validation_takes_stored_arrays(rows):
     X, y, _ = rows
-    settings = {"multipliers": (1.0, 2.0), "qs": (2.0,), "cv": 2}
+    settings = {"multipliers": (1.0, 2.0), "cv": 2}
     expected = CappedLDACV(**settings).fit(X, y)
     assert_same_model(CappedLDACV(**settings).fit(Sliced(X), y), expected)
     with pytest.raises(TypeError, match="cannot cut chunks into folds"):
         CappedLDACV(**settings).fit_chunks(chunks_of([], X, y))
 
 
-@pytest.mark.parametrize("settings", SETTINGS)
-def test_chunks_give_what_arrays_give(data, settings):
+@pytest.mark.parametrize("estimator", ESTIMATORS, ids=str)
+def test_chunks_give_what_arrays_give(data, estimator):
     X, y, weight = data
-    expected = CappedLDA(**SETTINGS[settings]).fit(X, y, weight)
+    expected = clone(estimator).fit(X, y, weight)
     # Whole; odd sizes with empty chunks and single rows; many.
     for cuts in ([], [0, 1, 1, 2, 257, 700, 1999], range(61, 2000, 61)):
-        model = CappedLDA(**SETTINGS[settings]).fit_chunks(chunks_of(cuts, X, y, weight))
+        model = clone(estimator).fit_chunks(chunks_of(cuts, X, y, weight))
         assert_same_model(model, expected)
         assert not hasattr(model, "outliers_")
 
