@@ -9,7 +9,7 @@ import pytest
 from common import in_regime, make_classes, spoil
 from scipy import sparse
 
-from cappedlda import CappedLDA, CappedLDACV, load_model, save_model
+from cappedlda import CappedLDA, CappedLDACV, CappedNormLDA, load_model, save_model
 from cappedlda._decision import DecidingDiscriminant, cut_offs, tail_weights
 from cappedlda.paper import CLDA
 
@@ -219,20 +219,6 @@ def test_without_min_proba_no_probabilities_are_computed(rng, model, monkeypatch
 
 
 @pytest.mark.parametrize("estimator", [CappedLDA(), CappedLDACV(cv=2, multipliers=(1.0,))])
-def test_pickles_from_before_a_parameter_get_its_default(rng, estimator):
-    X, y = three_classes(rng, 300)
-    lda = estimator.fit(X, y)
-    state = dict(lda.__getstate__())
-    del state["shrinkage"]
-    old = type(lda).__new__(type(lda))
-    old.__setstate__(state)
-    assert old.shrinkage == "few_rows"
-    assert repr(old) == repr(lda)
-    np.testing.assert_array_equal(old.predict(X), lda.predict(X))
-    np.testing.assert_array_equal(old.fit(X, y).scalings_, lda.scalings_)
-
-
-@pytest.mark.parametrize("estimator", [CappedLDA(), CappedLDACV(cv=2, multipliers=(1.0,))])
 def test_files_and_pickles_decide_the_same_and_hold_no_row(rng, tmp_path, estimator):
     X, y = three_classes(rng, 300)
     lda = estimator.fit(X, y)
@@ -248,15 +234,15 @@ def test_files_and_pickles_decide_the_same_and_hold_no_row(rng, tmp_path, estima
 
 @pytest.mark.parametrize(
     "estimator",
-    [CappedLDA(polish=False), CLDA(epsilon=1e3)],
-    ids=["no polish", "paper"],
+    [CappedNormLDA(), CLDA(epsilon=1e3)],
+    ids=["norm", "paper"],
 )
 def test_without_a_covariance_the_error_says_what_to_do(clean, estimator):
     X, y = clean
     lda = estimator.fit(X, y)
     with pytest.raises(ValueError, match="Use outlyingness"):
         lda.is_rejected(X)
-    with pytest.raises(AttributeError, match="Fit with the defaults"):
+    with pytest.raises(AttributeError, match="only CappedLDA has one"):
         _ = lda.covariance_
 
 

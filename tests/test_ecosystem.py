@@ -20,10 +20,11 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import cappedlda
-from cappedlda import CappedLDA, CappedLDACV, OutlierRemover
+from cappedlda import CappedLDA, CappedLDACV, CappedNormLDA, OutlierRemover
+from cappedlda.paper import CLDA
 
 SEARCH = CappedLDACV(multipliers=(1.0, np.inf), cv=3)
-FITTABLE = [CappedLDA(), SEARCH, *COMPARED]
+FITTABLE = [CappedLDA(), SEARCH, CappedNormLDA(), CLDA(), *COMPARED]
 
 
 def all_estimators():
@@ -42,14 +43,13 @@ def all_estimators():
 
 def exported():
     """Every class in the `__all__` of a public module."""
-    for module in (cappedlda, cappedlda.paper.compared):
+    for module in (cappedlda, cappedlda.paper, cappedlda.paper.compared):
         for name in module.__all__:
             if inspect.isclass(getattr(module, name)):
                 yield getattr(module, name)
 
 
 def test_every_estimator_is_exported_and_checked():
-    importlib.import_module("cappedlda.paper.compared")
     estimators = all_estimators()
     assert len(estimators) >= 8
     assert estimators == set(exported())
@@ -81,12 +81,12 @@ def test_weights_reach_the_fits_and_scores_of_a_search(clean, rng):
     with config_context(enable_metadata_routing=True):
         model = CappedLDA().set_fit_request(sample_weight=True)
         model.set_score_request(sample_weight=True)
-        search = GridSearchCV(model, {"q": [1.0, 2.0]}, cv=2).fit(X, y, sample_weight=w)
+        search = GridSearchCV(model, {"epsilon": [3.0, 6.0]}, cv=2).fit(X, y, sample_weight=w)
         found = search.cv_results_["split0_test_score"][0]
     expected = CappedLDA(**search.best_params_).fit(X, y, sample_weight=w)
     assert_array_equal(search.best_estimator_.scalings_, expected.scalings_)
     train, test = next(StratifiedKFold(2).split(X, y))
-    first = CappedLDA(q=1.0).fit(X[train], y[train], sample_weight=w[train])
+    first = CappedLDA(epsilon=3.0).fit(X[train], y[train], sample_weight=w[train])
     assert found == first.score(X[test], y[test], sample_weight=w[test])
 
 

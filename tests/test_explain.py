@@ -176,7 +176,7 @@ def test_nothing_unusual_is_an_empty_table(clean):
 
 def test_without_a_gate_deviations_are_those_of_the_kept_rows(dirty):
     X, y, _ = dirty
-    lda = CappedLDA(start="lda", epsilon=3.0).fit(X, y)
+    lda = CappedLDA(epsilon=np.inf).fit(X, y)
     assert lda._gate is None
     table = lda.explain(X, y, n_features=1, rows=[1])
     j = table.loc[0, "feature_1"]
@@ -243,7 +243,7 @@ def test_bad_arguments_are_refused(clean, settings, error, words):
 def test_a_fit_without_units_of_the_features_is_told_how(clean):
     X, y = clean
     lda = CLDA(epsilon=1e3).fit(X, y)
-    with pytest.raises(ValueError, match="Fit it with start='robust'"):
+    with pytest.raises(ValueError, match="CappedNormLDA with start='robust'"):
         lda.explain(X, y)
     assert "largest loadings per unit of the feature" in str(lda.summary())
 

@@ -9,7 +9,7 @@ import pytest
 import scipy.sparse as sp
 from common import make_classes
 
-from cappedlda import CappedLDA, CappedLDACV
+from cappedlda import CappedLDA, CappedLDACV, CappedNormLDA
 from cappedlda._data.threads import ordered_map
 from cappedlda.paper import compared
 from cappedlda.paper.datasets import make_zipf_text
@@ -69,13 +69,13 @@ def check_never_nan(method, X):
     ("type_", "size", "word"),
     [(np.float64, 1e-310, "little"), (np.float64, 1e305, "much"), (np.float32, 1e-38, "little")],
 )
-@pytest.mark.parametrize("start", ["robust", "lda"])
-def test_a_feature_of_odd_size_is_named(type_, size, word, start, clean):
+@pytest.mark.parametrize("estimator", [CappedLDA(), CappedNormLDA(start="lda")], ids=str)
+def test_a_feature_of_odd_size_is_named(type_, size, word, estimator, clean):
     X, y = clean
     X[:, 4] *= size
     message = rf"in feature 4 \(counted from 0\), too {word} for numbers of type {type_.__name__}"
     with pytest.raises(ValueError, match=message):
-        CappedLDA(start=start).fit(X.astype(type_), y)
+        estimator.fit(X.astype(type_), y)
 
 
 @pytest.mark.parametrize("scale", [1e-200, 1e200])

@@ -21,9 +21,9 @@ from cappedlda import CappedLDA, CappedLDACV, OutlierRemover
 )
 def test_what_the_fit_marks_is_removed(dirty, remove, attribute):
     X, y, spoilt = dirty
-    removed = getattr(CappedLDA(q=2.0).fit(X, y), attribute)
+    removed = getattr(CappedLDA(leave_out="flagged").fit(X, y), attribute)
     assert removed[spoilt].all()
-    sampler = OutlierRemover(CappedLDA(q=2.0), remove=remove)
+    sampler = OutlierRemover(CappedLDA(leave_out="flagged"), remove=remove)
     X_kept, y_kept = sampler.fit_resample(X, y)
     np.testing.assert_array_equal(X_kept, X[~removed])
     np.testing.assert_array_equal(y_kept, y[~removed])
@@ -63,7 +63,7 @@ def test_its_parameters_can_be_searched(dirty):
     pipeline = make_pipeline(OutlierRemover(CappedLDA()), LogisticRegression())
     grid = {
         "outlierremover__remove": ["left_out", "flagged"],
-        "outlierremover__estimator__q": [1.0, 2.0],
+        "outlierremover__estimator__epsilon": ["auto", 6.0],
     }
     search = GridSearchCV(pipeline, grid, cv=2).fit(X, y)
     assert len(search.cv_results_["params"]) == 4

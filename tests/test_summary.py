@@ -6,7 +6,6 @@ import pandas as pd
 import pytest
 from common import in_regime
 from sklearn.exceptions import NotFittedError
-from test_model_file import OLD
 
 from cappedlda import CappedLDA, CappedLDACV, load_model, save_model
 
@@ -44,11 +43,10 @@ def test_directions_name_their_largest_loadings(rng):
 
 def test_decisions_are_told(rng, dirty):
     X, y, _ = dirty
-    lda = in_regime(CappedLDA(q=2.0, shrinkage=0.25), least_sample_rows=30, sample_rows_per_class=5)
+    lda = in_regime(CappedLDA(shrinkage=0.25), least_sample_rows=30, sample_rows_per_class=5)
     text = str(lda.fit(X, y).summary())
     assert f"a sample of {lda.n_sampled_} rows" in text
     assert lda.n_sampled_ > 0
-    assert "q_ = 2" in text
     assert "shrinkage_ = 0.25" in text
     assert f"left out of the fit: rows beyond {lda.leave_out_level_:g} times" in text
     assert "left out of the fit: nothing" in str(CappedLDA(epsilon=np.inf).fit(X, y).summary())
@@ -59,7 +57,7 @@ def test_what_cross_validation_chose_is_told(dirty):
     lda = CappedLDACV(cv=3, multipliers=(1.0,)).fit(X, y)
     text = str(lda.summary())
     assert text.startswith("CappedLDACV: ")
-    assert f"chosen in 3 folds: multiplier 1, q {lda.best_q_:g}, directions: 2" in text
+    assert "chosen in 3 folds: multiplier 1, directions: 2" in text
     assert f"accuracy {lda.best_score_:.1%}" in text
 
 
@@ -101,13 +99,6 @@ def test_files_keep_it(dirty, tmp_path):
     lda = CappedLDA().fit(X, y)
     save_model(lda, tmp_path / "model.npz")
     assert str(load_model(tmp_path / "model.npz").summary()) == str(lda.summary())
-
-
-@pytest.mark.parametrize("version", OLD)
-def test_of_an_old_file_it_tells_what_is_known(version):
-    text = str(load_model(OLD[version]).summary())
-    assert cells(text, "class") == ["class", "prior"]
-    assert "epsilon_ = 4" in text
 
 
 def test_many_classes_and_directions_are_cut_short(rng):

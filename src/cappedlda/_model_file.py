@@ -219,9 +219,9 @@ def checked_values(path, found, cv):
         raise damaged(path, problem)
     if "feature_names_in_" in values:
         values["feature_names_in_"] = values["feature_names_in_"].astype(object)
-    values.setdefault("_support_gate", None)
-    values["_norm"] = tuple(values["_norm"]) if "_norm" in values else None
-    return values
+    if "_norm" in values:
+        values["_norm"] = tuple(values["_norm"])
+    return dict.fromkeys(("_support_gate", "_covariance", "_norm")) | values
 
 
 def checked_results(path, results, best):

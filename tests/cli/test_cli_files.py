@@ -148,13 +148,3 @@ def test_a_folder_of_parquet_files(folder, dirty, capsys):
     frame.drop(columns="a").to_parquet("parts/3.parquet", index=False)
     assert main(["fit", "parts", "--target", "y"]) == 1
     assert "parts/3.parquet has other columns than parts/0.parquet" in capsys.readouterr().err
-
-
-def test_notes_of_earlier_versions_are_read(folder, dirty, capsys):
-    """They said only where the features and the target are."""
-    X, y, _ = dirty
-    notes = {"target": None, "features": [1, 2, 3, 4, 5, 6], "n_columns": 8, "target_position": 7}
-    write_model("old.npz", load_model("m.npz"), notes)
-    np.save("old.npy", np.column_stack([np.zeros(len(y)), X, y]))
-    assert main(["predict", "old.npz", "old.npy", "--out", "p.npy", "--quiet"]) == 0
-    np.testing.assert_array_equal(np.load("p.npy"), load_model("m.npz").predict(X))

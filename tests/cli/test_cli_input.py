@@ -172,7 +172,7 @@ def test_bad_input(argv, message, fitted, csv, capsys):
     ("argv", "message"),
     [
         (["fit", "data.csv"], "give the column of the classes: --target COLUMN"),
-        (["fit", "data.csv", "--target", "kind", "--cv", "--q", "1"], "leave --epsilon and --q"),
+        (["fit", "data.csv", "--target", "kind", "--cv", "--epsilon", "1"], "leave --epsilon out"),
         (
             ["fit", "data.csv", "--target", "kind", "--model", "m.pickle"],
             "the suffix has to be .npz",
@@ -214,7 +214,7 @@ def test_help_names_what_can_be_written(command, written, capsys):
         ["fit"],
         ["fit", "data.csv", "--epsilon", "-1"],
         ["fit", "data.csv", "--epsilon", "nan"],
-        ["fit", "data.csv", "--q", "3"],
+        ["fit", "data.csv", "--q", "1"],
         ["fit", "data.csv", "--delimiter", "ab"],
         ["fit", "data.csv", "--encoding", "klingon"],
         ["predict", "m.npz"],

@@ -125,7 +125,7 @@ def test_it_says_all(page, data):
     named = {row[0]: row[1] for row in rows if len(row) == 2}
     assert named["epsilon"] == "auto"
     assert named["NumPy"] == np.__version__
-    assert {"q", "solver", "Python", "scikit-learn", "cappedlda"} <= named.keys()
+    assert {"leave_out", "shrinkage", "Python", "scikit-learn", "cappedlda"} <= named.keys()
     text = "".join(parsed.text)
     assert "outlyingness is above 1" in text  # how it was scored
     headline = f"accuracy on all rows (plain LDA {plain['accuracy_all_rows']:.1%})"

@@ -191,7 +191,7 @@ for delay in rng.uniform(0.0, seconds, 15):
     except KeyboardInterrupt:
         caught += 1
     timer.join()
-    assert vars(lda).keys() >= {"q", "epsilon"}
+    assert vars(lda).keys() >= {"n_components", "epsilon"}
     assert not hasattr(lda, "coef_") or np.array_equal(lda.coef_, expected)
 assert np.array_equal(CappedLDA().fit(X, y).coef_, expected)
 names = [thread.name for thread in threading.enumerate()]
