@@ -27,8 +27,6 @@ class Regime:
         With fewer rows the initial estimate knows no covariance, only the scale of each feature.
     least_class_weight : float
         A class of less weight has no fence, gap or ball of its own.
-    q_rows_per_feature : float
-        With fewer rows the directions can follow every row, and q = 2 is used.
     unshrunk_rows_per_feature : float
         With as many rows the scatter of the support is not shrunk. With fewer the answer keeps
         the ridge of the iteration, and caps have no lower bound.
@@ -76,7 +74,6 @@ class Regime:
     overfit: float = 0.02
     covariance_rows_per_feature: float = 4
     least_class_weight: float = 20.0
-    q_rows_per_feature: float = 2
     unshrunk_rows_per_feature: float = 5
     most_shrunk_features: int = 1000
     most_dense_features: int = 1000

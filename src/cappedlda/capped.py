@@ -7,7 +7,7 @@ from typing import Literal
 import numpy as np
 
 from cappedlda._estimator import CappedDiscriminant, as_cap, check_implicit, too_many
-from cappedlda._fit import Objective, Options, fit_mm
+from cappedlda._fit import Objective, Options, fit_capped
 from cappedlda._switching import SwitchingHints
 from cappedlda._typing import ArrayLike
 from cappedlda._validation import check_choice, check_epsilon, check_seed, check_shrinkage
@@ -169,7 +169,7 @@ class CappedLDA(SwitchingHints, CappedDiscriminant):
                     f"{too_many(rows)} for shrinkage={self.shrinkage!r}; use None or 'few_rows'."
                 )
         options = self._options(rows, priors, n_components)
-        return fit_mm(rows, Objective(epsilon=as_cap(self.epsilon)), options)
+        return fit_capped(rows, Objective(epsilon=as_cap(self.epsilon)), options)
 
     def _options(self, rows, priors, n_components):
         return Options(

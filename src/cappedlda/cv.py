@@ -14,7 +14,7 @@ from sklearn.model_selection import check_cv
 from cappedlda._data.array import ArrayRows
 from cappedlda._data.threads import ordered_map, single_threaded_blas
 from cappedlda._discriminant import linear_rule
-from cappedlda._fit import Objective, fit_mm
+from cappedlda._fit import Objective, fit_capped
 from cappedlda._folds import Fold
 from cappedlda._typing import ArrayLike, MatrixLike
 from cappedlda._validation import check_count, check_flag, check_real, check_seed, check_sequence
@@ -182,7 +182,7 @@ class CappedLDACV(CappedLDA):
             best = choose(candidates, scores, default, self.one_standard_error)
             objective, n_components = candidates[best]
             options = self._options(rows, priors, n_components)
-            solution = fit_mm(rows, objective, options)
+            solution = fit_capped(rows, objective, options)
         k = n_components
         coef, intercept = linear_rule(
             solution.W[:, :k], solution.covariance[:k, :k], solution.centres, priors

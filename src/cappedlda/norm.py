@@ -7,7 +7,7 @@ from typing import Literal
 import numpy as np
 
 from cappedlda._estimator import CappedDiscriminant, as_cap, check_implicit
-from cappedlda._fit import Objective, Options, fit_mm
+from cappedlda._fit import Objective, Options, fit_norm
 from cappedlda._switching import SwitchingHints
 from cappedlda._typing import ArrayLike
 from cappedlda._validation import (
@@ -147,14 +147,13 @@ default="robust"
             priors=priors,
             start=start,
             n_components=n_components,
-            polish=False,
             renew_centres=self.centres == "kept",
             tol=self.tol,
             max_iter=self.max_iter,
             random_state=self.random_state,
             report=self._report(rows),
         )
-        return fit_mm(rows, Objective(float(self.q), as_cap(self.epsilon), ridge), options)
+        return fit_norm(rows, Objective(float(self.q), as_cap(self.epsilon), ridge), options)
 
     def _store(self, rows, solution, n_components, n_supervised):
         super()._store(rows, solution, n_components, n_supervised)

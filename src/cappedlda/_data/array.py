@@ -1,7 +1,7 @@
 """Rows of arrays, in memory or mapped to it."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from mmap import ALLOCATIONGRANULARITY, mmap
 
 import numpy as np
@@ -32,6 +32,11 @@ class Support:
     centres: np.ndarray
     caps: np.ndarray
     gate: Gate | None
+
+    def at(self, level):
+        """Return the rows within a multiple of these limits."""
+        gate = None if self.gate is None else self.gate.at(level)
+        return replace(self, caps=level * self.caps, gate=gate)
 
     def contains(self, X, codes):
         """Return which rows of a C-ordered block are in it."""
@@ -313,10 +318,10 @@ class ArrayRows(Rows):
         centres : ndarray of shape (c, n)
         scale : ndarray of shape (n,)
         settle : callable
-            Returns caps and margins for histograms of norms, the number of features, a regime.
+            Returns caps for histograms of norms, the number of features and a regime.
         """
         norms, histograms = self.norms(centres, scale)
-        gate = Gate(centres, scale, *settle(histograms, self.shape[1], self.regime))
+        gate = Gate(centres, scale, settle(histograms, self.shape[1], self.regime))
         return gate, self._measured(norms, gate)
 
     def measured(self, gate):

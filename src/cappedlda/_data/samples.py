@@ -181,7 +181,7 @@ class BorderDistances:
     def inside(self, caps, level):
         """Return None: nothing of the size of N is kept."""
 
-    def per_sample(self, caps, margins, support, norm=None):
+    def per_sample(self, caps, flag_level, support, norm=None):
         """Return None: nothing of the size of N is kept."""
 
 
@@ -229,23 +229,20 @@ class SampleDistances:
         np.copyto(ratios, np.inf, where=np.isnan(ratios))
         return ratios
 
-    def per_sample(self, caps, margins, support, norm=None):
+    def per_sample(self, caps, flag_level, support, norm=None):
         """Return the results for each row, `PerSample`.
 
         Parameters
         ----------
         caps : ndarray of shape (c,)
-        margins : ndarray of shape (c,) or None
-            Rows beyond these multiples of the gate are flagged; None if there is no gate.
+        flag_level : float
+            Rows beyond this multiple of caps and gate are flagged.
         support : ndarray of shape (N,), bool
         norm : tuple of float, optional
-            Exponent and floor of a norm that weighs the rows; by default all weigh the same.
+            Exponent and floor of the weights; without it they are equal.
         """
-        usual = within(self._distances, caps, self._rows.codes)  # NaN is outside
-        if margins is not None:
-            usual &= within(self._rows.gate_ratio, margins, self._rows.codes)
-        return per_sample(self._distances, ~usual, support, norm)
-
+        outliers = ~self.inside(flag_level * caps, flag_level)
+        return per_sample(self._distances, outliers, support, norm)
 
 def per_sample(distances, outliers, support, norm):
     """Return `PerSample`: the weights are those of a norm in the support, or 1 without a norm."""

@@ -45,7 +45,7 @@ def core_without_cloud(sample, core, objective, gate, options, shrinkage=None):
         With the reach of the stricter fences.
     reweighted : Reweighted
     core : Evaluated
-    n_passes : int
+    trace : Trace
     """
     if sample.implicit_scatter or core.measure.W.shape[1] == 0:
         return None
@@ -56,8 +56,9 @@ def core_without_cloud(sample, core, objective, gate, options, shrinkage=None):
     if not does_harm(sample, larger, larger | inside, core.measure.frame, shrinkage):
         return None
     objective = objective._replace(reach=STRICT_REACH)
-    reweighted, core, more = until_stable(sample, measure, objective, gate, options)
-    return objective, reweighted, core, n_passes + more
+    reweighted, core, trace = until_stable(sample, measure, objective, gate, options)
+    trace.n_passes += n_passes
+    return objective, reweighted, core, trace
 
 
 def larger_part(sample, measure, inside, priors):

@@ -106,7 +106,7 @@ class Solution:
         return covariance if np.isfinite(covariance).all() else None  # squares may overflow
 
 
-def evaluate(rows, solver, trace, n_components, gate=None, class_weights=None):
+def evaluate(rows, solver, trace, n_components, flag_level=1.0, gate=None, class_weights=None):
     """Measure all rows with the final projection of a solver and put its columns in order.
 
     The `class_weights` are those of all rows, where `rows` are only some of them.
@@ -122,7 +122,6 @@ def evaluate(rows, solver, trace, n_components, gate=None, class_weights=None):
         record = distances.record(query)  # the last cap keeps other rows: measure these
         trace.n_passes += 1
     covariance = solver.covariance(record, unbiased=True)
-    usual, margins = (None, None) if gate is None else (gate.usual, gate.margins)
     V, strengths = solver.order(covariance, solver.W.T.dot(frame.B))
     return Solution(
         W=linalg.fix_signs(query.W.dot(V)),
@@ -136,12 +135,12 @@ def evaluate(rows, solver, trace, n_components, gate=None, class_weights=None):
         norm=(query.q, query.floor),
         shrinkage=0.0,
         samples=distances.per_sample(
-            frame.caps, margins, distances.inside(frame.caps, 1.0), (query.q, query.floor)
+            frame.caps, flag_level, distances.inside(frame.caps, 1.0), (query.q, query.floor)
         ),
         kept_weight=kept_weight,
         uncapped=frame.uncapped,
         trace=trace,
-        usual=Support(query.W, frame.centres, frame.caps, usual),
+        usual=Support(query.W, frame.centres, frame.caps, gate).at(flag_level),
         support=Support(query.W, frame.centres, frame.caps, gate),
         class_weights=class_weights,
         kept_shares=record.kept[:, 1] / class_weights,

@@ -16,7 +16,7 @@ from cappedlda._fit.result import Solution, unsupervised_directions
 from cappedlda._fit.shrinking import shrinkage_rule
 from cappedlda._fit.steps import system_of
 from cappedlda._solvers import linalg
-from cappedlda._solvers.base import check_overflow
+from cappedlda._solvers.base import Trace, check_overflow
 from cappedlda._solvers.frame import Frame, degrees_of_freedom, vanishing
 from cappedlda._solvers.mm import SYSTEM_TOLERANCE
 from cappedlda._solvers.plain import Discriminant, Ridges, plain_lda, support_scatter
@@ -68,6 +68,8 @@ class Reweighted:
         Weight of all rows that were looked at.
     within : WithinCovariance or None
         Of the support; None if its scatter is not a matrix.
+    objective : float
+        Mean of the capped squared distances, before this LDA.
     make_answer : callable
         Returns the answer: only that of the last support is asked for.
     """
@@ -78,6 +80,7 @@ class Reweighted:
     kept: np.ndarray
     weight: float
     within: WithinCovariance | None
+    objective: float
     make_answer: Callable[[], Discriminant]
 
     @cached_property
@@ -155,6 +158,7 @@ def reweight(rows, measure, level, objective, gate, options):
         record.kept[:, 1],
         record.weight,
         within,
+        record.objective / (record.weight or 1.0),
         make_answer,
     )
 
@@ -202,26 +206,28 @@ def until_stable(rows, measure, objective, gate, options):
     -------
     reweighted : Reweighted
     evaluated : Evaluated
-    n_passes : int
+    trace : Trace
     """
-    settings = objective, gate, options
-    for step in range(MAX_REWEIGHTINGS):
+    settings, trace = (objective, gate, options), Trace("converged")
+    while trace.n_iter < MAX_REWEIGHTINGS:
         reweighted = reweight(rows, measure, 1.0, *settings)
         evaluated = evaluate(rows, reweighted.measure, objective)
-        if not is_unstable(reweighted, evaluated):
-            return reweighted, evaluated, 2 * (step + 1)
+        trace.n_iter, trace.n_passes = trace.n_iter + 1, trace.n_passes + 2
+        trace.objective_path.append(reweighted.objective)
+        trace.change = share_changed(reweighted, evaluated)
+        if trace.change <= STABLE:
+            return reweighted, evaluated, trace
         measure = evaluated.measure
-    n_passes = 2 * MAX_REWEIGHTINGS
     if reweighted.kept.sum() < evaluated.kept_weight:
         larger = reweight(rows, measure, 1.0, *settings)
-        evaluated, n_passes = evaluate(rows, larger.measure, objective), n_passes + 2
-    return reweight(rows, evaluated.measure, 1.0, *settings), evaluated, n_passes + 1
+        evaluated, trace.n_passes = evaluate(rows, larger.measure, objective), trace.n_passes + 2
+    trace.n_passes += 1
+    return reweight(rows, evaluated.measure, 1.0, *settings), evaluated, trace
 
 
-def is_unstable(reweighted, evaluated):
-    """Return whether LDA on a support keeps other rows than those."""
-    change = abs(reweighted.kept.sum() - evaluated.kept_weight)
-    return change > STABLE * reweighted.weight
+def share_changed(reweighted, evaluated):
+    """Return the share of the rows that LDA on a support keeps more or fewer than those."""
+    return abs(reweighted.kept.sum() - evaluated.kept_weight) / (reweighted.weight or 1.0)
 
 
 def without_caps(frame):
@@ -234,7 +240,7 @@ def solution_of(reweighted, evaluated, trace, objective, prepared, n_components)
     answer, (frame, W) = reweighted.answer, evaluated.measure
     directions = answer.W / answer.scale[:, None]
     gate = None if objective.epsilon == np.inf else prepared.gate
-    usual, margins = (None, None) if gate is None else (gate.usual, gate.margins)
+    usual = Support(W / frame.scale[:, None], frame.centres, frame.caps, gate)
     mask, count = reweighted.mask, n_components - directions.shape[1]
     return Solution(
         W=linalg.fix_signs(directions),
@@ -247,11 +253,11 @@ def solution_of(reweighted, evaluated, trace, objective, prepared, n_components)
         q=objective.q,
         norm=None,
         shrinkage=answer.shrinkage,
-        samples=evaluated.seen.per_sample(frame.caps, margins, mask),
+        samples=evaluated.seen.per_sample(frame.caps, objective.flag_level, mask),
         kept_weight=evaluated.kept_weight,
         uncapped=frame.uncapped,
         trace=trace,
-        usual=Support(W / frame.scale[:, None], frame.centres, frame.caps, usual),
+        usual=usual.at(objective.flag_level),
         support=reweighted.support,
         class_weights=prepared.all_rows.class_weights,
         kept_shares=reweighted.kept / prepared.all_rows.class_weights,

@@ -87,21 +87,16 @@ cdef inline void to_distances(
             row[k] = square - 2.0 * (row[k] - own) + between[k]
 
 
-def add_hits(
+def hits(
     const double[:, ::1] distances,   # IN (N, c) squared
     const int32_t[::1] codes,         # IN (N,)
     const double[::1] weights,        # IN (N,)
-    const uint8_t[::1] core,          # IN (N,)
     const double[::1] log_priors,     # IN (c,)
-    double[:, ::1] hits,              # IN OUT (2, c) outside the core, and in it
 ):
-    """Add the weight of the rows that are classified correctly, by their class.
-
-    Of equal scores the first class wins.
-    """
+    """Weight of the rows that are classified correctly; of equal scores the first class wins."""
     cdef Py_ssize_t j, k, i, N = distances.shape[0], c = distances.shape[1]
     cdef const double *row
-    cdef double own
+    cdef double own, total = 0.0
     cdef bint hit
     with nogil:
         for j in range(N):
@@ -114,7 +109,8 @@ def add_hits(
             for k in range(i, c):
                 hit &= own >= log_priors[k] - 0.5 * row[k]
             if hit:
-                hits[core[j], i] += weights[j]
+                total += weights[j]
+    return total
 
 
 def log_loss(
@@ -124,7 +120,6 @@ def log_loss(
     const uint8_t[::1] core,          # IN (N,) 0: the row does not count
     const double[::1] log_priors,     # IN (c,)
     double sharpness,                 # factor of the distances
-    double[::1] losses,               # OUT (N,) of the rows
 ):
     """Log-loss of the rows of the core: its sum, and how fast this grows with the sharpness."""
     cdef Py_ssize_t j, k, i, N = distances.shape[0], c = distances.shape[1]
@@ -132,7 +127,6 @@ def log_loss(
     cdef double half = 0.5 * sharpness, total = 0.0, slope = 0.0, odds, own, score, likely, steps
     with nogil:
         for j in range(N):
-            losses[j] = 0.0
             if not core[j] or not weights[j] > 0.0:
                 continue
             i = codes[j]
@@ -147,7 +141,6 @@ def log_loss(
                     odds += likely
                     steps += likely * (row[i] - row[k])
             if odds != 1.0:
-                losses[j] = weights[j] * log(odds)
-                total += losses[j]
+                total += weights[j] * log(odds)
                 slope += weights[j] * 0.5 * steps / odds
     return total, slope

@@ -21,6 +21,13 @@ class Trace:
     tol: float = 0.0
     objective_path: list = field(default_factory=list)
 
+    def extend(self, other):
+        """Add what another loop did after this one."""
+        self.status, self.change = other.status, other.change
+        self.n_iter += other.n_iter
+        self.n_passes += other.n_passes
+        self.objective_path += other.objective_path
+
 
 def iterate(rows, method, max_iter, report=None):
     """Run passes until the method says how it ended, at most `max_iter` of them."""

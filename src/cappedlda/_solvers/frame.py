@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from cappedlda._cutoffs.fences import REACH, Fences
+from cappedlda._cutoffs.fences import FLAG_LEVEL, REACH, Fences
 from cappedlda._kernels import algebra
 from cappedlda._solvers import linalg
 
@@ -35,6 +35,11 @@ class Objective(NamedTuple):
     multiplier: float = 1.0
     reach: float = REACH
 
+    @property
+    def flag_level(self):
+        """Multiple of caps and gate beyond which rows are flagged: a cap that is given flags."""
+        return FLAG_LEVEL if self.epsilon == "auto" else 1.0
+
     def multiplied(self, multiplier):
         """Return the objective with a multiple of the automatic epsilon; inf is no cap at all."""
         epsilon = np.inf if multiplier == np.inf else "auto"
@@ -46,7 +51,7 @@ class Objective(NamedTuple):
 
 
 class Schedule(NamedTuple):
-    """What is renewed while the frame settles, and when the iteration may end.
+    """What is renewed while the frame settles.
 
     Attributes
     ----------
@@ -54,18 +59,12 @@ class Schedule(NamedTuple):
     renew_shape : bool
         Cap, floor and gauge. Norms with q < 2 draw many distances to zero, and a cap that
         followed them would leave out good rows.
-    reweight : bool
-        Whether LDA on the support follows: then only the support matters.
-    early_end : bool
-        Whether the iteration may end, where only the support matters, once that is certain.
     memory : int
         Iterates that the acceleration combines.
     """
 
     renew_centres: bool = True
     renew_shape: bool = True
-    reweight: bool = False
-    early_end: bool = True
     memory: int = 4
 
 
