@@ -6,7 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from cappedlda._cutoffs.fences import GATE_REACH, MIN_GAP, fixed_point_caps, least_fence
-from cappedlda._kernels import fences, kernels_for
+from cappedlda._kernels import histograms as fences
+from cappedlda._kernels import kernels_for
 from cappedlda._regime import REGIME
 
 # A gap that ends a class: its width in distances from the lower quartile to the median, with

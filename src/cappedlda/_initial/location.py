@@ -3,7 +3,7 @@
 import numpy as np
 
 from cappedlda._initial.quantiles import column_medians
-from cappedlda._kernels import start_kernels
+from cappedlda._kernels import start as start_kernels
 from cappedlda._regime import REGIME
 
 # Where to look for the smallest ball with half of a class, and how many of the balls, the smallest

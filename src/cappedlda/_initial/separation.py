@@ -4,7 +4,7 @@ import numpy as np
 
 from cappedlda._cutoffs.gate import GAP_SHARE
 from cappedlda._initial.location import too_few
-from cappedlda._kernels import start_kernels
+from cappedlda._kernels import start as start_kernels
 
 # Steps towards the direction in which a class is widest.
 DIRECTION_STEPS = 4
