@@ -49,7 +49,7 @@ def warn_of(solution, model, n_supervised, stacklevel):
             epsilon=model.epsilon_,
             rank=solution.W.shape[1],
             wanted=n_supervised,
-            more="increase max_iter or tol" if hasattr(model, "max_iter") else "that has to do",
+            more="increase max_iter or tol" if hasattr(model, "max_iter") else "the result is usable",
         )
         warnings.warn(f"{model.status_}: {message}", ConvergenceWarning, stacklevel=stacklevel)
     if model._warns_of_losses:
