@@ -14,7 +14,7 @@ from sklearn.model_selection import RepeatedStratifiedKFold
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from cappedlda import CappedLDA, CappedLDACV
+from cappedlda import CappedLDA, CappedLDACV, CappedNormLDA
 from cappedlda.noise import leverage, scatter
 from cappedlda.plotting import (
     ComponentsDisplay,
@@ -51,10 +51,10 @@ display = DistanceDisplay.from_estimator(lda, dirty, y)
 display = DistanceDistanceDisplay.from_estimator(lda, dirty, y, n_labels=3)
 
 # %%
-# How the iteration went, in the last frame: a value per evaluation. It does not rise. The
-# default ends once the kept rows are known; without the polish it goes on to the minimum.
+# How the iteration went, in the last frame: a value per evaluation. It does not rise.
+# ``CappedLDA`` ends once the kept rows are known, ``CappedNormLDA`` goes on to the minimum.
 
-display = ConvergenceDisplay.from_estimator(CappedLDA(polish=False).fit(dirty, y))
+display = ConvergenceDisplay.from_estimator(CappedNormLDA().fit(dirty, y))
 
 # %%
 # What a direction is made of.

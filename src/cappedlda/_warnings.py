@@ -42,6 +42,7 @@ def warn_of(solution, model, n_supervised, stacklevel):
         Of the caller of `fit`, as `warnings.warn` counts in this function.
     """
     if model.status_ != "converged":
+        can_go_on = hasattr(model, "max_iter")
         message = _REMEDIES[model.status_].format(
             change=solution.trace.change,
             tol=solution.trace.tol,
@@ -49,7 +50,7 @@ def warn_of(solution, model, n_supervised, stacklevel):
             epsilon=model.epsilon_,
             rank=solution.W.shape[1],
             wanted=n_supervised,
-            more="increase max_iter or tol" if hasattr(model, "max_iter") else "that has to do",
+            more="increase max_iter or tol" if can_go_on else "the result is usable",
         )
         warnings.warn(f"{model.status_}: {message}", ConvergenceWarning, stacklevel=stacklevel)
     if model._warns_of_losses:

@@ -309,7 +309,7 @@ def test_rows_at_any_distance_leave_no_trace(rng, far):
 def test_far_rows_are_an_error_without_a_robust_start(rng):
     X, y = make_classes(rng, [40, 40], 3)
     X[0] = 1e200
-    with pytest.raises(ValueError, match="overflow.*start='robust'"):
+    with pytest.raises(ValueError, match="overflow.*use CappedLDA with epsilon='auto'"):
         CappedNormLDA(start="lda").fit(X, y)
 
 

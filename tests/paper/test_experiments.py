@@ -111,7 +111,7 @@ def test_tuned_cap_is_the_choice_of_the_estimator(dirty):
     X, y, _ = dirty
     params = METHODS["CappedLDACV"].tune(X, y)
     model = CappedLDACV().fit(X, y)
-    assert params == {"multiplier": model.best_multiplier_, "q": model.best_q_}
+    assert params == {"multiplier": model.best_multiplier_}
     fixed = METHODS["CappedLDACV"].make(2, **params).fit(X, y)
     np.testing.assert_array_equal(fixed.scalings_, model.scalings_)
     np.testing.assert_array_equal(fixed.outliers_, model.outliers_)
@@ -120,7 +120,7 @@ def test_tuned_cap_is_the_choice_of_the_estimator(dirty):
 def test_tuning_takes_no_more_folds_than_a_class_has_rows(rng):
     X, y = rng.normal(size=(40, 3)), np.arange(40) % 10
     X[:, 0] += 3.0 * y
-    assert set(METHODS["CappedLDACV"].tune(X, y)) == {"multiplier", "q"}
+    assert set(METHODS["CappedLDACV"].tune(X, y)) == {"multiplier"}
 
 
 # Protocol

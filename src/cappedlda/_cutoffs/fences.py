@@ -8,7 +8,8 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import gammainc, gammaincinv
 
-from cappedlda._kernels import fences, kernels
+from cappedlda._kernels import histograms as fences
+from cappedlda._kernels import kernels
 from cappedlda._regime import REGIME
 
 # Reach of a fence beyond the 90 % quantile of the distances inside it, in distances from their

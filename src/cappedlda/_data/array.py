@@ -12,7 +12,7 @@ from cappedlda._data.jobs import GateLevel, NormsJob, PassJob, weights_inside
 from cappedlda._data.record import Query
 from cappedlda._data.samples import SampleDistances, per_sample, within
 from cappedlda._data.threads import ordered_map
-from cappedlda._kernels import marks
+from cappedlda._kernels import selection
 from cappedlda._regime import REGIME
 
 
@@ -166,7 +166,7 @@ class ArrayRows(Rows):
         if self.sample_weight is not None:
             marked = marked & (self.sample_weight > 0.0)
         counts = np.zeros(self.n_classes, np.int64)
-        marks.count_marks(marked.view(np.uint8), self.codes, counts)
+        selection.count_marks(marked.view(np.uint8), self.codes, counts)
         return counts
 
     def slabs(self):
@@ -267,7 +267,7 @@ class ArrayRows(Rows):
 
     def by_class(self):
         """Return the rows class by class, C-ordered and in float64, and the order taken."""
-        if marks.are_ascending(self.codes):
+        if selection.are_ascending(self.codes):
             rows, order = self, slice(None)
         else:
             # Small integers are sorted in linear time.
@@ -441,5 +441,5 @@ def rows_of_ranks(codes, ranks):
     ends = np.cumsum(sizes)
     wanted = np.concatenate(ranks).astype(np.int64, copy=False)
     rows = np.empty(len(wanted), dtype=np.int64)
-    marks.find_ranks(codes, wanted, ends, ends - sizes, np.zeros_like(ends), rows)
+    selection.find_ranks(codes, wanted, ends, ends - sizes, np.zeros_like(ends), rows)
     return rows

@@ -19,7 +19,7 @@ from cappedlda._data.chunk_cache import CachedReader
 from cappedlda._data.chunk_reader import ChunkReader, labels_and_codes, not_finite
 from cappedlda._data.columns import Columns, copy_rows
 from cappedlda._data.threads import ordered_map
-from cappedlda._kernels import kernels, kernels_for, marks
+from cappedlda._kernels import kernels, kernels_for, selection
 from cappedlda._regime import REGIME
 from cappedlda._validation import check_class_weights, check_classes, known_codes, weight_unit
 
@@ -50,7 +50,7 @@ class SourceFingerprint:
 
     def count(self, codes, sample_weight):
         """Add a block of rows of which the checksums are added elsewhere."""
-        marks.count_rows(codes, self.counts)
+        selection.count_rows(codes, self.counts)
         if sample_weight is not None:
             self.weights += sums_of_bits(sample_weight, codes, len(self.counts))
 
@@ -91,7 +91,7 @@ def sizes_of(codes, sample_weight, n_classes):
 def counts_of(codes, sample_weight, n_classes):
     """Return the rows of each class that have a weight above 0."""
     counts = np.zeros(n_classes, np.int64)
-    marks.count_rows(codes if sample_weight is None else codes[sample_weight > 0.0], counts)
+    selection.count_rows(codes if sample_weight is None else codes[sample_weight > 0.0], counts)
     return counts
 
 

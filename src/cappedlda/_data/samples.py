@@ -7,7 +7,7 @@ import numpy as np
 
 from cappedlda._data.jobs import PassJob
 from cappedlda._data.record import Record
-from cappedlda._kernels import kernels, marks
+from cappedlda._kernels import kernels, selection
 
 # Rows of a piece, where some numbers are needed for each row, but not for all at once.
 PIECE_ROWS = 1 << 15
@@ -47,7 +47,7 @@ class Border:
     def of(cls, distances, codes, sample_weight, caps, most_rows):
         """Return the border among some rows."""
         rows, given = np.empty(len(codes), np.int32), sample_weight is not None
-        found = marks.find_between(
+        found = selection.find_between(
             distances, codes, sample_weight if given else np.empty(0), *_border(caps), rows
         )
         rows = rows[:found]
@@ -188,7 +188,7 @@ class BorderDistances:
 def within(distances, caps, codes):
     """Return which distances are at most the cap of their class."""
     kept = np.empty(len(distances), bool)
-    marks.mark_within(distances, codes, caps, kept.view(np.uint8))
+    selection.mark_within(distances, codes, caps, kept.view(np.uint8))
     return kept
 
 

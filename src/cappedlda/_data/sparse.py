@@ -6,7 +6,7 @@ from scipy import sparse
 from cappedlda._data.array import ArrayRows
 from cappedlda._data.implicit import ImplicitRows
 from cappedlda._data.threads import ordered_map
-from cappedlda._kernels import sparse_kernels
+from cappedlda._kernels import sparse as sparse_kernels
 from cappedlda._regime import REGIME
 
 

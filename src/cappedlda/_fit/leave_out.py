@@ -18,7 +18,8 @@ from cappedlda._data.array import ArrayRows
 from cappedlda._data.threads import shared_threads
 from cappedlda._initial.csteps import Pieces
 from cappedlda._initial.standardize import in_units
-from cappedlda._kernels import judgement, start_kernels
+from cappedlda._kernels import judgement
+from cappedlda._kernels import start as start_kernels
 from cappedlda._solvers.leave_one_out import ClassMoments, PlainLDA
 from cappedlda._solvers.plain import units_of
 

@@ -5,7 +5,7 @@ import numpy as np
 from cappedlda._cutoffs.fences import REACH, least_fence, nearer_half, update_caps
 from cappedlda._data.jobs import histograms_of
 from cappedlda._data.threads import serial_map
-from cappedlda._kernels import start_kernels
+from cappedlda._kernels import start as start_kernels
 from cappedlda._solvers import linalg
 
 C_STEPS = 3

@@ -5,7 +5,8 @@ import numpy as np
 from cappedlda._data.threads import serial_map
 from cappedlda._initial.csteps import row_pieces
 from cappedlda._initial.quantiles import BLOCK_COLUMNS, column_medians
-from cappedlda._kernels import selection, start_kernels
+from cappedlda._kernels import selection
+from cappedlda._kernels import start as start_kernels
 
 MAD_TO_SIGMA = 1.4826
 # Where the quantile of the absolute deviations at this level is more than WIDEST_TAIL times

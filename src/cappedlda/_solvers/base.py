@@ -1,8 +1,8 @@
 """The iteration: a pass over the data, a small problem, a better projection.
 
 There is one loop, `iterate`. What differs between methods is how a record becomes
-the next projection: `MMSolver` is the method of the library, `PaperIteration`
-the published Algorithm 1. Both see small matrices only.
+the next projection: `MMSolver` minimises the capped norm, `PaperIteration` of `cappedlda.paper`
+is the published Algorithm 1. Both see small matrices only.
 """
 
 from dataclasses import dataclass, field
@@ -55,7 +55,7 @@ def check_overflow(record):
     if record.overflows:
         raise ValueError(
             "The squares of some distances in X overflow; remove or scale the rows that are so "
-            "far off, or use start='robust', which leaves them out."
+            "far off, or use CappedLDA with epsilon='auto', which leaves them out."
         )
 
 

@@ -151,6 +151,7 @@ def summarise(name, table, rows, missing, settings, command, seconds):
             for ours in IN_THE_PLACE_OF_CLDA
             if set(six := (*printed.COLUMNS[:-1], ours)) <= set(methods)
         },
+        "remarks": {name: METHODS[name].remark for name in methods if METHODS[name].remark},
         "missing": missing,
     }
 
@@ -257,7 +258,7 @@ def markdown(summary, table):
     ]
     if _is_of_the_paper(table, summary["rows"]):
         lines += _rank_lines(summary, "##")
-    lines += _angle_lines(summary) + _remark_lines(_methods(summary)) + _trouble_lines(summary)
+    lines += _angle_lines(summary) + _remark_lines(summary) + _trouble_lines(summary)
     return "\n".join(lines) + "\n"
 
 
@@ -349,8 +350,8 @@ def _angle_lines(summary):
     return lines + [f"- {name}: {', '.join(texts)}" for name, texts in angles.items()] + [""]
 
 
-def _remark_lines(methods):
-    remarks = [f"- {name}: {METHODS[name].remark}" for name in methods if METHODS[name].remark]
+def _remark_lines(summary):
+    remarks = [f"- {name}: {remark}" for name, remark in summary["remarks"].items()]
     return ["## Remarks", "", *remarks] if remarks else []
 
 

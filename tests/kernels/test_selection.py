@@ -6,7 +6,7 @@ from common import rows_of
 
 from cappedlda._data.samples import within
 from cappedlda._initial.sampling import drawn
-from cappedlda._kernels import marks
+from cappedlda._kernels import selection
 
 
 def test_within_is_a_comparison_with_the_cap_of_the_class(rng):
@@ -61,12 +61,12 @@ def test_every_number_is_drawn_as_often_as_others_and_once_at_a_time(count, shar
     ("codes", "ascending"), [([], True), ([3], True), ([0, 0, 1, 4], True), ([0, 2, 1], False)]
 )
 def test_ascending_codes_are_known(codes, ascending):
-    assert marks.are_ascending(np.array(codes, np.int32)) is ascending
+    assert selection.are_ascending(np.array(codes, np.int32)) is ascending
 
 
 def test_rows_are_counted_by_class(rng):
     codes, counts = rng.integers(4, size=300).astype(np.int32), np.array([5, 0, 0, 0, 7])
-    marks.count_rows(codes, counts)
+    selection.count_rows(codes, counts)
     np.testing.assert_array_equal(counts, np.bincount(codes, minlength=5) + [5, 0, 0, 0, 7])
 
 
@@ -79,6 +79,6 @@ def test_rows_between_two_limits_are_found(rng, weighted):
     near = (distances > low[codes]) & (distances <= high[codes])
     expected = np.flatnonzero(near & (weight > 0.0) if weighted else near)
     rows = np.empty(200, np.int32)
-    found = marks.find_between(distances, codes, weight, low, high, rows)
+    found = selection.find_between(distances, codes, weight, low, high, rows)
     np.testing.assert_array_equal(rows[:found], expected)
-    assert marks.find_between(distances[:0], codes[:0], weight[:0], low, high, rows[:0]) == 0
+    assert selection.find_between(distances[:0], codes[:0], weight[:0], low, high, rows[:0]) == 0
