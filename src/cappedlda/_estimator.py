@@ -167,7 +167,7 @@ class CappedDiscriminant(DecidingDiscriminant):
         self._remember_features(features)
         self.classes_ = classes
         self.priors_ = priors
-        self.coef_, self.intercept_ = rule
+        self.coef_, self.intercept_ = (solution.temperature * part for part in rule)
         self._store(rows, solution, n_components, n_supervised)
         warn_of(solution, self, n_supervised, stacklevel=4)
         return self

@@ -66,9 +66,9 @@ class Regime:
     """
 
     sample_share: float = 0.005
-    least_sample_rows: int = 2500
+    least_sample_rows: int = 10_000
     sample_rows_per_feature: int = 6
-    most_sample_rows: int = 5000
+    most_sample_rows: int = 10_000
     sample_rows_per_class: int = 50
     sample_worthwhile: float = 3
     overfit: float = 0.02

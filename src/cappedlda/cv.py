@@ -190,7 +190,8 @@ class CappedLDACV(CappedLDA):
         self._remember_features(X)
         self.classes_ = classes
         self.priors_ = priors
-        self.coef_, self.intercept_ = coef, intercept
+        self.coef_ = solution.temperature * coef
+        self.intercept_ = solution.temperature * intercept
         self.n_splits_ = len(folds)
         self.cv_results_ = tabulate(candidates, scores, converged)
         self.best_index_ = best

@@ -30,7 +30,7 @@ from cappedlda._cutoffs.fences import FLAG_LEVEL
 from cappedlda._cutoffs.gate import gate_caps
 from cappedlda._data.scatter_cache import ScatterCacheRows
 from cappedlda._fit.hidden_cloud import core_without_cloud
-from cappedlda._fit.leave_out import KnownCore, harmless_level, vouched_level
+from cappedlda._fit.leave_out import Decision, KnownCore, harmless_level, vouched_level
 from cappedlda._fit.result import Solution
 from cappedlda._fit.result import evaluate as evaluate_solver
 from cappedlda._fit.reweighting import (
@@ -169,7 +169,7 @@ def trimmed_fit(prepared, objective, options):
 
     # 7. What to leave out: the least that harms none of the rows we trust.
     shrinkage = judged_shrinkage(reweighted, options)
-    level = decide_level(prepared, core, reweighted, objective, options, shrinkage)
+    level, temperature = decide_level(prepared, core, reweighted, objective, options, shrinkage)
 
     # 8. LDA on all rows of that support, and the evaluation of all rows.
     evaluated = core
@@ -185,6 +185,7 @@ def trimmed_fit(prepared, objective, options):
     found = reweighted, evaluated, trace, objective, prepared, options.n_components
     solution = solution_of(*found)
     solution.level = level
+    solution.temperature = temperature
     return solution
 
 
@@ -219,19 +220,21 @@ def judged_shrinkage(reweighted, options):
 
 
 def decide_level(prepared, core, reweighted, objective, options, shrinkage):
-    """Return the multiple of caps and gate beyond which rows are left out."""
+    """Return the `Decision` on what to leave out."""
     sample, frame = prepared.all_sample, core.measure.frame
     if objective.epsilon != "auto" or prepared.gate is None:
-        return 1.0
+        return Decision(1.0)
     if options.leave_out == "flagged":
-        return FLAG_LEVEL
+        return Decision(FLAG_LEVEL)
     if sample.implicit_scatter:
-        return 1.0  # it knows no distances in all features
+        return Decision(1.0)  # it knows no distances in all features
     known = None
     if options.renew_centres and sample.dtype == np.float64:
         known = KnownCore.of(reweighted, core.ratios <= 1.0, frame.scale)
-    level = harmless_level(sample, core.ratios, frame, shrinkage, known)
-    return level if prepared.n_sampled == 0 else vouched_level(core.ratios, level)
+    level, temperature = harmless_level(sample, core.ratios, frame, shrinkage, known)
+    if prepared.n_sampled > 0:
+        level = vouched_level(core.ratios, level)
+    return Decision(level, temperature)
 
 
 def on_all_rows(prepared, core, level, objective, options, trace):

@@ -59,6 +59,8 @@ class Calibrator:
         A copy of the kept rows to note.
     codes : ndarray of shape (k,)
     weights : ndarray of shape (k,)
+    left_out : ndarray of shape (k,)
+        Weight by which each row is left out of the fit: 0 for rows that were not in it.
     """
 
     within: WithinCovariance
@@ -68,6 +70,7 @@ class Calibrator:
     X: np.ndarray
     codes: np.ndarray
     weights: np.ndarray
+    left_out: np.ndarray
 
     def __call__(self):
         """Return the `Calibration`."""
@@ -79,7 +82,7 @@ class Calibrator:
         moments = ClassMoments(within.weight, np.zeros_like(centres), scatter)
         settings = {"regime": self.regime, "shrinkage": min(self.shrinkage, MOST_SHRUNK)}
         discriminant = PlainLDA(moments, centres, len(flat), **settings)
-        deviations, left_out = self._deviations(varying), np.minimum(self.weights, 1.0)
+        deviations, left_out = self._deviations(varying), self.left_out
         rows = Pieces(ArrayRows(deviations, codes, len(centres), regime=self.regime))
         squares = discriminant.distances(rows, left_out)
         off_plane = discriminant.distances_off_plane(deviations, codes, left_out)
@@ -102,28 +105,33 @@ class Calibrator:
         return np.ascontiguousarray(steps / self.within.scale[features])
 
 
-def calibrator_of(reweighted, prepared):
+def calibrator_of(reweighted, usual, prepared):
     """Return the calibrator of plain LDA on a support, or None where no covariance is known.
 
-    Rows that are all of their class are not noted: without them the class has no mean.
+    It notes rows that are in the support or not flagged, but none that is all of its class:
+    without it the class has no mean.
 
     Parameters
     ----------
     reweighted : Reweighted
+    usual : Support
+        Rows outside are flagged.
     prepared : Prepared
     """
     sample, answer = prepared.all_sample, reweighted.answer
     if reweighted.within is None or prepared.space is not None:
         return None
     weights = np.ones(sample.shape[0]) if sample.sample_weight is None else sample.sample_weight
-    kept = kept_of(sample, reweighted, prepared) & (weights > 0.0)
-    of_class = reweighted.within.weight[sample.codes]
-    kept &= of_class - np.minimum(weights, 1.0) > LEAST_REST * of_class
-    if not kept.any():
+    kept = kept_of(sample, reweighted, prepared)
+    left_out, of_class = kept * np.minimum(weights, 1.0), reweighted.within.weight[sample.codes]
+    wanted = kept | usual.contains(np.ascontiguousarray(sample.X), sample.codes)
+    wanted &= (weights > 0.0) & (of_class - left_out > LEAST_REST * of_class)
+    if not wanted.any():
         return None
-    noted = noted_rows(sample, kept)
+    noted = noted_rows(sample, wanted)
     settings = reweighted.within, answer.centres, answer.shrinkage, sample.regime
-    return Calibrator(*settings, sample.X[noted], sample.codes[noted], weights[noted])
+    rows = sample.X[noted], sample.codes[noted], weights[noted], left_out[noted]
+    return Calibrator(*settings, *rows)
 
 
 def root_of(squares):

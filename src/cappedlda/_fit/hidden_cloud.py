@@ -92,7 +92,7 @@ def larger_part(sample, measure, inside, priors):
         if (nearer == part).all() or not found and few_others(sample, nearer, inside):
             break
         part, found, n_passes = nearer, True, n_passes + 1
-        support = InitialEstimate(frame.centres, frame.scale, part)
+        support = InitialEstimate(frame.centres, frame.scale, part, frame.least)
         frame, W, _ = lda_on_support(sample, support, priors, frame.n_features)
     if not found:
         return part, None, n_passes

@@ -14,11 +14,12 @@ from typing import NamedTuple
 
 import numpy as np
 
+from cappedlda._cutoffs.fences import FLAG_LEVEL
 from cappedlda._data.array import ArrayRows
 from cappedlda._data.threads import shared_threads
 from cappedlda._initial.csteps import Pieces
 from cappedlda._initial.standardize import in_units
-from cappedlda._kernels import judgement
+from cappedlda._kernels import judgement as loo
 from cappedlda._kernels import start as start_kernels
 from cappedlda._solvers.leave_one_out import ClassMoments, PlainLDA
 from cappedlda._solvers.plain import units_of
@@ -28,6 +29,8 @@ LEVELS = np.array([1.0, 1.5, 2.2, 3.3, 5.0, 7.5, 11.0, 17.0, 25.0, 40.0, 100.0, 
 # Each further row may raise the log-loss of the core, summed over its rows, by this: as if one row
 # that we trust had a probability of its class that is a tenth lower.
 MOST_COST = 0.1
+# Probabilities have to be right for all rows of this step of the levels: those not flagged.
+UNFLAGGED = int(np.searchsorted(LEVELS, FLAG_LEVEL))
 # The loss is the least over these factors of the squared distances: only their shape counts, not
 # how confident they are.
 SHARPNESS = np.geomspace(0.02, 2.0, 12)
@@ -45,19 +48,23 @@ class Scores:
         Squared.
     codes : ndarray of shape (N,), int32
     weights : ndarray of shape (N,)
-    core : ndarray of shape (N,), bool
-        Rows we trust: their log-loss counts.
+    step : ndarray of shape (N,), int
+        The first of some nested supports that has the row; 0 is the core, the rows we trust.
     log_priors : ndarray of shape (c,)
     """
 
-    def __init__(self, distances, codes, weights, core, log_priors):
-        self._distances, self._rows, self._log_priors = distances, (codes, weights, core), log_priors
-        self._core_weight = float(weights @ core)
+    def __init__(self, distances, codes, weights, step, log_priors):
+        self._distances, self._codes, self._log_priors = distances, codes, log_priors
+        self._weights, self._step = weights, step
+
+    def _weights_up_to(self, step):
+        """Return the weights of the rows of a support, and 0 of others."""
+        return self._weights * (self._step <= step)
 
     @cached_property
     def hits(self):
         """Weight of all rows that are classified correctly."""
-        return judgement.hits(self._distances, *self._rows[:2], self._log_priors)
+        return loo.hits(self._distances, self._codes, self._weights, self._log_priors)
 
     @cached_property
     def loss(self):
@@ -65,30 +72,58 @@ class Scores:
         return self.loss_up_to(-np.inf)
 
     def loss_up_to(self, enough):
-        """Return the least mean log-loss of the core over all sharpnesses, in which it is convex.
+        """Return the mean log-loss of the core, or a larger number that is not above `enough`."""
+        return self._least_loss(0, enough)[0]
+
+    def temperature(self, step):
+        """Return the factor of all scores with the least log-loss on the rows of a support.
+
+        At most 1. It changes no decision between classes, only how confident it is.
+        """
+        scores = self._distances - 2.0 * self._log_priors, np.zeros_like(self._log_priors)
+        tempered = Scores(scores[0], self._codes, self._weights, self._step, scores[1])
+        return min(tempered._least_loss(step)[1], 1.0)
+
+    def _least_loss(self, step, enough=-np.inf):
+        """Return the least mean log-loss over the sharpnesses, in which it is convex, and where.
 
         Or a larger one that is not above `enough`.
         """
-        k = LIKELY
-        least, slope = self._loss_at(k)
-        step = 1 if slope < 0.0 else -1
-        while not (least <= enough or step * slope >= 0.0) and 0 <= k + step < len(SHARPNESS):
-            k += step
-            loss, slope = self._loss_at(k)
+        weights = self._weights_up_to(step)
+        total, k = weights.sum(), LIKELY
+        least, slope = self._loss(weights, k)
+        enough = enough * total
+        forward = 1 if slope < 0.0 else -1
+        while not (least <= enough or forward * slope >= 0.0) and 0 <= k + forward < len(SHARPNESS):
+            loss, slope = self._loss(weights, k + forward)
             if not loss < least:
                 break
-            least = loss
-        return least
+            least, k = loss, k + forward
+        return least / total, float(SHARPNESS[k])
 
-    def _loss_at(self, k):
-        settings = self._log_priors, SHARPNESS[k]
-        total, slope = judgement.log_loss(self._distances, *self._rows, *settings)
-        return total / self._core_weight, slope
+    def _loss(self, weights, k):
+        """Return the log-loss of rows by their weights, and how it grows with the sharpness."""
+        return loo.log_loss(self._distances, self._codes, weights, self._log_priors, SHARPNESS[k])
+
+
+class Decision(NamedTuple):
+    """What to leave out.
+
+    Attributes
+    ----------
+    level : float
+        Multiple of caps and gate beyond which rows are left out: inf if none has to be.
+    temperature : float
+        Factor of the scores of classes that makes probabilities as confident as they may be.
+    """
+
+    level: float
+    temperature: float = 1.0
 
 
 @np.errstate(over="ignore", invalid="ignore")  # by rows that are far off
 def harmless_level(rows, outlyingness, frame, shrinkage=None, known=None):
-    """Return the level beyond which rows are left out: inf if none has to be.
+    """Decide beyond which level rows are left out.
 
     Parameters
     ----------
@@ -100,23 +135,31 @@ def harmless_level(rows, outlyingness, frame, shrinkage=None, known=None):
     shrinkage : float, optional
         Of the scatter; None is the one that few rows have.
     known : KnownCore, optional
+
+    Returns
+    -------
+    decision : Decision
     """
     core = outlyingness <= 1.0
     if core.all() or not np.bincount(rows.codes[core], minlength=rows.n_classes).all():
-        return np.inf if core.all() else 1.0
-    first, best, most = None, 0, 0.0
+        return Decision(np.inf if core.all() else 1.0)
     step = np.searchsorted(LEVELS, outlyingness)  # the first level that has the row
     scored = scored_supports(rows, step, len(LEVELS), frame, shrinkage, known)
+    best, first = 0, None
     for k, (scores, further) in enumerate(scored):
-        if first is None:
-            first, most = scores, scores.hits
-        elif scores is None:
+        if scores is None:  # the same rows as before
             best += best == k - 1
-        elif scores.hits >= most and not costs_too_much(scores, further, first):
-            best, most = k, scores.hits
-    return float(LEVELS[best]) if best > 0 and math.isfinite(first.loss) else 1.0
+        elif first is None:
+            first = chosen = scores
+        elif scores.hits >= chosen.hits and not costs_too_much(scores, further, first):
+            best, chosen = k, scores
+    if not math.isfinite(first.loss):
+        return Decision(1.0)
+    level = float(LEVELS[best])
+    return Decision(level, 1.0 if level == np.inf else chosen.temperature(max(best, UNFLAGGED)))
 
 
+@np.errstate(over="ignore", invalid="ignore")
 def vouched_level(outlyingness, level):
     """Return the level up to which a sample can vouch for rows that are not in it.
 
@@ -183,7 +226,7 @@ def scored_supports(rows, step, count, frame, shrinkage=None, known=None):
         means = core_means(rows, core) if known is None else known.means
         rows, centres = about_core(rows, core, means, frame.scale, map_)
         levels = Levels(rows, step, count, map_, None if known is None else known.moments)
-        scored = ScoredRows(rows, core, np.log(frame.priors), map_)
+        scored = ScoredRows(rows, step, np.log(frame.priors), map_)
         unit = None if few_rows else core_units(levels.core, centres)
         for k, moments in levels:
             if moments is None:
@@ -315,26 +358,27 @@ class ScoredRows:
     Parameters
     ----------
     rows : ArrayRows
-    core : ndarray of shape (N,), bool
+    step : ndarray of shape (N,), int
+        The first support that has the row.
     log_priors : ndarray of shape (c,)
     map_ : callable
         As `serial_map`, perhaps on threads.
     """
 
-    def __init__(self, rows, core, log_priors, map_):
+    def __init__(self, rows, step, log_priors, map_):
         n_rows, n = rows.shape
-        self._others = rows.sample_weight * ~core
-        self._core_weight = float(rows.sample_weight @ core)
-        step = 1 + n_rows * max(n, len(log_priors)) // rows.regime.most_judged
+        self._others = rows.sample_weight * (step > 0)
+        self._core_weight = float(rows.sample_weight @ (step == 0))
+        part = 1 + n_rows * max(n, len(log_priors)) // rows.regime.most_judged
         self._chosen = slice(None)
-        if step > 1:
+        if part > 1:
             # As many of each class, in the core and outside, whatever the order of the rows.
-            self._chosen = np.lexsort((core, rows.codes))[::step]
-            rows, core = rows.take(self._chosen), core[self._chosen]
+            self._chosen = np.lexsort((step == 0, rows.codes))[::part]
+            rows, step = rows.take(self._chosen), step[self._chosen]
         self._pieces = Pieces(rows, map_)
         # A row of weight k is k rows, of which one is left out.
         self._at_most_one = np.minimum(rows.sample_weight, 1.0)
-        self._known = rows.codes, rows.sample_weight, core, log_priors
+        self._known = rows.codes, rows.sample_weight, step, log_priors
 
     def scores(self, discriminant, support):
         """Return the `Scores` of a discriminant with a support of shape (N,)."""

@@ -63,6 +63,8 @@ class Solution:
         Of the rows that made the answer; None if it is not a matrix, or not of equal weights.
     calibrator : callable
         Returns what can tell how far kept rows lie from the classes, a `Calibrator`, or None.
+    temperature : float
+        Factor of the scores of the classes, for probabilities that are not too confident.
     level : float
         Multiple of caps and gate beyond which rows are left out.
     n_sampled : int
@@ -90,6 +92,7 @@ class Solution:
     emptied: np.ndarray
     within: WithinCovariance | None = None
     calibrator: Callable = no_calibrator
+    temperature: float = 1.0
     level: float = 1.0
     n_sampled: int = 0
 

@@ -135,7 +135,7 @@ def reweight(rows, measure, level, objective, gate, options):
     if options.renew_centres:
         frame = frame.recentred(record.recentre(frame.centres, frame.scale))
     scatter = support_scatter(record, frame, sizes, *settings)
-    ridged = plain_lda(scatter, Ridges(objective.ridge))
+    ridged = plain_lda(scatter, Ridges(objective.ridge), measuring=True)
     within = None if rows.implicit_scatter else WithinCovariance.of(record, frame.scale)
 
     consistency, all_kept = 1.0, record.kept_weight >= (1.0 - 1e-9) * record.weight
@@ -263,7 +263,7 @@ def solution_of(reweighted, evaluated, trace, objective, prepared, n_components)
         kept_shares=reweighted.kept / prepared.all_rows.class_weights,
         emptied=emptied(answer, prepared),
         within=reweighted.within,
-        calibrator=partial(calibrator_of, reweighted, prepared),
+        calibrator=partial(calibrator_of, reweighted, usual.at(objective.flag_level), prepared),
     )
 
 

@@ -68,11 +68,16 @@ def lda_on_support(rows, initial, priors, n_features):
     if not rows.implicit_scatter and rows.shape[1] >= rows.regime.cache_features:
         cache = ScatterCache.of(support.sample_weight > 0.0, record, query)
     centres = record.recentre(initial.centres, initial.scale)
-    frame = Frame.of(centres, initial.scale, priors, n_features)
+    frame = Frame.of(centres, initial.scale, priors, n_features, initial.least)
     A = system_of(rows)(record.scatter, weight, ridge, SYSTEM_TOLERANCE * START_TOLERANCE)
+    frame.raise_variances(A)
     W = linalg.leading_directions(A.solve(frame.B), frame.B)
     if W.shape[1] == 0:
-        raise ValueError("The centres of all classes coincide in X: no direction separates them.")
+        if initial.support.all():
+            raise ValueError("The class means coincide in X: no direction separates the classes.")
+        # Of rare indicators, say, the densest half has none: then nothing is known to be unusual.
+        everything = initial._replace(support=np.ones_like(initial.support))
+        return lda_on_support(rows, everything, priors, n_features)
     return frame.changed(K=W.T.dot(frame.B)), W, cache
 
 

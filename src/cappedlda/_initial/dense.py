@@ -28,10 +28,10 @@ def robust_estimate(rows):
     rows, order = rows.by_class()
     with shared_threads(n_jobs) as map_:
         medians, scale, sparse = medians_and_scale(rows, map_)
+        floor = np.where(sparse, SPARSE_VARIANCE_FLOOR, VARIANCE_FLOOR)
         scaled, squares = in_units(rows, medians, scale, map_)
         norms, support = np.sqrt(squares / n), None
         if rows.class_weights.sum() >= regime.covariance_rows_per_feature * n:
-            floor = np.where(sparse, SPARSE_VARIANCE_FLOOR, VARIANCE_FLOOR)
             dtype = np.float32 if n >= regime.single_features else np.float64
             pieces = Pieces(rows.with_features(scaled), map_, dtype)
             support = grow_support(pieces, *c_steps(pieces, norms, floor), floor)
@@ -42,7 +42,7 @@ def robust_estimate(rows):
         support = norms <= gate_caps(histograms, n, regime)[rows.codes]
     unordered = np.empty_like(support)
     unordered[order] = support
-    return InitialEstimate(medians, scale, unordered)
+    return InitialEstimate(medians, scale, unordered, floor * scale**2)
 
 
 def concentrated_support(rows, reach):

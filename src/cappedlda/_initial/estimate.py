@@ -15,11 +15,15 @@ class InitialEstimate(NamedTuple):
         Unit of each feature.
     support : ndarray of shape (N,), bool
         Rows to begin with.
+    least : ndarray of shape (n,) or None
+        Least variance of each feature by which rows are measured, whatever support they are
+        measured from: a value that it happens to lack is not infinitely far.
     """
 
     centres: np.ndarray
     scale: np.ndarray
     support: np.ndarray
+    least: np.ndarray | None = None
 
     @classmethod
     def plain(cls, rows, scale):

@@ -4,7 +4,7 @@ One loop over the rows for each, in blocks that stay in cache. Nothing is checke
 """
 
 from libc.math cimport exp, log
-from libc.stdint cimport int32_t, uint8_t
+from libc.stdint cimport int32_t
 from libc.stdlib cimport free
 
 from cappedlda._kernels.blas cimport multiply_by_triangle, set_product
@@ -117,17 +117,16 @@ def log_loss(
     const double[:, ::1] distances,   # IN (N, c) squared
     const int32_t[::1] codes,         # IN (N,)
     const double[::1] weights,        # IN (N,)
-    const uint8_t[::1] core,          # IN (N,) 0: the row does not count
     const double[::1] log_priors,     # IN (c,)
     double sharpness,                 # factor of the distances
 ):
-    """Log-loss of the rows of the core: its sum, and how fast this grows with the sharpness."""
+    """Log-loss of the rows: its sum, and how fast this grows with the sharpness."""
     cdef Py_ssize_t j, k, i, N = distances.shape[0], c = distances.shape[1]
     cdef const double *row
     cdef double half = 0.5 * sharpness, total = 0.0, slope = 0.0, odds, own, score, likely, steps
     with nogil:
         for j in range(N):
-            if not core[j] or not weights[j] > 0.0:
+            if not weights[j] > 0.0:
                 continue
             i = codes[j]
             row = &distances[j, 0]

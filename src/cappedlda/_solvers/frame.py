@@ -93,6 +93,8 @@ class Frame:
         The ridge.
     K : ndarray of shape (r, c)
         Where the projection sends the class centres.
+    least : ndarray of shape (n,) or None
+        See `InitialEstimate`.
     """
 
     centres: np.ndarray
@@ -106,19 +108,27 @@ class Frame:
     floor: float = 0.0
     gamma: float = 0.0
     K: np.ndarray | None = None
+    least: np.ndarray | None = None
 
     @classmethod
-    def of(cls, centres, scale, priors, n_features):
+    def of(cls, centres, scale, priors, n_features, least=None):
         """Return a frame without caps."""
         B = linalg.between_factor(centres, priors, scale)
         fences = Fences.at(np.inf, np.full(len(centres), np.inf))
-        return cls(centres, scale, priors, n_features, B, fences.epsilon, fences.caps, fences)
+        caps = fences.epsilon, fences.caps, fences
+        return cls(centres, scale, priors, n_features, B, *caps, least=least)
 
     def changed(self, **others):
         """Return the frame with other values of some attributes."""
         frame = object.__new__(Frame)
         frame.__dict__.update(self.__dict__, **others)
         return frame
+
+    def raise_variances(self, A):
+        """Give the features of a system the least variance that rows are measured by."""
+        if self.least is not None and A.matrix is not None:
+            diagonal = np.einsum("ii->i", A.matrix)
+            np.maximum(diagonal, self.least / self.scale**2, out=diagonal)
 
     def recentred(self, centres):
         """Return the frame with other centres."""

@@ -170,14 +170,20 @@ def support_scatter(record, frame, sizes, system, tol, dtype, regime=REGIME, shr
     return SupportScatter(*found, system, tol, dtype)
 
 
-def plain_lda(support, ridges):
-    """Return the `Discriminant` on a support with some `Ridges`."""
+def plain_lda(support, ridges, measuring=False):
+    """Return the `Discriminant` on a support with some `Ridges`.
+
+    One by which rows are to be measured gives every feature the least variance of the frame.
+    """
     frame, trace, n, B = support.frame, support.trace, support.frame.n_features, support.B
     ridge = ridges.always + ridges.few_rows * support.few_rows
     added = support.shrunk.added + ridge * trace / n
     weight = 2.0 * support.freedom or 1.0
     ridge = added / weight if trace > 0.0 else 1.0
     A = support.system(support.scatter, weight, ridge, support.tol)
+    if measuring and frame.least is not None:
+        frame.raise_variances(A)
+        B = frame.B
     W = linalg.leading_directions(A.solve_on_range(B, FLAT[support.dtype]), B)
     strengths = np.square(B.T.dot(W)).sum(axis=0)
     found = W, strengths, frame.centres, frame.scale, frame.B, A
