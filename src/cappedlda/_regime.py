@@ -30,8 +30,6 @@ class Regime:
     unshrunk_rows_per_feature : float
         With as many rows the scatter of the support is not shrunk. With fewer the answer keeps
         the ridge of the iteration, and caps have no lower bound.
-    most_shrunk_features : int
-        With more features it is not shrunk either: an implicit scatter could not be.
     most_dense_features : int
         A sparse X of more features gets an implicit scatter, no matrix of n x n.
     cache_features : int
@@ -75,7 +73,6 @@ class Regime:
     covariance_rows_per_feature: float = 4
     least_class_weight: float = 20.0
     unshrunk_rows_per_feature: float = 5
-    most_shrunk_features: int = 1000
     most_dense_features: int = 1000
     cache_features: int = 256
     single_features: int = 256

@@ -214,9 +214,7 @@ def core_of(prepared, objective, options):
 
 def judged_shrinkage(reweighted, options):
     """Return the shrinkage with which supports are judged: that of the core, if it is asked for."""
-    if options.shrinkage == "few_rows":
-        return None  # each support has its own
-    return min(reweighted.answer.shrinkage, MOST_SHRUNK)
+    return min(reweighted.shrinkage, MOST_SHRUNK)
 
 
 def decide_level(prepared, core, reweighted, objective, options, shrinkage):
@@ -246,13 +244,14 @@ def on_all_rows(prepared, core, level, objective, options, trace):
         record = record_of_others(prepared, measure.query())
         measure = with_new_caps(measure, record, objective, rows.regime, fitted=False)
     at_level = rows if level == 1.0 or gate is None else prepared.all_rows.within_gate(level)
-    reweighted = reweight(at_level, measure, level, objective, gate, options)
+    sample = prepared.sample
+    reweighted = reweight(at_level, measure, level, objective, gate, options, sample)
     # The caps will be about those of the sample: near them is what a pass must note of rows that
     # it cannot keep.
-    guess = evaluate(prepared.sample, reweighted.measure, objective).measure
+    guess = evaluate(sample, reweighted.measure, objective).measure
     evaluated = evaluate(rows, guess, objective)
     if level == 1.0 and share_changed(reweighted, evaluated) > STABLE:
-        again = rows, evaluated.measure, objective, gate, options
+        again = rows, evaluated.measure, objective, gate, options, sample
         reweighted, evaluated, more = until_stable(*again)
         trace.extend(more)
     return reweighted, evaluated

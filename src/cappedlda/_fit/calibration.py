@@ -80,8 +80,8 @@ class Calibrator:
         centres = centres.take(varying, axis=1)  # C-ordered
         scatter = within.matrix[np.ix_(varying, varying)] * within.weight.sum()
         moments = ClassMoments(within.weight, np.zeros_like(centres), scatter)
-        settings = {"regime": self.regime, "shrinkage": min(self.shrinkage, MOST_SHRUNK)}
-        discriminant = PlainLDA(moments, centres, len(flat), **settings)
+        shrinkage = min(self.shrinkage, MOST_SHRUNK)
+        discriminant = PlainLDA(moments, centres, len(flat), shrinkage=shrinkage)
         deviations, left_out = self._deviations(varying), self.left_out
         rows = Pieces(ArrayRows(deviations, codes, len(centres), regime=self.regime))
         squares = discriminant.distances(rows, left_out)

@@ -26,7 +26,7 @@ LEAST_CLOUD = 0.05
 LEAST_MOVE = LEAST_CLOUD * STRICT_REACH
 
 
-def core_without_cloud(sample, core, objective, gate, options, shrinkage=None):
+def core_without_cloud(sample, core, objective, gate, options, shrinkage=0.0):
     """Return the core by stricter fences if the usual ones enclose a cloud, or None.
 
     Parameters
@@ -36,7 +36,7 @@ def core_without_cloud(sample, core, objective, gate, options, shrinkage=None):
     objective : Objective
     gate : Gate
     options : Options
-    shrinkage : float, optional
+    shrinkage : float
         With which it is judged, as in `harmless_level`.
 
     Returns

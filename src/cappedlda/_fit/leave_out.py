@@ -122,7 +122,7 @@ class Decision(NamedTuple):
 
 
 @np.errstate(over="ignore", invalid="ignore")  # by rows that are far off
-def harmless_level(rows, outlyingness, frame, shrinkage=None, known=None):
+def harmless_level(rows, outlyingness, frame, shrinkage=0.0, known=None):
     """Decide beyond which level rows are left out.
 
     Parameters
@@ -132,8 +132,8 @@ def harmless_level(rows, outlyingness, frame, shrinkage=None, known=None):
         At most 1 in the core.
     frame : Frame
         With the priors, and the units of features where the rows are few.
-    shrinkage : float, optional
-        Of the scatter; None is the one that few rows have.
+    shrinkage : float
+        Of the scatter.
     known : KnownCore, optional
 
     Returns
@@ -179,7 +179,7 @@ def vouched_level(outlyingness, level):
 
 
 @np.errstate(over="ignore", invalid="ignore")
-def does_harm(rows, core, wider, frame, shrinkage=None):
+def does_harm(rows, core, wider, frame, shrinkage=0.0):
     """Return whether the further rows of a wider support cost the core more than they may.
 
     Parameters
@@ -197,7 +197,7 @@ def does_harm(rows, core, wider, frame, shrinkage=None):
     return costs_too_much(*wider, first)
 
 
-def scored_supports(rows, step, count, frame, shrinkage=None, known=None):
+def scored_supports(rows, step, count, frame, shrinkage=0.0, known=None):
     """Yield the scores of nested supports, and the weight of what they have beside the core.
 
     The latter is over the weight of the core. For a support that is the same as the last there
@@ -234,7 +234,7 @@ def scored_supports(rows, step, count, frame, shrinkage=None, known=None):
                 continue
             if not math.isfinite(moments.scatter.trace()):
                 return
-            settings = frame.n_features, regime, unit, shrinkage
+            settings = frame.n_features, unit, shrinkage
             discriminant = PlainLDA(moments, centres, *settings)
             support = levels.support(k)
             yield scored.scores(discriminant, support), scored.further(support)

@@ -68,6 +68,7 @@ class Reweighted:
         Weight of all rows that were looked at.
     within : WithinCovariance or None
         Of the support; None if its scatter is not a matrix.
+    shrinkage : float
     objective : float
         Mean of the capped squared distances, before this LDA.
     make_answer : callable
@@ -80,6 +81,7 @@ class Reweighted:
     kept: np.ndarray
     weight: float
     within: WithinCovariance | None
+    shrinkage: float
     objective: float
     make_answer: Callable[[], Discriminant]
 
@@ -111,7 +113,7 @@ class Evaluated:
         return self.seen.ratios(self.measure.frame.caps)
 
 
-def reweight(rows, measure, level, objective, gate, options):
+def reweight(rows, measure, level, objective, gate, options, sample=None):
     """Return plain LDA on the rows within a multiple of caps and gate.
 
     Parameters
@@ -124,12 +126,19 @@ def reweight(rows, measure, level, objective, gate, options):
     objective : Objective
     gate : Gate or None
     options : Options
+    sample : ArrayRows, optional
+        Of the rows, where these are not in memory.
     """
     query, frame = measure.query(level, scatter=True), measure.frame
     record, seen = rows.evaluate(query)
     check_overflow(record)
     tol = 0.1 * SYSTEM_TOLERANCE * options.tol
-    shrink = shrinkage_rule(options.shrinkage, rows, query)
+    mask, support = seen.inside(query.caps, level), support_of(query, level, gate)
+
+    def kept_rows():
+        return mask if sample is None else support.contains(sample.X, sample.codes)
+
+    shrink = shrinkage_rule(options.shrinkage, sample or rows, kept_rows, record.kept[:, 1])
     settings = system_of(rows), tol, rows.dtype, rows.regime, shrink
     sizes = None if rows.implicit_scatter else record.scatter.diagonal().copy()
     if options.renew_centres:
@@ -153,11 +162,12 @@ def reweight(rows, measure, level, objective, gate, options):
 
     return Reweighted(
         Metric(frame, math.sqrt(consistency) * spread * ridged.W),
-        support_of(query, level, gate),
-        seen.inside(query.caps, level),
+        support,
+        mask,
         record.kept[:, 1],
         record.weight,
         within,
+        scatter.shrunk.shrinkage,
         record.objective / (record.weight or 1.0),
         make_answer,
     )
@@ -195,7 +205,7 @@ def with_new_caps(measure, record, objective, regime, fitted=True):
     return Metric(capped, measure.W)
 
 
-def until_stable(rows, measure, objective, gate, options):
+def until_stable(rows, measure, objective, gate, options, sample=None):
     """Return LDA on the rows inside gate and caps, until it keeps the rows it is made from.
 
     Two supports may take turns: a feature that is constant within the classes of the smaller one
@@ -208,7 +218,7 @@ def until_stable(rows, measure, objective, gate, options):
     evaluated : Evaluated
     trace : Trace
     """
-    settings, trace = (objective, gate, options), Trace("converged")
+    settings, trace = (objective, gate, options, sample), Trace("converged")
     while trace.n_iter < MAX_REWEIGHTINGS:
         reweighted = reweight(rows, measure, 1.0, *settings)
         evaluated = evaluate(rows, reweighted.measure, objective)

@@ -13,7 +13,7 @@ from cappedlda._kernels import algebra
 from cappedlda._regime import REGIME
 from cappedlda._solvers import linalg
 from cappedlda._solvers.frame import Frame, degrees_of_freedom
-from cappedlda._solvers.shrinkage import NOT_SHRUNK, Shrunk, few_rows_rule
+from cappedlda._solvers.shrinkage import NOT_SHRUNK, FixedShrinkage, Shrunk
 from cappedlda._solvers.systems import MatrixSystem
 
 # What rounding may leave of a scatter, relative to its trace or to a scatter it was taken from.
@@ -132,7 +132,10 @@ class SupportScatter(NamedTuple):
     dtype: np.dtype
 
 
-def support_scatter(record, frame, sizes, system, tol, dtype, regime=REGIME, shrink=few_rows_rule):
+NO_SHRINKAGE = FixedShrinkage(0.0)
+
+
+def support_scatter(record, frame, sizes, system, tol, dtype, regime=REGIME, shrink=NO_SHRINKAGE):
     """Return the `SupportScatter` of the rows that a record with equal weights (q = 2) kept.
 
     Parameters
@@ -163,7 +166,7 @@ def support_scatter(record, frame, sizes, system, tol, dtype, regime=REGIME, shr
         frame = frame.changed(scale=frame.scale * unit, B=frame.B / unit[:, None])
     shrunk, trace = NOT_SHRUNK, scatter.trace()
     if system is MatrixSystem:
-        shrunk = shrink(scatter, frame, record.kept_weight, freedom, regime)
+        shrunk = shrink(scatter, frame, freedom, regime)
         scatter = scatter if shrunk.factor == 1.0 else shrunk.factor * scatter
     B = np.where(flat[:, None], 0.0, frame.B) if np.count_nonzero(flat) else frame.B
     found = scatter, frame, flat, B, freedom, trace, shrunk, few_rows
