@@ -62,6 +62,9 @@ from cappedlda._solvers.row_space import RowSpace
 from cappedlda._solvers.shrinkage import MOST_SHRUNK
 from cappedlda._validation import check_units
 
+# Few rows per feature cannot tell well what harms them: rows beyond this level are left out.
+MOST_LEVEL_OF_FEW = 3.3
+
 __all__ = ["Objective", "Options", "Solution", "fit_capped", "fit_norm", "fit_path"]
 
 
@@ -230,6 +233,8 @@ def decide_level(prepared, core, reweighted, objective, options, shrinkage):
     if options.renew_centres and sample.dtype == np.float64:
         known = KnownCore.of(reweighted, core.ratios <= 1.0, frame.scale)
     level, temperature = harmless_level(sample, core.ratios, frame, shrinkage, known)
+    if prepared.weight < sample.regime.unshrunk_rows_per_feature * frame.n_features:
+        level = min(level, MOST_LEVEL_OF_FEW)
     if prepared.n_sampled > 0:
         level = vouched_level(core.ratios, level)
     return Decision(level, temperature)
