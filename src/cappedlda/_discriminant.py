@@ -16,7 +16,8 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from cappedlda._data.array import check_file
 from cappedlda._data.base import slices_of
-from cappedlda._data.factory import blocks_of, is_dask, is_read_by_slices
+from cappedlda._data.factory import blocks_of
+from cappedlda._data.kinds import kind_of
 from cappedlda._data.threads import blas_threads, ordered_map, single_threaded_blas
 from cappedlda._kernels import kernels_for
 from cappedlda._regime import REGIME
@@ -83,14 +84,15 @@ class LinearDiscriminant(
     def _by_rows(self, method, X, y=None, **settings):
         """Return what a method gives for checked rows, whatever X is; lazily for dask."""
         check_is_fitted(self)
-        if is_dask(X):
+        kind = kind_of(X)
+        if kind == "dask":
             from cappedlda._data import dask as dask_rows
 
             return dask_rows.predicted(self, method, X, y, **settings)
         check_file(X)
         function = getattr(self, method)
         finite = method not in _LINEAR
-        if is_read_by_slices(X):
+        if kind == "sliced":
             blocks = (
                 (self._check_new(rows, finite), labels)
                 for rows, labels in blocks_of(X, y, self._regime)

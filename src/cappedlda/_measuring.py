@@ -162,7 +162,7 @@ class MeasuringDiscriminant(LinearDiscriminant):
         Returns
         -------
         table : DataFrame, or structured array without pandas, with a line for each such row
-            The most outlying come first. Columns:
+            Of polars if X is, else of pandas. The most outlying come first. Columns:
 
             - `row`: its index in a data frame, else its number from 0;
             - `class`, `predicted`: the given class, or the one it is measured from, and the one

@@ -9,7 +9,7 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import validate_data
 
-from cappedlda._data.factory import is_dask
+from cappedlda._data.kinds import kind_of
 from cappedlda._typing import ArrayLike, MatrixLike
 from cappedlda._validation import check_choice
 from cappedlda.capped import CappedLDA
@@ -85,7 +85,7 @@ class OutlierRemover(BaseEstimator):
         self : OutlierRemover
         """
         check_choice("remove", self.remove, tuple(_MARKS))
-        if is_dask(X):
+        if kind_of(X) == "dask":
             raise TypeError(
                 f"X is a {type(X).__name__} of dask, of which rows cannot be taken at once; fit "
                 "CappedLDA to it, and index X and y with ~left_out_."

@@ -13,10 +13,11 @@ from common import make_classes, spoil
 
 import cappedlda
 from cappedlda._cutoffs.fences import quantiles
-from cappedlda._data import factory, progress
+from cappedlda._data import progress
 from cappedlda._data.array import ArrayRows
 from cappedlda._data.chunks import ChunkRows
 from cappedlda._data.jobs import histograms_of
+from cappedlda._data.kinds import kind_of
 from cappedlda._regime import Regime
 from cappedlda.sources import Chunk, NpyFolder, NpzFolder, ParquetFolder
 
@@ -133,7 +134,7 @@ def test_numbers_of_any_type_are_converted_slab_by_slab(rows, tmp_path, dtype):
     expected = CappedLDA().fit(X, y)
     np.save(tmp_path / "X.npy", X)
     mapped = np.load(tmp_path / "X.npy", mmap_mode="r")
-    assert factory.is_read_by_slices(mapped) == (X.dtype != np.float32)
+    assert (kind_of(mapped) == "sliced") == (X.dtype != np.float32)
     for source in (mapped, Sliced(X)):
         assert_same_model(CappedLDA().fit(source, y), expected)
 
@@ -435,7 +436,7 @@ def test_folders_say_what_is_wrong_with_them(folder):
 def test_bad_stored_arrays_have_clear_errors(rows):
     X, y, _ = rows
     X[1500, 2] = np.nan
-    with pytest.raises(ValueError, match="X contains NaN or infinity, first in row 1500"):
+    with pytest.raises(ValueError, match="X contains NaN, first in row 1500, column 2"):
         CappedLDA().fit(Sliced(X), y)
     with pytest.raises(TypeError, match="X has the type complex128; give real numbers"):
         CappedLDA().fit(Sliced(X.astype(complex)), y)
