@@ -17,8 +17,9 @@ from cappedlda._solvers.leave_one_out import plane_axes
 from cappedlda._typing import ArrayLike, Bools, Floats, Labels, MatrixLike
 from cappedlda._validation import check_real
 
-# What a feature that is constant within the classes may differ by, relative to its size: rounding,
-# even that of float32.
+# What a feature that is constant within the classes may differ by, relative to its size and to its
+# unit: rounding, even that of float32. The mean of a feature that is 0 in all kept rows is rounding
+# too, where other rows were in the mean before.
 SAME_CONSTANT = 1e-6
 
 
@@ -180,10 +181,11 @@ class DecidingDiscriminant(MeasuringDiscriminant):
         found = np.ones(X.shape[0], bool)
         if len(flat) == 0:
             return found
-        constants = self.means_[:, flat]
+        constants, unit = self.means_[:, flat], self._spread[flat]
         for rows in slices_of(X.shape[0], self._regime.slab_rows(X.shape[1])):
             block = X[rows][:, flat].toarray() if issparse(X) else X[rows, flat]
-            found[rows] = are_constants(block, constants, None if codes is None else codes[rows])
+            own = None if codes is None else codes[rows]
+            found[rows] = are_constants(block, constants, unit, own)
         return found
 
     def _check_calibration(self, alpha):
@@ -231,9 +233,12 @@ def from_centres(images, centres, codes):
     return nearest
 
 
-def are_constants(values, constants, codes):
-    """Return which rows of shape (N, f) are one of the constants (c, f), or that of their class."""
-    tolerance = SAME_CONSTANT * np.abs(constants).max(axis=0)
+def are_constants(values, constants, unit, codes):
+    """Return which rows of shape (N, f) are one of the constants (c, f), or that of their class.
+
+    The units of the features are of shape (f,).
+    """
+    tolerance = SAME_CONSTANT * np.maximum(np.abs(constants).max(axis=0), unit)
     if codes is not None:
         return np.all(np.abs(values - constants[codes]) <= tolerance, axis=1)
     found, left = np.zeros(len(values), bool), np.arange(len(values))
