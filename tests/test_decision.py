@@ -329,9 +329,12 @@ def test_rejected_rows_get_a_label_like_the_classes(rng):
     X, y = three_classes(rng, 300)
     lda = CappedLDA().fit(X, np.array(["a", "b", "c"])[y])
     X[0] += 50.0
-    found = lda.predict_or_reject(X, reject_label="rejected")
+    found = lda.predict_or_reject(X)
     assert found[0] == "rejected"
     assert set(found[1:]) <= {"a", "b", "c", "rejected"}
+    found = CappedLDA().fit(X, pd.Series(["a", "b", "c"], dtype="category")[y]).predict_or_reject(X)
+    assert found[0] == "rejected"
+    assert lda.predict_or_reject(X, reject_label="?")[0] == "?"
     boolean = CappedLDA().fit(X, y == 1).predict_or_reject(X)
     assert boolean[0] == -1
     assert set(boolean) <= {-1, 0, 1}
@@ -341,9 +344,16 @@ def test_rejected_rows_get_a_label_like_the_classes(rng):
     ("classes", "settings", "error", "words"),
     [
         ([0, 1, 2], {"reject_label": 2}, ValueError, "reject_label=2 is a class; use a label"),
-        ([0, 1, 2], {"reject_label": "no"}, TypeError, "numbers: use a number, such as -1"),
+        (
+            [0, 1, 2],
+            {"reject_label": "no"},
+            TypeError,
+            "are numbers; use None, or one of",
+        ),
         ([0, 1, 2], {"reject_label": [1]}, TypeError, r"reject_label=\[1\] does not fit"),
-        (["a", "b", "c"], {}, TypeError, "reject_label=-1 does not fit classes that are strings"),
+        (["a", "b", "c"], {"reject_label": -1}, TypeError, "label=-1 does not .* are strings; use"),
+        ([-1, 0, 1], {}, ValueError, "reject_label=-1 is a class; use a label that is none of"),
+        (["a", "b", "rejected"], {}, ValueError, "reject_label='rejected' is a class; use a label"),
         ([0, 1, 2], {"min_proba": 1.5}, ValueError, "min_proba=1.5 is out of range"),
     ],
 )

@@ -83,7 +83,7 @@ class DecidingDiscriminant(MeasuringDiscriminant):
         alpha: float = 0.01,
         *,
         min_proba: float | None = None,
-        reject_label: Any = -1,
+        reject_label: Any = None,
     ) -> Labels:
         """Predict the class of each row, or reject a row whose prediction cannot be trusted.
 
@@ -95,9 +95,9 @@ class DecidingDiscriminant(MeasuringDiscriminant):
         min_proba : float, default=None
             Reject also rows whose most probable class has a smaller probability. None rejects
             outliers only.
-        reject_label : int, float or str, default=-1
+        reject_label : int, float or str, default=None
             What is returned for rejected rows. It must not be a class, and is a string if the
-            classes are.
+            classes are. None is -1 for classes that are numbers and "rejected" for others.
 
         Returns
         -------
@@ -133,16 +133,19 @@ class DecidingDiscriminant(MeasuringDiscriminant):
 
     def _labels_with(self, reject_label):
         """Return the classes, and the label of rejected rows after them."""
-        classes, label = self.classes_, np.asarray(reject_label)
-        named = [array.dtype.kind in "OUST" for array in (classes, label)]
-        if label.ndim or named[0] != named[1]:
-            like = "strings: use a string like 'rejected'"
-            if not named[0]:
-                like = "numbers: use a number, such as -1"
-            raise TypeError(f"reject_label={reject_label!r} does not fit classes that are {like}.")
+        classes = self.classes_
+        words = isinstance(classes.tolist()[0], (str, bytes))
+        default = "rejected" if words else -1
+        label = default if reject_label is None else reject_label
+        if np.ndim(label) or isinstance(label, (str, bytes)) != words:
+            kind = "strings" if words else "numbers"
+            raise TypeError(
+                f"reject_label={label!r} does not fit classes that are {kind}; use None, or one of "
+                f"them such as {default!r}."
+            )
         if label in classes:
             raise ValueError(
-                f"reject_label={reject_label!r} is a class; use a label that is none of "
+                f"reject_label={label!r} is a class; use a label that is none of "
                 f"{classes.tolist()}."
             )
         return np.append(classes, label)
