@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from scipy.sparse import issparse
 from scipy.special import expit, log_softmax, softmax
+from sklearn import config_context
 from sklearn.base import (
     BaseEstimator,
     ClassifierMixin,
@@ -72,14 +73,15 @@ class LinearDiscriminant(
         if issparse(X):
             check_structure(X)
         check_text(X)
-        return validate_data(
-            self,
-            X,
-            reset=False,
-            dtype=FLOATS,
-            ensure_all_finite=finite,
-            accept_sparse=self._sparse_format,
-        )
+        with config_context(array_api_dispatch=False):  # arrays of other libraries become NumPy's
+            return validate_data(
+                self,
+                X,
+                reset=False,
+                dtype=FLOATS,
+                ensure_all_finite=finite,
+                accept_sparse=self._sparse_format,
+            )
 
     def _by_rows(self, method, X, y=None, **settings):
         """Return what a method gives for checked rows, whatever X is; lazily for dask."""

@@ -179,11 +179,14 @@ def wanted_rows(rows, n_rows):
 
 
 def as_table(columns, in_polars=False):
-    """Return columns as a data frame, or as a structured array where pandas is not installed."""
+    """Return columns as a data frame, as a structured array where pandas is not installed."""
     if in_polars:
         import polars as pl
 
-        return pl.DataFrame(columns)
+        words = {
+            name: column.tolist() for name, column in columns.items() if column.dtype == object
+        }
+        return pl.DataFrame({**columns, **words})
     if importlib.util.find_spec("pandas") is not None:
         import pandas as pd
 

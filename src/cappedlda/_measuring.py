@@ -212,7 +212,7 @@ class MeasuringDiscriminant(LinearDiscriminant):
         return images
 
     def _codes(self, y, n_rows):
-        y = column_or_1d(y)
+        y = column_or_1d(np.asarray(y))
         if len(y) != n_rows:
             raise ValueError(f"X has {n_rows} rows and y has {len(y)}; give one label per row.")
         return known_codes(y, self.classes_)

@@ -162,7 +162,7 @@ def _column(values):
     """Return labels or weights, if there are any, as an array of shape (rows,)."""
     if values is None or (isinstance(values, np.ndarray) and values.ndim == 1):
         return values  # what follows takes longer than a pass over a small chunk
-    return column_or_1d(values)
+    return column_or_1d(np.asarray(values))  # perhaps of another library, such as torch
 
 
 def _checked_weight(name, weight):
