@@ -21,6 +21,9 @@ from cappedlda._fit.outlyingness import least_outlyingness, outlyingness
 from cappedlda._typing import ArrayLike, Floats, MatrixLike
 from cappedlda._validation import FLOATS, check_choice, known_codes
 
+# Attributes with an entry for each training row.
+_PER_ROW = ("distances_", "weights_", "outliers_", "left_out_")
+
 
 class MeasuringDiscriminant(LinearDiscriminant):
     """A discriminant that knows how far rows of its classes usually lie."""
@@ -35,6 +38,16 @@ class MeasuringDiscriminant(LinearDiscriminant):
     _support_gate: Floats | None
     _norm: tuple[float, float]
     _covariance: Floats | None = None
+
+    def __getattr__(self, name):
+        message = f"{type(self).__name__!r} object has no attribute {name!r}"
+        if name in _PER_ROW and "scalings_" in vars(self):
+            message = (
+                f"This model has no {name}: results for each training row are kept neither by "
+                "fit_chunks nor in a model file. Use measure_chunks(make_chunks), which gives them "
+                "chunk by chunk, or outlyingness(X, y) > 1 for flagged rows."
+            )
+        raise AttributeError(message)
 
     def measure_chunks(
         self, make_chunks: Callable[[], Iterable[tuple[Any, ...]]]

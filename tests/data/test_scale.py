@@ -4,6 +4,8 @@ These adapters cut rows into the same slabs as arrays and add in the same order,
 the results are equal bit for bit; dask, which cuts elsewhere, has test_dask.py.
 """
 
+import pickle
+
 import h5py
 import numpy as np
 import pandas as pd
@@ -12,6 +14,7 @@ import zarr
 from common import make_classes, spoil
 
 import cappedlda
+from cappedlda import load_model, save_model
 from cappedlda._cutoffs.fences import quantiles
 from cappedlda._data import progress
 from cappedlda._data.array import ArrayRows
@@ -190,6 +193,19 @@ def test_results_per_sample_are_streamed_on_request(rows):
     np.testing.assert_allclose(distances, expected[0], rtol=1e-10)
     np.testing.assert_allclose(weights, expected[1], rtol=1e-10)
     np.testing.assert_array_equal(masks, expected[2:])
+
+
+@pytest.mark.parametrize("name", ["distances_", "weights_", "outliers_", "left_out_"])
+def test_what_chunks_do_not_keep_is_an_error_that_says_where_it_is(rows, tmp_path, name):
+    X, y, _ = rows
+    message = f"no {name}: .* neither by fit_chunks nor in a model file. Use measure_chunks"
+    model = cappedlda.CappedLDA().fit_chunks(lambda: [(X, y)])
+    save_model(model, tmp_path / "model.npz")
+    for lacking in (model, load_model(tmp_path / "model.npz"), pickle.loads(pickle.dumps(model))):
+        with pytest.raises(AttributeError, match=message):
+            getattr(lacking, name)
+    with pytest.raises(AttributeError, match=f"'CappedLDA' object has no attribute '{name}'"):
+        getattr(CappedLDA(), name)  # not fitted
 
 
 def test_chunks_are_measured_by_the_names_of_their_features(rows):
