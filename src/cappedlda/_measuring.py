@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from sklearn.utils import check_array
@@ -39,15 +39,17 @@ class MeasuringDiscriminant(LinearDiscriminant):
     _norm: tuple[float, float]
     _covariance: Floats | None = None
 
-    def __getattr__(self, name):
-        message = f"{type(self).__name__!r} object has no attribute {name!r}"
-        if name in _PER_ROW and "scalings_" in vars(self):
-            message = (
-                f"This model has no {name}: results for each training row are kept neither by "
-                "fit_chunks nor in a model file. Use measure_chunks(make_chunks), which gives them "
-                "chunk by chunk, or outlyingness(X, y) > 1 for flagged rows."
-            )
-        raise AttributeError(message)
+    if not TYPE_CHECKING:  # to type checkers every name would be an attribute
+
+        def __getattr__(self, name):
+            message = f"{type(self).__name__!r} object has no attribute {name!r}"
+            if name in _PER_ROW and "scalings_" in vars(self):
+                message = (
+                    f"This model has no {name}: results for each training row are kept neither by "
+                    "fit_chunks nor in a model file. Use measure_chunks(make_chunks), which gives "
+                    "them chunk by chunk, or outlyingness(X, y) > 1 for flagged rows."
+                )
+            raise AttributeError(message)
 
     def measure_chunks(
         self, make_chunks: Callable[[], Iterable[tuple[Any, ...]]]
