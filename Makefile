@@ -52,7 +52,7 @@ demo: $(VENV)/installed
 	@$(BIN)/cappedlda demo --out demo.png
 
 test: $(VENV)/installed $(VENV)/test-tools
-	@echo "Running some 5,000 tests: about TIME on two cores. A dot is a test, at the right is how far it is."
+	@echo "Running some 5,000 tests, 3 to 6 minutes on two cores. A dot is a test; at the right is the share done."
 	@$(BIN)/python -m pytest -q $(PYTEST_FLAGS)
 
 release-check: $(VENV)/installed $(VENV)/test-tools

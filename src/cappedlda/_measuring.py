@@ -42,14 +42,13 @@ class MeasuringDiscriminant(LinearDiscriminant):
     if not TYPE_CHECKING:  # to type checkers every name would be an attribute
 
         def __getattr__(self, name):
-            message = f"{type(self).__name__!r} object has no attribute {name!r}"
             if name in _PER_ROW and "scalings_" in vars(self):
-                message = (
+                raise AttributeError(
                     f"This model has no {name}: results for each training row are kept neither by "
                     "fit_chunks nor in a model file. Use measure_chunks(make_chunks), which gives "
                     "them chunk by chunk, or outlyingness(X, y) > 1 for flagged rows."
                 )
-            raise AttributeError(message)
+            return object.__getattribute__(self, name)  # fails again, in its own words
 
     def measure_chunks(
         self, make_chunks: Callable[[], Iterable[tuple[Any, ...]]]
