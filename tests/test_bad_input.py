@@ -337,17 +337,19 @@ def test_masked_entries_are_refused(data):
     masked = np.ma.masked_array(X, np.zeros_like(X, dtype=bool))
     np.testing.assert_array_equal(CappedLDA().fit(masked, y).scalings_, model.scalings_)
     masked[3, :2] = np.ma.masked
-    message = r"X is a masked array with 2 masked entries; fill them \(X.filled\(...\)\) or remove"
+    message = r"X is a masked array, of which 2 entries are masked; fill them \(X.filled"
     check_no_trace(CappedLDA(), masked, y, ValueError, message)
     for ask in (model.predict, model.outlyingness, model.explain):
         with pytest.raises(ValueError, match=message):
             ask(masked)
+    with pytest.raises(ValueError, match="y is a masked array"):
+        model.outlyingness(X, np.ma.masked_array(y, np.arange(N) == 3))
     weights = np.ma.masked_array(np.ones(N), np.arange(N) == 3)
     for name, settings in {
         "y": {"y": np.ma.masked_array(y, np.arange(N) == 3)},
         "sample_weight": {"y": y, "sample_weight": weights},
     }.items():
-        with pytest.raises(ValueError, match=f"{name} is a masked array with 1 masked entries"):
+        with pytest.raises(ValueError, match=f"{name} is a masked array, of which 1 entries are"):
             CappedLDA().fit(X, **settings)
     for chunk, name in (((masked, y), "X"), ((X, np.ma.masked_array(y, y == 0)), "y")):
         with pytest.raises(ValueError, match=f"{name} of chunk 0 is a masked array"):

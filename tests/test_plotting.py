@@ -592,6 +592,12 @@ class TestPipelines:
         assert_array_equal(display.outliers, pipeline[-1].outliers_)
 
 
+def test_rows_of_lists_are_numbered(fitted, dirty):
+    X, y = dirty
+    display = ProjectionDisplay.from_estimator(fitted, X.tolist(), y, n_labels=2)
+    assert_array_equal(display.names, np.arange(len(X)))
+
+
 class TestConvergence:
     def test_objective(self, fitted):
         display = ConvergenceDisplay.from_estimator(fitted)

@@ -7,7 +7,7 @@ from scipy.sparse import issparse
 from sklearn.utils.validation import _get_feature_names
 
 from cappedlda._data.factory import blocks_of
-from cappedlda._data.kinds import is_polars, kind_of
+from cappedlda._data.kinds import index_of, is_polars, kind_of
 from cappedlda._validation import check_count
 
 # What a row is beyond, by whether it is beyond the cap and the gate.
@@ -28,7 +28,7 @@ def explain(model, X, y=None, n_features=3, rows=None):
             "without a robust start, or by solver='paper'. Fit it with start='robust'."
         )
     check_count("n_features", n_features, 1, np.inf, "use a positive integer")
-    names, index = names_of(model, X), X.index if hasattr(X, "iloc") else None
+    names, index = names_of(model, X), index_of(X)
     wanted = wanted_rows(rows, X.shape[0] if hasattr(X, "shape") else len(X))
     parts, start = [], 0
     for block, labels in blocks_of(X, y) if kind == "sliced" else [(X, y)]:

@@ -19,7 +19,7 @@ from cappedlda._discriminant import LinearDiscriminant
 from cappedlda._explain import explain
 from cappedlda._fit.outlyingness import least_outlyingness, outlyingness
 from cappedlda._typing import ArrayLike, Floats, MatrixLike
-from cappedlda._validation import FLOATS, check_choice, known_codes
+from cappedlda._validation import FLOATS, check_choice, check_masked, known_codes
 
 # Attributes with an entry for each training row.
 _PER_ROW = ("distances_", "weights_", "outliers_", "left_out_")
@@ -226,6 +226,7 @@ class MeasuringDiscriminant(LinearDiscriminant):
         return images
 
     def _codes(self, y, n_rows):
+        check_masked(y, "y")
         y = column_or_1d(np.asarray(y))
         if len(y) != n_rows:
             raise ValueError(f"X has {n_rows} rows and y has {len(y)}; give one label per row.")

@@ -231,8 +231,8 @@ def check_masked(values, name):
     """Check that no entry of an array is masked: what is below a mask is no number."""
     if isinstance(values, np.ma.MaskedArray) and np.ma.is_masked(values):
         raise ValueError(
-            f"{name} is a masked array with {np.ma.count_masked(values)} masked entries; fill them "
-            f"({name}.filled(...)) or remove their rows."
+            f"{name} is a masked array, of which {np.ma.count_masked(values)} entries are masked; "
+            f"fill them ({name}.filled(...)), or remove their rows."
         )
 
 

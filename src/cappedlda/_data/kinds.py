@@ -61,6 +61,11 @@ def check_readable(X):
     check_masked(X, "X")
 
 
+def index_of(X):
+    """Return the names of the rows of a frame that has some, or None."""
+    return X.index if hasattr(X, "iloc") else None
+
+
 def is_polars(X):
     """Return whether X is a frame of polars; does not import it."""
     return type(X).__module__.partition(".")[0] == "polars"
