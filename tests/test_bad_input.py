@@ -320,6 +320,16 @@ def test_columns_of_arrow_have_names(rng):
     check_no_trace(CappedLDA(), words, y, ValueError, "X has text in the columns 'b'")
 
 
+@pytest.mark.parametrize("estimator", [CappedLDA, CappedLDACV])
+@pytest.mark.parametrize("container", [scipy.sparse.csr_array, scipy.sparse.csc_matrix])
+@pytest.mark.parametrize("n_features", [4, 1100])
+def test_sparse_entries_that_are_not_finite_are_named(rng, estimator, container, n_features):
+    X = scipy.sparse.random_array((60, n_features), density=0.1, rng=rng, format="lil")
+    X[7, 2], X[9, 0] = -np.inf, np.nan
+    message = r"X contains infinity, first in row 7, column 2 \(counted from 0\); remove"
+    check_no_trace(estimator(), container(X), np.arange(60) % 3, ValueError, message)
+
+
 def test_a_query_that_has_not_run_is_refused(data):
     X, y = data
     query = pl.DataFrame(X).lazy()

@@ -7,7 +7,7 @@ import numpy as np
 
 from cappedlda._data.array import check_file
 from cappedlda._data.kinds import kind_of
-from cappedlda._data.sparse import rows_of
+from cappedlda._data.sparse import check_entries, rows_of
 from cappedlda._regime import REGIME
 from cappedlda._validation import (
     check_enough_rows,
@@ -39,7 +39,9 @@ def training_rows(estimator, X, y, sample_weight, n_jobs, regime=REGIME):
         check_file(X)
         if kind == "sparse":
             check_structure(X)
-        X, codes, classes = check_training_data(estimator, X, y, "csr", kind == "sparse")
+        X, codes, classes = check_training_data(estimator, X, y, "csr", finite=False)
+        if kind == "sparse":
+            check_entries(X)
     weights = check_weights(sample_weight, X, codes, classes)
     rows = rows_of(X, codes, len(classes), weights, n_jobs, regime)
     rows.feature_names = names
