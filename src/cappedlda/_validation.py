@@ -502,7 +502,7 @@ def check_enough_rows(class_weights):
         )
 
 
-def not_finite(values, where, names=None, what="X"):
+def not_finite(values, where, names=None, what="X", remedy="remove or impute such rows"):
     """Return the error for a row of X that has a number which is not finite.
 
     Parameters
@@ -512,11 +512,9 @@ def not_finite(values, where, names=None, what="X"):
         Which row it is.
     names : sequence of str, optional
         Of the features.
-    what : str
+    what, remedy : str
     """
     column = int(np.argmin(np.isfinite(values)))
     found = "NaN" if np.isnan(values[column]) else "infinity"
     name = f"{column} (counted from 0)" if names is None else repr(names[column])
-    return ValueError(
-        f"{what} contains {found}, first in {where}, column {name}; remove or impute such rows."
-    )
+    return ValueError(f"{what} contains {found}, first in {where}, column {name}; {remedy}.")
