@@ -173,6 +173,39 @@ def test_another_value_of_a_constant_feature_is_an_outlier(rng, convert):
     assert lda.is_rejected(strange).mean() < 0.02
 
 
+def rare_indicators(rng, n_rows, units):
+    """Four classes and twelve indicators, each in its unit; few rows have one, which are odd."""
+    y = rng.integers(0, 4, n_rows)
+    X = rng.normal(size=(n_rows, 5))
+    X[:, :2] += 3.0 * np.array([[0, 0], [1, 2], [2, -1], [-2, 1]])[y]
+    rare = rng.random((n_rows, 12)) < 0.003
+    odd = rare.any(axis=1)
+    steps = rng.normal(size=(odd.sum(), 5))
+    X[odd] += 5.0 * steps / np.linalg.norm(steps, axis=1, keepdims=True)
+    return np.c_[X, rare * units], y, odd
+
+
+@pytest.mark.filterwarnings("ignore:The features")
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("units", [np.ones(12), 10.0 ** np.arange(-12, 12, 2)], ids=["same", "own"])
+def test_the_rounding_of_a_mean_is_no_constant(dtype, units):
+    """Rows with an indicator are in the first means, and not in the last: 0 is 1e-17 there."""
+    for seed in range(8):
+        X, y, odd = rare_indicators(np.random.default_rng(seed), 2000, units)
+        X = X.astype(dtype)
+        lda = CappedLDA().fit(X, y)
+        flat = lda._calibrated().flat
+        lda.means_[:, flat] += 1e-16 * lda._spread[flat]  # by chance it is 0 in some fits
+        assert lda.is_outlier(X[~odd]).mean() < 0.05
+        assert lda.is_outlier(X[~odd], y[~odd]).mean() < 0.05
+        assert np.mean(lda.predict_or_reject(X[~odd]) == -1) < 0.05
+        # What no kept row has is still an outlier, in any unit.
+        for feature in np.flatnonzero(flat):
+            strange = X[~odd]
+            strange[:, feature] = units[feature - 5]
+            assert lda.is_outlier(strange).all()
+
+
 @pytest.mark.parametrize(("n_rows", "noted"), [(4095, 4095), (4096, 4096), (4100, 4096)])
 def test_up_to_a_number_all_kept_rows_are_noted(rng, n_rows, noted):
     X, y = three_classes(rng, n_rows, 2)
@@ -285,9 +318,12 @@ def test_rejected_rows_get_a_label_like_the_classes(rng):
     X, y = three_classes(rng, 300)
     lda = CappedLDA().fit(X, np.array(["a", "b", "c"])[y])
     X[0] += 50.0
-    found = lda.predict_or_reject(X, reject_label="rejected")
+    found = lda.predict_or_reject(X)
     assert found[0] == "rejected"
     assert set(found[1:]) <= {"a", "b", "c", "rejected"}
+    found = CappedLDA().fit(X, pd.Series(["a", "b", "c"], dtype="category")[y]).predict_or_reject(X)
+    assert found[0] == "rejected"
+    assert lda.predict_or_reject(X, reject_label="?")[0] == "?"
     boolean = CappedLDA().fit(X, y == 1).predict_or_reject(X)
     assert boolean[0] == -1
     assert set(boolean) <= {-1, 0, 1}
@@ -297,9 +333,16 @@ def test_rejected_rows_get_a_label_like_the_classes(rng):
     ("classes", "settings", "error", "words"),
     [
         ([0, 1, 2], {"reject_label": 2}, ValueError, "reject_label=2 is a class; use a label"),
-        ([0, 1, 2], {"reject_label": "no"}, TypeError, "numbers: use a number, such as -1"),
+        (
+            [0, 1, 2],
+            {"reject_label": "no"},
+            TypeError,
+            "are numbers; use None, or one of",
+        ),
         ([0, 1, 2], {"reject_label": [1]}, TypeError, r"reject_label=\[1\] does not fit"),
-        (["a", "b", "c"], {}, TypeError, "reject_label=-1 does not fit classes that are strings"),
+        (["a", "b", "c"], {"reject_label": -1}, TypeError, "label=-1 does not .* are strings; use"),
+        ([-1, 0, 1], {}, ValueError, "reject_label=-1 is a class; use a label that is none of"),
+        (["a", "b", "rejected"], {}, ValueError, "reject_label='rejected' is a class; use a label"),
         ([0, 1, 2], {"min_proba": 1.5}, ValueError, "min_proba=1.5 is out of range"),
     ],
 )

@@ -3,7 +3,10 @@
 import importlib
 import inspect
 import io
+import os
 import pkgutil
+import subprocess
+import sys
 
 import joblib
 import numpy as np
@@ -142,3 +145,38 @@ def test_stored_by_skops(estimator, dirty):
     assert own in unknown
     assert unknown <= {own, "cappedlda._cutoffs.gate.Gate"}
     same_answers(model, skops.io.loads(data, trusted=sorted(unknown)), X)
+
+
+TENSORS = """
+import numpy as np, sklearn, torch
+from sklearn.datasets import load_iris
+from cappedlda import CappedLDA, CappedLDACV
+
+X, y = load_iris(return_X_y=True)
+weights = np.arange(150) % 3 + 1.0
+tensors = torch.tensor(X), torch.tensor(y), torch.tensor(weights)
+asked = ("predict", "predict_proba", "transform", "outlyingness", "is_outlier")
+for dispatch in (False, True):
+    with sklearn.config_context(array_api_dispatch=dispatch):
+        for estimator in (CappedLDA(), CappedLDACV(cv=2, multipliers=(1.0,))):
+            expected = sklearn.clone(estimator).fit(X, y, weights)
+            found = estimator.fit(*tensors)
+            np.testing.assert_array_equal(found.scalings_, expected.scalings_)
+            for name in asked:
+                answer = getattr(found, name)(tensors[0])
+                np.testing.assert_array_equal(answer, getattr(expected, name)(X))
+            ratio = found.outlyingness(*tensors[:2])
+            np.testing.assert_array_equal(ratio, expected.outlyingness(X, y))
+            assert found.explain(*tensors[:2]).equals(expected.explain(X, y))
+            assert found.score(*tensors[:2]) == expected.score(X, y)
+        chunked = CappedLDA().fit_chunks(lambda: [tensors])
+        np.testing.assert_array_equal(chunked.scalings_, CappedLDA().fit(X, y, weights).scalings_)
+"""
+
+
+def test_tensors_are_arrays_also_where_scikit_learn_would_keep_them():
+    pytest.importorskip("torch")
+    settings = {**os.environ, "SCIPY_ARRAY_API": "1"}  # scikit-learn wants it, before its import
+    command = [sys.executable, "-c", TENSORS]
+    found = subprocess.run(command, env=settings, capture_output=True, text=True, timeout=600)
+    assert found.returncode == 0, found.stderr

@@ -5,6 +5,7 @@ import importlib.util
 import dask.array as da
 import numpy as np
 import pandas as pd
+import polars as pl
 import pyarrow as pa
 import pytest
 from common import make_classes
@@ -160,6 +161,25 @@ def test_rows_can_be_chosen(clean, rows, expected):
     X, y = clean
     table = CappedLDA().fit(X, y).explain(X, y, rows=rows)
     assert sorted(table["row"]) == (list(range(150)) if expected is None else expected)
+
+
+@pytest.mark.parametrize("labels", [None, np.array(["u", "v", "w"])], ids=["numbers", "words"])
+def test_a_frame_of_polars_gives_one_of_polars(dirty, labels):
+    X, y, _ = dirty
+    y = y if labels is None else labels[y]
+    frame = pd.DataFrame(X, columns=list("abcdef"))
+    expected = CappedLDA().fit(frame, y).explain(frame, y)
+    assert len(expected) > 10
+    X = pl.from_pandas(frame)
+    lda = CappedLDA().fit(X, pl.Series(y))
+    found = lda.explain(X, pl.Series(y))
+    assert isinstance(found, pl.DataFrame)
+    assert found.columns == expected.columns.tolist()
+    assert found.to_dicts() == expected.to_dict("records")
+    assert found.schema["feature_1"] == pl.String
+    none = lda.explain(X, y, rows=[])
+    assert none.columns == found.columns
+    assert len(none) == 0
 
 
 def test_nothing_unusual_is_an_empty_table(clean):

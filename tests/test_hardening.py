@@ -148,7 +148,7 @@ def test_a_truncated_memory_map_is_an_error(call, dtype_name, tmp_path):
     """In a process of its own, which would die by SIGBUS."""
     code = TRUNCATED.format(dtype=dtype_name, call=call)
     found = subprocess.run(
-        [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, timeout=120
+        [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, timeout=600
     )
     assert found.returncode == 0, found.stderr
     assert "of a memory map was truncated after it was opened" in found.stdout

@@ -553,9 +553,9 @@ class TestPipelines:
     def test_loadings_have_the_names_that_the_steps_give(self):
         X, y = load_wine(return_X_y=True, as_frame=True)
         pipeline = make_pipeline(StandardScaler(), CappedLDA()).fit(X, y)
-        display = LoadingsDisplay.from_estimator(pipeline, X)
+        display = LoadingsDisplay.from_estimator(pipeline)
         assert list(display.feature_names) == list(X.columns)
-        alone = LoadingsDisplay.from_estimator(pipeline[-1], pipeline[:-1].transform(X))
+        alone = LoadingsDisplay.from_estimator(pipeline[-1])
         assert_allclose(display.loadings, alone.loadings)
 
     def test_loadings_of_encoded_columns(self):
@@ -565,12 +565,11 @@ class TestPipelines:
         X = np.column_stack([color, size]).astype(object)
         steps = ColumnTransformer([("one", OneHotEncoder(), [0])], sparse_threshold=1.0)
         pipeline = make_pipeline(steps, CappedLDA()).fit(X, y)
-        display = LoadingsDisplay.from_estimator(pipeline, X)
+        display = LoadingsDisplay.from_estimator(pipeline)
         names = {label.get_text() for label in display.ax_.get_yticklabels()}
         assert names == {"one__x0_red", "one__x0_green", "one__x0_blue"}
-        encoded = pipeline[0].transform(X)
-        assert issparse(encoded)
-        expected = pipeline[-1].scalings_[:, 0] * encoded.toarray().std(axis=0)
+        assert issparse(pipeline[0].transform(X))
+        expected = pipeline[-1].scalings_[:, 0] * pipeline[-1]._spread
         assert_allclose(display.loadings, expected)
 
     def test_path(self, dirty):
@@ -593,13 +592,24 @@ class TestPipelines:
         assert_array_equal(display.outliers, pipeline[-1].outliers_)
 
 
+def test_rows_of_lists_are_numbered(fitted, dirty):
+    X, y = dirty
+    display = ProjectionDisplay.from_estimator(fitted, X.tolist(), y, n_labels=2)
+    assert_array_equal(display.names, np.arange(len(X)))
+
+
 class TestConvergence:
     def test_objective(self, fitted):
         display = ConvergenceDisplay.from_estimator(fitted)
         assert_array_equal(display.line_.get_ydata(), fitted.objective_path_)
         assert_array_equal(display.line_.get_xdata(), np.arange(1, len(fitted.objective_path_) + 1))
         assert len(display.rises_.get_offsets()) == 0
-        assert display.ax_.get_title(loc="right") == "converged"
+        assert display.ax_.get_title(loc="right").startswith("converged")
+
+    def test_a_single_evaluation_is_told(self, fitted):
+        display = ConvergenceDisplay([3.0], status="converged").plot()
+        title = "converged, one evaluation: nothing to compare it with"
+        assert display.ax_.get_title(loc="right") == title
 
     def test_rises_are_marked(self):
         display = ConvergenceDisplay([3.0, 1.0, 2.0, 2.0]).plot()
@@ -658,29 +668,49 @@ class TestLoadings:
     def test_largest_first_with_names(self, wine):
         X, model = wine
         display = LoadingsDisplay.from_estimator(model, component=1, n_features=5)
-        loadings = model.scalings_[:, 1]
+        loadings = model.scalings_[:, 1] * model._gate.scale
         order = np.argsort(-np.abs(loadings))[:5]
         assert_allclose([bar.get_width() for bar in display.bars_], loadings[order])
         names = [label.get_text() for label in display.ax_.get_yticklabels()]
         assert names == list(X.columns[order])
-        assert "direction 2" in display.ax_.get_xlabel()
+        label = "loading in direction 2, per deviation within classes of the feature"
+        assert display.ax_.get_xlabel() == label
 
-    def test_spread_makes_units_comparable(self, wine):
+    def test_deviations_make_units_comparable(self, wine):
         X, model = wine
         y = load_wine().target
-        display = LoadingsDisplay.from_estimator(model, X)
-        other_units = CappedLDA().fit(X * 1000.0, y)
-        again = LoadingsDisplay.from_estimator(other_units, X * 1000.0)
+        display = LoadingsDisplay.from_estimator(model)
+        units = 10.0 ** (np.arange(13) % 7 - 3)
+        again = LoadingsDisplay.from_estimator(CappedLDA().fit(X * units, y))
         assert_allclose(display.loadings, again.loadings, rtol=1e-6)
 
-    def test_feature_that_is_mostly_one_value(self):
-        X = np.zeros((20, 2))
-        X[0] = [1.0, 4.0]
-        X[:, 1] += np.arange(20)
-        y = np.repeat([0, 1], 10)
+    @pytest.mark.parametrize("epsilon", ["auto", np.inf])
+    def test_they_are_those_of_the_summary(self, wine, epsilon):
+        X, _ = wine
+        model = CappedLDA(epsilon=epsilon).fit(X, load_wine().target)
+        summary = model.summary()
+        for component, line in enumerate(summary.directions):
+            display = LoadingsDisplay.from_estimator(model, component=component, n_features=3)
+            names = [label.get_text() for label in display.ax_.get_yticklabels()]
+            bars = [bar.get_width() for bar in display.bars_]
+            parts = [f"{name} {width:+.2g}" for name, width in zip(names, bars, strict=True)]
+            assert line.endswith(": " + ", ".join(parts))
+            assert line.startswith(f"direction {component + 1} ")
+            label = display.ax_.get_xlabel()
+            assert label.startswith(f"loading in direction {component + 1}, ")
+            assert summary.loadings.endswith(label.split(", ")[1])
+
+    def test_other_discriminants_have_a_covariance_or_nothing(self, wine):
+        X, _ = wine
+        y = load_wine().target
+        model = LinearDiscriminantAnalysis(store_covariance=True).fit(X, y)
+        display = LoadingsDisplay.from_estimator(model)
+        deviations = np.sqrt(np.diagonal(model.covariance_))
+        assert_allclose(display.loadings, model.scalings_[:, 0] * deviations)
         model = LinearDiscriminantAnalysis().fit(X, y)
-        display = LoadingsDisplay.from_estimator(model, X)
-        assert_allclose(display.loadings[0], model.scalings_[0, 0] * X[:, 0].std())
+        display = LoadingsDisplay.from_estimator(model)
+        assert_allclose(display.loadings, model.scalings_[:, 0])
+        assert display.ax_.get_xlabel() == "loading in direction 1, per unit of the feature"
 
     def test_default_and_given_names(self, fitted):
         display = LoadingsDisplay.from_estimator(fitted)

@@ -36,9 +36,9 @@ def test_directions_name_their_largest_loadings(rng):
     X = rng.normal(size=(200, 3)) * [1.0, 100.0, 1.0]
     X[:, 1] += 500.0 * y  # a small coefficient, but per deviation the largest
     lda = CappedLDA().fit(pd.DataFrame(X, columns=["a", "b", "c"]), y)
-    (line,) = [line for line in lda.summary().directions if line.startswith("cappedlda0")]
-    assert line.startswith("cappedlda0 (100.0% of the separation): b +")
-    assert CappedLDA().fit(X, y).summary().directions[1].split(": ")[1].startswith("feature 1 +")
+    (line,) = lda.summary().directions
+    assert line.startswith("direction 1 (100.0% of the separation): b +")
+    assert CappedLDA().fit(X, y).summary().directions[0].split(": ")[1].startswith("x1 +")
 
 
 def test_decisions_are_told(rng, dirty):
@@ -48,8 +48,24 @@ def test_decisions_are_told(rng, dirty):
     assert f"a sample of {lda.n_sampled_} rows" in text
     assert lda.n_sampled_ > 0
     assert "shrinkage_ = 0.25" in text
-    assert f"left out of the fit: rows beyond {lda.leave_out_level_:g} times" in text
-    assert "left out of the fit: nothing" in str(CappedLDA(epsilon=np.inf).fit(X, y).summary())
+    assert "left out of the fit: rows " in text
+    assert "left out of the fit: no row" in str(CappedLDA(epsilon=np.inf).fit(X, y).summary())
+
+
+@pytest.mark.parametrize(
+    ("level", "words"),
+    [
+        (1.0, "rows farther from their class than its cap in the discriminant space or its gate"),
+        (3.3000001, "rows more than 3.3 times as far from their class as its cap in the discrim"),
+        (np.inf, "no row"),
+    ],
+)
+def test_which_rows_are_left_out_is_said_plainly(dirty, level, words):
+    X, y, _ = dirty
+    lda = CappedLDA().fit(X, y)
+    lda.leave_out_level_ = level
+    (line,) = [line for line in lda.summary().decisions if line.startswith("left out")]
+    assert line.startswith(f"left out of the fit: {words}")
 
 
 def test_what_cross_validation_chose_is_told(dirty):
@@ -68,6 +84,10 @@ def test_in_notebooks_it_is_html_and_escaped(dirty):
     assert "<td>&lt;b&gt;</td>" in page
     assert page.count("<tr>") == 5
     assert page.count("<li>") == len(summary.directions) + len(summary.decisions)
+    assert page.count("<ul>") == 2
+    for heading in (summary.loadings, "Decisions"):  # above its list, not in it
+        assert f"<p>{heading}</p><ul><li>" in page
+        assert f"\n{heading}:\n" in str(summary)
     assert repr(summary) == str(summary)
 
 

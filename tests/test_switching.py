@@ -5,12 +5,16 @@ import pickle
 
 import dask.array as da
 import numpy as np
+import pandas as pd
 import pytest
+import sklearn
 from common import make_classes, spoil
 from scipy import sparse
 from sklearn.base import clone
 from sklearn.covariance import ledoit_wolf_shrinkage
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils.fixes import parse_version
 
 from cappedlda import CappedLDA, CappedLDACV, CappedNormLDA, load_model, save_model
 
@@ -67,6 +71,58 @@ def test_chunks_and_dask_have_the_same_covariance(dirty):
     np.testing.assert_array_equal(chunked.covariance_, expected)
     lazy = CappedLDA().fit(da.from_array(X, chunks=(50, 6)), da.from_array(y, chunks=50))
     np.testing.assert_allclose(lazy.covariance_, expected, rtol=1e-12)
+
+
+def differences(model):
+    """The coefficients of all classes relative to the first: what a rule depends on."""
+    return model.coef_[1:] - model.coef_[:1]
+
+
+def test_the_rule_is_that_of_r_with_n_minus_c(clean):
+    """As MASS::lda: pooled covariance over n - c, of which solve(S, means) are the coefficients."""
+    X, y = clean
+    H = residuals(X, y)
+    means = np.stack([X[y == k].mean(axis=0) for k in range(3)])
+    coefficients = np.linalg.solve(H.T @ H / (len(y) - 3), means.T).T
+    lda = CappedLDA(epsilon=np.inf).fit(X, y)
+    np.testing.assert_allclose(differences(lda), coefficients[1:] - coefficients[0], rtol=1e-8)
+    Z = lda.transform(H + lda.xbar_)
+    np.testing.assert_allclose(Z.T @ Z / (len(y) - 3), np.eye(2), atol=1e-9)
+
+
+@pytest.mark.parametrize("solver", ["svd", "lsqr", "eigen"])
+def test_scikit_learn_divides_by_n(clean, solver):
+    X, y = clean
+    plain = LinearDiscriminantAnalysis(solver=solver).fit(X, y)
+    lda = CappedLDA(epsilon=np.inf).fit(X, y)
+    by_n = solver != "svd" or parse_version(sklearn.__version__) >= parse_version("1.9")
+    factor = len(y) / (len(y) - 3) if by_n else 1.0
+    np.testing.assert_allclose(differences(plain), factor * differences(lda), rtol=1e-7)
+    np.testing.assert_array_equal(lda.predict(X), plain.predict(X))
+    if solver == "svd":
+        ratio = np.abs(plain.transform(X) / lda.transform(X))
+        np.testing.assert_allclose(ratio, np.sqrt(factor), rtol=1e-6)
+
+
+def test_other_differences_are_as_the_page_tells(clean):
+    X, y = clean
+    words = pd.Series(np.array(["a", "b", "c"])[y])
+    plain, lda = LinearDiscriminantAnalysis().fit(X, words), CappedLDA().fit(X, words)
+    assert lda.classes_.dtype == object
+    np.testing.assert_array_equal(lda.classes_, plain.classes_)
+    with np.errstate(divide="ignore"):
+        LinearDiscriminantAnalysis(priors=[0.5, 0.5, 0.0]).fit(X, y)
+    with pytest.raises(ValueError, match="priors=.* must be positive; leave out classes"):
+        CappedLDA(priors=[0.5, 0.5, 0.0]).fit(X, y)
+    doubled = np.c_[X[:, 0], 2.0 * X[:, 0]]
+    assert LinearDiscriminantAnalysis().fit(doubled, y).transform(doubled).shape == (150, 1)
+    with pytest.warns(ConvergenceWarning, match="rank_deficient: Only 1 of 2 directions"):
+        lda = CappedLDA().fit(doubled, y)
+    assert lda.status_ == "rank_deficient"
+    assert lda.transform(doubled).shape == (150, 2)
+    for model in (LinearDiscriminantAnalysis(), CappedLDA()):
+        with pytest.raises(ValueError, match="number of samples must be more than the number of c"):
+            model.fit(X, np.arange(150))
 
 
 @pytest.mark.parametrize("shrinkage", [0.0, 0.3, 1.0])

@@ -62,7 +62,7 @@ display = ConvergenceDisplay.from_estimator(CappedNormLDA().fit(dirty, y))
 figure, axes = plt.subplots(2, 1, figsize=(7, 6), layout="constrained")
 for component, ax in enumerate(axes):
     LoadingsDisplay.from_estimator(
-        lda, X, component=component, feature_names=X.columns, ax=ax, n_features=8
+        lda, component=component, feature_names=X.columns, ax=ax, n_features=8
     )
 plt.show()
 

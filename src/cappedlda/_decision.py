@@ -16,8 +16,9 @@ from cappedlda._solvers.leave_one_out import plane_axes
 from cappedlda._typing import ArrayLike, Bools, Floats, Labels, MatrixLike
 from cappedlda._validation import check_real
 
-# What a feature that is constant within the classes may differ by, relative to its size: rounding,
-# even that of float32.
+# What a feature that is constant within the classes may differ by, relative to its size and to its
+# unit: rounding, even that of float32. The mean of a feature that is 0 in all kept rows is rounding
+# too, where other rows were in the mean before.
 SAME_CONSTANT = 1e-6
 
 
@@ -81,7 +82,7 @@ class DecidingDiscriminant(MeasuringDiscriminant):
         alpha: float = 0.01,
         *,
         min_proba: float | None = None,
-        reject_label: Any = -1,
+        reject_label: Any = None,
     ) -> Labels:
         """Predict the class of each row, or reject a row whose prediction cannot be trusted.
 
@@ -93,9 +94,9 @@ class DecidingDiscriminant(MeasuringDiscriminant):
         min_proba : float, default=None
             Reject also rows whose most probable class has a smaller probability. None rejects
             strange rows only.
-        reject_label : int, float or str, default=-1
+        reject_label : int, float or str, default=None
             What is returned for rejected rows. It must not be a class, and is a string if the
-            classes are.
+            classes are. None is -1 for classes that are numbers and "rejected" for others.
 
         Returns
         -------
@@ -131,16 +132,19 @@ class DecidingDiscriminant(MeasuringDiscriminant):
 
     def _labels_with(self, reject_label):
         """Return the classes, and the label of rejected rows after them."""
-        classes, label = self.classes_, np.asarray(reject_label)
-        named = [array.dtype.kind in "OUST" for array in (classes, label)]
-        if label.ndim or named[0] != named[1]:
-            like = "strings: use a string like 'rejected'"
-            if not named[0]:
-                like = "numbers: use a number, such as -1"
-            raise TypeError(f"reject_label={reject_label!r} does not fit classes that are {like}.")
+        classes = self.classes_
+        words = isinstance(classes.tolist()[0], (str, bytes))
+        default = "rejected" if words else -1
+        label = default if reject_label is None else reject_label
+        if np.ndim(label) or isinstance(label, (str, bytes)) != words:
+            kind = "strings" if words else "numbers"
+            raise TypeError(
+                f"reject_label={label!r} does not fit classes that are {kind}; use None, or one of "
+                f"them such as {default!r}."
+            )
         if label in classes:
             raise ValueError(
-                f"reject_label={reject_label!r} is a class; use a label that is none of "
+                f"reject_label={label!r} is a class; use a label that is none of "
                 f"{classes.tolist()}."
             )
         return np.append(classes, label)
@@ -179,10 +183,11 @@ class DecidingDiscriminant(MeasuringDiscriminant):
         found = np.ones(X.shape[0], bool)
         if len(flat) == 0:
             return found
-        constants = self.means_[:, flat]
+        constants, unit = self.means_[:, flat], self._spread[flat]
         for rows in slices_of(X.shape[0], self._regime.slab_rows(X.shape[1])):
             block = X[rows][:, flat].toarray() if issparse(X) else X[rows, flat]
-            found[rows] = are_constants(block, constants, None if codes is None else codes[rows])
+            own = None if codes is None else codes[rows]
+            found[rows] = are_constants(block, constants, unit, own)
         return found
 
     def _check_calibration(self, alpha):
@@ -224,9 +229,12 @@ def from_centres(images, centres, codes):
     return nearest
 
 
-def are_constants(values, constants, codes):
-    """Return which rows of shape (N, f) are one of the constants (c, f), or that of their class."""
-    tolerance = SAME_CONSTANT * np.abs(constants).max(axis=0)
+def are_constants(values, constants, unit, codes):
+    """Return which rows of shape (N, f) are one of the constants (c, f), or that of their class.
+
+    The units of the features are of shape (f,).
+    """
+    tolerance = SAME_CONSTANT * np.maximum(np.abs(constants).max(axis=0), unit)
     if codes is not None:
         return np.all(np.abs(values - constants[codes]) <= tolerance, axis=1)
     found, left = np.zeros(len(values), bool), np.arange(len(values))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from scipy.sparse import issparse
 from scipy.special import expit, log_softmax, softmax
+from sklearn import config_context
 from sklearn.base import (
     BaseEstimator,
     ClassifierMixin,
@@ -16,7 +17,8 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from cappedlda._data.array import check_file
 from cappedlda._data.base import slices_of
-from cappedlda._data.factory import blocks_of, is_dask, is_read_by_slices
+from cappedlda._data.factory import blocks_of
+from cappedlda._data.kinds import kind_of
 from cappedlda._data.threads import blas_threads, ordered_map, single_threaded_blas
 from cappedlda._kernels import kernels_for
 from cappedlda._regime import REGIME
@@ -71,26 +73,28 @@ class LinearDiscriminant(
         if issparse(X):
             check_structure(X)
         check_text(X)
-        return validate_data(
-            self,
-            X,
-            reset=False,
-            dtype=FLOATS,
-            ensure_all_finite=finite,
-            accept_sparse=self._sparse_format,
-        )
+        with config_context(array_api_dispatch=False):  # arrays of other libraries become NumPy's
+            return validate_data(
+                self,
+                X,
+                reset=False,
+                dtype=FLOATS,
+                ensure_all_finite=finite,
+                accept_sparse=self._sparse_format,
+            )
 
     def _by_rows(self, method, X, y=None, **settings):
         """Return what a method gives for checked rows, whatever X is; lazily for dask."""
         check_is_fitted(self)
-        if is_dask(X):
+        kind = kind_of(X)
+        if kind == "dask":
             from cappedlda._data import dask as dask_rows
 
             return dask_rows.predicted(self, method, X, y, **settings)
         check_file(X)
         function = getattr(self, method)
         finite = method not in _LINEAR
-        if is_read_by_slices(X):
+        if kind == "sliced":
             blocks = (
                 (self._check_new(rows, finite), labels)
                 for rows, labels in blocks_of(X, y, self._regime)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from sklearn.utils import check_array
@@ -19,7 +19,10 @@ from cappedlda._discriminant import LinearDiscriminant
 from cappedlda._explain import explain
 from cappedlda._fit.outlyingness import least_outlyingness, outlyingness
 from cappedlda._typing import ArrayLike, Floats, MatrixLike
-from cappedlda._validation import FLOATS, check_choice, known_codes
+from cappedlda._validation import FLOATS, check_choice, check_masked, known_codes
+
+# Attributes with an entry for each training row.
+_PER_ROW = ("distances_", "weights_", "outliers_", "left_out_")
 
 
 class MeasuringDiscriminant(LinearDiscriminant):
@@ -36,6 +39,17 @@ class MeasuringDiscriminant(LinearDiscriminant):
     _support_gate: Floats | None
     _norm: tuple[float, float] | None
     _covariance: Floats | None = None
+
+    if not TYPE_CHECKING:  # to type checkers every name would be an attribute
+
+        def __getattr__(self, name):
+            if name in _PER_ROW and "scalings_" in vars(self):
+                raise AttributeError(
+                    f"This model has no {name}: results for each training row are kept neither by "
+                    "fit_chunks nor in a model file. Use measure_chunks(make_chunks), which gives "
+                    "them chunk by chunk, or outlyingness(X, y) > 1 for flagged rows."
+                )
+            return object.__getattribute__(self, name)  # fails again, in its own words
 
     def measure_chunks(
         self, make_chunks: Callable[[], Iterable[tuple[Any, ...]]]
@@ -154,7 +168,7 @@ class MeasuringDiscriminant(LinearDiscriminant):
         Returns
         -------
         table : DataFrame, or structured array without pandas, with a line for each such row
-            The most outlying come first. Columns:
+            Of polars if X is, else of pandas. The most outlying come first. Columns:
 
             - `row`: its index in a data frame, else its number from 0;
             - `class`, `predicted`: the given class, or the one it is measured from, and the one
@@ -204,7 +218,8 @@ class MeasuringDiscriminant(LinearDiscriminant):
         return images
 
     def _codes(self, y, n_rows):
-        y = column_or_1d(y)
+        check_masked(y, "y")
+        y = column_or_1d(np.asarray(y))
         if len(y) != n_rows:
             raise ValueError(f"X has {n_rows} rows and y has {len(y)}; give one label per row.")
         return known_codes(y, self.classes_)

@@ -67,7 +67,7 @@ def test_an_output_that_is_an_input_is_refused(line, folder, capsys):
 def test_redirected_inputs_are_safe_too(redirected, folder):
     before = contents(folder)
     line = f"{sys.executable} -m cappedlda predict m.npz {redirected}"
-    found = subprocess.run(line, shell=True, capture_output=True, text=True, timeout=60)
+    found = subprocess.run(line, shell=True, capture_output=True, text=True, timeout=600)
     assert found.returncode == 2
     assert "is the same file as" in found.stderr
     assert contents(folder) == before
@@ -101,7 +101,7 @@ def test_a_full_standard_output_is_named(folder):
         pytest.skip("this system has no /dev/full")
     argv = [sys.executable, "-m", "cappedlda", "predict", "m.npz", "d.csv", "--quiet"]
     with open("/dev/full", "wb") as full:
-        found = subprocess.run(argv, stdout=full, stderr=subprocess.PIPE, text=True, timeout=60)
+        found = subprocess.run(argv, stdout=full, stderr=subprocess.PIPE, text=True, timeout=600)
     assert found.returncode == 1
     assert found.stderr == "cappedlda predict: standard output: No space left on device\n"
 

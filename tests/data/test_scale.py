@@ -4,6 +4,8 @@ These adapters cut rows into the same slabs as arrays and add in the same order,
 the results are equal bit for bit; dask, which cuts elsewhere, has test_dask.py.
 """
 
+import pickle
+
 import h5py
 import numpy as np
 import pandas as pd
@@ -13,11 +15,13 @@ from common import make_classes, spoil
 from sklearn.base import clone
 
 import cappedlda
+from cappedlda import load_model, save_model
 from cappedlda._cutoffs.fences import quantiles
-from cappedlda._data import factory, progress
+from cappedlda._data import progress
 from cappedlda._data.array import ArrayRows
 from cappedlda._data.chunks import ChunkRows
 from cappedlda._data.jobs import histograms_of
+from cappedlda._data.kinds import kind_of
 from cappedlda._regime import Regime
 from cappedlda.sources import Chunk, NpyFolder, NpzFolder, ParquetFolder
 
@@ -143,7 +147,7 @@ def test_numbers_of_any_type_are_converted_slab_by_slab(rows, tmp_path, dtype):
     expected = CappedLDA().fit(X, y)
     np.save(tmp_path / "X.npy", X)
     mapped = np.load(tmp_path / "X.npy", mmap_mode="r")
-    assert factory.is_read_by_slices(mapped) == (X.dtype != np.float32)
+    assert (kind_of(mapped) == "sliced") == (X.dtype != np.float32)
     for source in (mapped, Sliced(X)):
         assert_same_model(CappedLDA().fit(source, y), expected)
 
@@ -199,6 +203,19 @@ def test_results_per_sample_are_streamed_on_request(rows):
     np.testing.assert_allclose(distances, expected[0], rtol=1e-10)
     np.testing.assert_allclose(weights, expected[1], rtol=1e-10)
     np.testing.assert_array_equal(masks, expected[2:])
+
+
+@pytest.mark.parametrize("name", ["distances_", "weights_", "outliers_", "left_out_"])
+def test_what_chunks_do_not_keep_is_an_error_that_says_where_it_is(rows, tmp_path, name):
+    X, y, _ = rows
+    message = f"no {name}: .* neither by fit_chunks nor in a model file. Use measure_chunks"
+    model = cappedlda.CappedLDA().fit_chunks(lambda: [(X, y)])
+    save_model(model, tmp_path / "model.npz")
+    for lacking in (model, load_model(tmp_path / "model.npz"), pickle.loads(pickle.dumps(model))):
+        with pytest.raises(AttributeError, match=message):
+            getattr(lacking, name)
+    with pytest.raises(AttributeError, match=f"'CappedLDA' object has no attribute '{name}'"):
+        getattr(CappedLDA(), name)  # not fitted
 
 
 def test_chunks_are_measured_by_the_names_of_their_features(rows):
@@ -445,7 +462,7 @@ def test_folders_say_what_is_wrong_with_them(folder):
 def test_bad_stored_arrays_have_clear_errors(rows):
     X, y, _ = rows
     X[1500, 2] = np.nan
-    with pytest.raises(ValueError, match="X contains NaN or infinity, first in row 1500"):
+    with pytest.raises(ValueError, match="X contains NaN, first in row 1500, column 2"):
         CappedLDA().fit(Sliced(X), y)
     with pytest.raises(TypeError, match="X has the type complex128; give real numbers"):
         CappedLDA().fit(Sliced(X.astype(complex)), y)

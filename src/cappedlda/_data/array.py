@@ -14,6 +14,7 @@ from cappedlda._data.samples import SampleDistances, per_sample, within
 from cappedlda._data.threads import ordered_map
 from cappedlda._kernels import selection
 from cappedlda._regime import REGIME
+from cappedlda._validation import not_finite
 
 
 @dataclass(frozen=True)
@@ -229,17 +230,7 @@ class ArrayRows(Rows):
 
     def _not_finite(self, row):
         """Return the error for a row with a number that is not finite."""
-        return ValueError(
-            f"X contains NaN or infinity, first in row {row}{self._column_in(row)}; "
-            "remove or impute such rows."
-        )
-
-    def _column_in(self, row):
-        """Return the column of the first number of a row that is not finite, if it has a name."""
-        if self.feature_names is None:
-            return ""
-        (found,) = np.nonzero(~np.isfinite(self.X[row : row + 1][0]))
-        return f", column {self.feature_names[found[0]]!r}"
+        return not_finite(self.slab(slice(row, row + 1))[0], f"row {row}", self.feature_names)
 
     def per_sample(self, solution):
         """Return the results for each row as the evaluation has found them."""

@@ -1,8 +1,11 @@
 """What a release needs agrees, and the tools that make one do what they say."""
 
 import json
+import os
 import re
+import runpy
 import sys
+import sysconfig
 import tomllib
 from pathlib import Path
 
@@ -57,6 +60,42 @@ def test_the_recipe_asks_for_what_the_package_needs():
     _, _, run = text("conda/recipe.yaml").partition("  run:\n")
     wanted = re.findall(r"^    - (.+)$", run.partition("\ntests:")[0], flags=re.MULTILINE)
     assert {compact(line) for line in wanted} == {"python", *PROJECT["dependencies"]}
+
+
+def test_the_same_meson_is_wanted_everywhere():
+    found = {
+        name: re.search(rf"meson{between}>=(1[.0-9]*)", text(name))[1]
+        for name, between in {
+            "pyproject.toml": "",
+            "meson.build": "_version: '",
+            "conda/recipe.yaml": " ",
+        }.items()
+    }
+    assert {version.removesuffix(".0") for version in found.values()} == {"1.9"}, found
+
+
+def test_the_systems_are_named():
+    systems = [line for line in PROJECT["classifiers"] if line.startswith("Operating System")]
+    assert len(systems) == 3
+    assert "Operating System :: OS Independent" not in systems  # there is compiled code
+    assert "Programming Language :: Python :: 3.14" in PROJECT["classifiers"]
+
+
+@pytest.mark.parametrize(("without_gil", "limited"), [(0, "true"), (None, "true"), (1, "false")])
+def test_free_threaded_python_is_built_for_without_the_limited_api(
+    monkeypatch, capsys, without_gil, limited
+):
+    monkeypatch.setitem(sysconfig.get_config_vars(), "Py_GIL_DISABLED", without_gil)
+    runpy.run_path(str(ROOT / "tools/limited_api.py"))
+    assert capsys.readouterr().out.strip() == limited
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no such permission")
+@pytest.mark.parametrize("name", ["tools/limited_api.py", "src/cappedlda/_version.py"])
+def test_meson_runs_its_scripts_with_its_own_python(name):
+    """It looks for one in the path if they are executable."""
+    assert f"run_command('{name}'" in text("meson.build")
+    assert not os.access(ROOT / name, os.X_OK)
 
 
 @pytest.fixture

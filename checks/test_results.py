@@ -9,7 +9,7 @@ import pytest
 
 from cappedlda.paper.experiments import METHODS, TABLES, printed, report
 
-DOCS = Path(__file__).parents[2] / "docs"
+DOCS = Path(__file__).parents[1] / "docs"
 RESULTS = sorted((DOCS / "results").rglob("*.json"))
 TABLE_RESULTS = [DOCS / "results" / f"{name}.json" for name in TABLES]
 PAGE = (DOCS / "reproduction.md").read_text(encoding="utf-8")
