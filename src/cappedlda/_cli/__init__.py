@@ -28,6 +28,7 @@ from cappedlda._cli.arguments import UsageError
 from cappedlda._cli.files import check_files
 from cappedlda._files import FULL
 
+FILES = ("FILE", "DIR", "DATA", "MODEL")  # what is called so in the help is a file
 COMMANDS = {
     "fit": fit.COMMAND,
     **apply.COMMANDS,
@@ -40,8 +41,8 @@ COMMANDS = {
 }
 
 
-def parser():
-    """Return the parser of the command line."""
+def parser(files=None):
+    """Return the parser of the command line; `files` tells shtab how to complete file names."""
     top = argparse.ArgumentParser(
         prog="cappedlda",
         description="Robust linear discriminant analysis: fit a model to a table with wrong rows "
@@ -54,16 +55,18 @@ def parser():
     for name, command in COMMANDS.items():
         summary = command.run.__doc__.splitlines()[0]
         sub = commands.add_parser(name, help=summary, description=summary)
-        add_arguments(sub, command.arguments)
+        add_arguments(sub, command.arguments, files)
     return top
 
 
-def add_arguments(sub, arguments):
+def add_arguments(sub, arguments, files):
     """Add arguments to the parser of a command, under their headings."""
     headings = dict.fromkeys(item.heading for item in arguments)
     places = {name: sub.add_argument_group(name) if name else sub for name in headings}
     for item in arguments:
-        places[item.heading].add_argument(*item.names, **item.options)
+        action = places[item.heading].add_argument(*item.names, **item.options)
+        if files is not None and action.metavar in FILES:
+            action.complete = files
 
 
 def main(argv=None):

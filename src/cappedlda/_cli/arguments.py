@@ -77,6 +77,19 @@ def delimiter(text):
     return text
 
 
+def mark(allowed):
+    """Return a parser of one of some marks: as `choices` they would confuse shells."""
+
+    def parse(text):
+        if len(text) != 1 or text not in allowed:
+            raise argparse.ArgumentTypeError(
+                f"{text!r} is not one of {', '.join(map(repr, allowed))}"
+            )
+        return text
+
+    return parse
+
+
 def encoding(text):
     """Parse the name of an encoding of text."""
     try:
@@ -126,14 +139,14 @@ TABLE = (
     argument(
         "--decimal",
         heading=WRITTEN,
-        choices=(".", ","),
+        type=mark(".,"),
         metavar="C",
         help="decimal mark, point or comma (default: recognised from the first 100 lines)",
     ),
     argument(
         "--thousands",
         heading=WRITTEN,
-        choices=(".", ",", " ", "'"),
+        type=mark(".,' "),
         metavar="C",
         help="thousands separator: point, comma, space or apostrophe (default: recognised from "
         "the first 100 lines)",

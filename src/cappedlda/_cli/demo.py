@@ -179,6 +179,7 @@ COMMAND = Command(
         argument(
             "--out",
             default="demo.png",
+            metavar="FILE",
             help="write the picture to this file (default: %(default)s)",
         ),
         argument(
