@@ -457,14 +457,6 @@ def test_data_are_not_copied_whole(rng, dtype, solver):
     assert peak < 0.4 * X.nbytes
 
 
-def test_pickles_of_earlier_versions_find_the_gate(dirty):
-    X, y, _ = dirty
-    model = CappedLDA().fit(X, y)
-    path = b"cappedlda._cutoffs.gate"
-    old = pickle.dumps(model, protocol=0).replace(path, b"cappedlda._passes")
-    np.testing.assert_array_equal(pickle.loads(old).outlyingness(X), model.outlyingness(X))
-
-
 def test_verbose_tells_the_share_of_the_sample_that_is_kept(rng, capsys):
     X, y = make_classes(rng, [10_000, 10_000], 3)
     X = spoil(rng, X, np.arange(20_000) % 10 == 0)

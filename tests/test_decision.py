@@ -216,20 +216,6 @@ def test_without_min_proba_no_probabilities_are_computed(rng, model, monkeypatch
 
 
 @pytest.mark.parametrize("estimator", [CappedLDA(), CappedLDACV(cv=2, multipliers=(1.0,))])
-def test_pickles_from_before_a_parameter_get_its_default(rng, estimator):
-    X, y = three_classes(rng, 300)
-    lda = estimator.fit(X, y)
-    state = dict(lda.__getstate__())
-    del state["shrinkage"]
-    old = type(lda).__new__(type(lda))
-    old.__setstate__(state)
-    assert old.shrinkage == "few_rows"
-    assert repr(old) == repr(lda)
-    np.testing.assert_array_equal(old.predict(X), lda.predict(X))
-    np.testing.assert_array_equal(old.fit(X, y).scalings_, lda.scalings_)
-
-
-@pytest.mark.parametrize("estimator", [CappedLDA(), CappedLDACV(cv=2, multipliers=(1.0,))])
 def test_files_and_pickles_decide_the_same_and_hold_no_row(rng, tmp_path, estimator):
     X, y = three_classes(rng, 300)
     lda = estimator.fit(X, y)

@@ -28,6 +28,7 @@ class MeasuringDiscriminant(LinearDiscriminant):
     means_: Floats
     caps_: Floats
     _metric: Floats
+    _metric_centres: Floats
     _gate: Gate | None
     _support_metric: Floats
     _support_centres: Floats
@@ -53,11 +54,6 @@ class MeasuringDiscriminant(LinearDiscriminant):
             each chunk that has rows: what the attributes of these names are after `fit`.
         """
         check_is_fitted(self)
-        if not hasattr(self, "_norm"):
-            raise ValueError(
-                "This model was read from a file without what measure_chunks needs; "
-                "use outlyingness(X, y), or fit and save it again."
-            )
         return self._measured(ChunkReader(make_chunks))
 
     def _measured(self, reader):
@@ -74,9 +70,8 @@ class MeasuringDiscriminant(LinearDiscriminant):
         if self._covariance is None:
             raise AttributeError(
                 "This model has no covariance_: there is none with polish=False, with "
-                "solver='paper', for more than 1000 features that are sparse or more than the "
-                "rows, nor in files of earlier versions. Fit with the defaults, or compute it "
-                "from X[~left_out_]."
+                "solver='paper', nor for more than 1000 features that are sparse or more than "
+                "the rows. Fit with the defaults, or compute it from X[~left_out_]."
             )
         return self._covariance
 
@@ -97,14 +92,11 @@ class MeasuringDiscriminant(LinearDiscriminant):
     @property
     def _usual(self):
         """Rows outside are flagged."""
-        centres = getattr(self, "_metric_centres", self.means_)  # of older models the means
-        return Support(self._metric, centres, self.caps_, self._gate)
+        return Support(self._metric, self._metric_centres, self.caps_, self._gate)
 
     @property
     def _support(self):
         """Rows outside are left out."""
-        if not hasattr(self, "_support_metric"):
-            return self._usual  # of older models
         gate = self._gate
         if gate is not None:
             gate = None if self._support_gate is None else replace(gate, caps=self._support_gate)

@@ -4,7 +4,6 @@ import io
 import json
 import subprocess
 import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -135,16 +134,6 @@ def test_flagged_rows_that_do_no_harm_are_not_left_out(harmful, left_out, folder
     found = printed_table(run(capsys, *argv).out)
     np.testing.assert_array_equal(found["flagged"], model.outliers_)
     np.testing.assert_array_equal(found["left_out"], model.left_out_)
-
-
-def test_models_of_earlier_versions_leave_out_what_they_flag(folder, capsys):
-    path = Path(__file__).parents[1] / "model_format_1.npz"
-    model = load_model(path)
-    X = model.means_.copy()
-    X[0] += 1e4
-    np.savez("old.npz", X=X, y=model.classes_)
-    found = printed_table(run(capsys, "outliers", path, "old.npz", "--target", "y", "--all").out)
-    assert found["flagged"].tolist() == found["left_out"].tolist() == [True, False]
 
 
 def test_outliers_without_labels(fitted, capsys):

@@ -10,7 +10,8 @@ import numpy as np
 
 from cappedlda._cli.arguments import JSON, Command, argument, natural
 from cappedlda._cli.customers import customers
-from cappedlda._cli.writing import CsvWriter, table_writer
+from cappedlda._cli.tables import needs
+from cappedlda._cli.writing import write_csv, write_table
 from cappedlda._files import replacing
 from cappedlda._tables import table
 
@@ -36,7 +37,7 @@ def demo(args):
     out = Path(args.out)
     data = demo_data(args.seed)
     if args.csv is not None:
-        write_csv(args.csv, data)
+        write_rows(args.csv, data)
     models = demo_models(data)
     results = [demo_result(name, model, data) for name, model in models.items()]
     picture = None
@@ -87,19 +88,24 @@ def demo_data(seed):
     return DemoData(dirty, y, planted, X_test, y_test)
 
 
-def write_csv(path, data):
+def write_rows(path, data):
     """Write the training rows, with names of features and classes, for trying other commands."""
     from sklearn.datasets import load_wine
 
-    columns = dict(zip(load_wine().feature_names, data.X.T, strict=True))
-    with table_writer(path, as_json=False) as writer:
-        writer.write({**columns, "cultivar": data.y})
+    needs("pandas", "Writing rows")
+    from pandas import DataFrame
+
+    rows = DataFrame(data.X, columns=load_wine().feature_names).assign(cultivar=data.y)
+    write_table([rows], path, as_json=False)
 
 
 def write_customers(path, seed):
     """Write the example of a business table, with semicolons between columns."""
+    needs("pandas", "Writing rows")
+    from pandas import DataFrame
+
     with replacing(path) as temporary, open(temporary, "w", encoding="utf-8", newline="") as file:
-        CsvWriter(file, ";").write(customers(seed))
+        write_csv([DataFrame(customers(seed))], file, ";")
     print(f"Customers who left or stayed: {path}\nTry: cappedlda fit {path} --target status")
 
 

@@ -21,7 +21,8 @@ from cappedlda._cli.arguments import (
     positive,
 )
 from cappedlda._cli.labels import Labels
-from cappedlda._cli.rows import column_lines, training_reader, with_advice
+from cappedlda._cli.readers import training_reader, with_advice
+from cappedlda._cli.rows import column_lines
 from cappedlda._cli.survey import Survey
 from cappedlda._cli.tables import ColumnError, needs
 from cappedlda._cli.training import Streamed, read_training
@@ -48,7 +49,7 @@ def fit(args):
     model = new_model(args)
     if args.cv and isinstance(data, Streamed):
         raise ValueError(f"--cv needs all rows in memory, but {args.data} is too large for that.")
-    names = reader.recipe.feature_names(reader.table)
+    names = reader.feature_names()
     progress.say(f"Fitting {data.n_rows} rows of {len(names)} features")
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
@@ -61,7 +62,7 @@ def fit(args):
     if args.report is not None:
         from cappedlda._cli.report import write_report
 
-        ids = reader.kept_at(survey.listed["row"])
+        ids = reader.kept_at(survey.listed["row"].to_numpy())
         facts["accuracy"] = write_report(args.report, model, survey, facts, names, ids, progress)
     if args.model is not None:
         save(args.model, model, reader, notes)
@@ -74,7 +75,7 @@ def warn_of_numbers(reader, data):
     table = reader.table
     if table.names is None or data.n_rows < LEAST_ROWS:
         return
-    for k, position in enumerate(reader.recipe.numeric):
+    for k, position in enumerate(reader.recipe.numbers):
         name = repr(table.column_name(position))
         if data.looks_like_dates(k):
             doubt = f"Column {name} looks like dates written as numbers, such as 20200112. If"
@@ -114,7 +115,7 @@ def facts_of(args, notes, reader, model, survey, caught):
         "target": args.target or notes.get("target"),
         "rows": survey.n_rows,
         "skipped": reader.n_skipped,
-        "features": len(reader.recipe.sources()),
+        "features": len(reader.feature_names()),
         **reader.column_facts(),
         "classes": [
             {"class": label, "rows": n, "flagged": flagged, "left_out": left_out}
@@ -149,10 +150,11 @@ def save(path, model, reader, notes):
     """Write the model, with the names of its features."""
     from cappedlda._model_file import write_model
 
-    if reader.table.names is not None:
-        names = reader.recipe.feature_names(reader.table)
-        model.feature_names_in_ = np.array(names, dtype=object)
-    write_model(path, model, notes)
+    recipe, names = reader.recipe, reader.table.names
+    if names is not None:
+        recipe = recipe.renamed({j: names[j] for j in recipe.columns})
+        model.feature_names_in_ = np.array(recipe.feature_names(), dtype=object)
+    write_model(path, model, recipe, notes)
 
 
 def as_text(facts):

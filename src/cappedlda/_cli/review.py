@@ -4,7 +4,7 @@ from cappedlda._cli.apply import MODEL, read
 from cappedlda._cli.arguments import JSON, LABELS, QUIET, TABLE, Command, UsageError, argument
 from cappedlda._cli.fit import as_text, facts_of
 from cappedlda._cli.labels import Labels
-from cappedlda._cli.rows import applied_reader
+from cappedlda._cli.readers import applied_reader
 from cappedlda._cli.survey import Survey
 from cappedlda._cli.tables import needs
 from cappedlda._cli.training import read_training
@@ -19,14 +19,15 @@ def report(args):
 
     args.report = args.out
     progress = Progress(args.quiet)
-    model, columns, notes = read(args.model)
-    reader = applied_reader(args, model, columns, notes, Labels(model.classes_))
+    fitted = read(args.model)
+    model, notes = fitted.model, fitted.notes
+    reader = applied_reader(args, fitted, Labels(model.classes_))
     if reader.target is None:
         raise UsageError(no_classes(reader.table.label, notes.get("target")))
     survey = Survey(model, read_training(reader, progress), progress)
     facts = facts_of(args, notes, reader, model, survey, [])
-    names = reader.recipe.feature_names(reader.table)
-    ids = reader.kept_at(survey.listed["row"])
+    names = reader.feature_names()
+    ids = reader.kept_at(survey.listed["row"].to_numpy())
     facts["accuracy"] = write_report(args.out, model, survey, facts, names, ids, progress)
     print(to_json(facts, indent=2) if args.json else as_text(facts))
     return 0

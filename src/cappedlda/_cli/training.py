@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from cappedlda._cli.tables import ArrayTable, as_slice
+from cappedlda._cli.formats import ArrayTable, as_slice
 
 MOST_BYTES = 2**30  # that are read into memory
 MOST_CLASSES = 0.5  # per row: more of them are no classes
@@ -11,15 +11,7 @@ LEAST_DATES = 0.9  # of a column of dates; the rest may be medians, filled in fo
 
 
 class InMemory:
-    """Rows as arrays, or as an array that is mapped from a file.
-
-    Parameters
-    ----------
-    index : ndarray of shape (n_rows,)
-        The numbers of the rows in the file.
-    X : ndarray of shape (n_rows, n_features)
-    y : ndarray of shape (n_rows,)
-    """
+    """Rows as arrays, or as an array mapped from a file; `index` has their numbers there."""
 
     def __init__(self, index, X, y):
         self._index, self._X, self._y = index, X, y
@@ -50,14 +42,7 @@ class InMemory:
 
 
 class Streamed:
-    """Rows that are read from the file in every pass.
-
-    Parameters
-    ----------
-    reader : RowReader
-        It has read all rows once, so that the labels are known.
-    progress : Progress
-    """
+    """Rows read from the file in every pass, by a reader that has read them once already."""
 
     def __init__(self, reader, progress):
         self._reader = reader
@@ -91,18 +76,8 @@ class Streamed:
 
 
 def read_training(reader, progress):
-    """Read and check all rows, and return them as a model can be fitted to them.
-
-    Parameters
-    ----------
-    reader : RowReader
-    progress : Progress
-
-    Returns
-    -------
-    data : InMemory or Streamed
-    """
-    table, columns = reader.table, as_slice(reader.recipe.numeric)
+    """Read and check all rows, and return them as `InMemory` or `Streamed`."""
+    table, columns = reader.table, as_slice(reader.recipe.numbers)
     mapped = isinstance(table, ArrayTable) and isinstance(columns, slice)
     mapped = mapped and reader.recipe.plain and not reader.skip_missing
     streamed, n_bytes = False, 0
