@@ -220,17 +220,17 @@ def test_ids_of_listed_rows(folder, monkeypatch):
 
 
 def test_reasons_tell_categories_in_words():
-    listed = {"feature_1": [1], "value_1": [1.0], "usual_1": [0.02], "z_1": [9.0]}
-    listed |= {"feature_2": [0], "value_2": [5.0], "usual_2": [1.25], "z_2": [-4.0]}
-    listed |= {"feature_3": [2], "value_3": [0.0], "usual_3": [0.9], "z_3": [3.0]}
+    row = {"feature_1": 1, "value_1": 1.0, "usual_1": 0.02, "z_1": 9.0}
+    row |= {"feature_2": 0, "value_2": 5.0, "usual_2": 1.25, "z_2": -4.0}
+    row |= {"feature_3": 2, "value_3": 0.0, "usual_3": 0.9, "z_3": 3.0}
     names, encoded = ["age", "plan=pro", "vip=yes"], {"plan": ["plan=pro"], "vip": ["vip=yes"]}
-    assert reasons(listed, 0, names, encoded) == [
-        '<div class="reason">plan is pro (as in 2% of the class)</div>',
-        '<div class="reason">age = 5 (usually 1.25, z -4)</div>',
-        '<div class="reason">vip is not yes (as in 10% of the class)</div>',
+    assert reasons(row, names, encoded) == [
+        "plan is pro (as in 2% of the class)",
+        "age = 5 (usually 1.25, z -4)",
+        "vip is not yes (as in 10% of the class)",
     ]
-    listed["z_2"], listed["z_3"] = [-2.9], [2.9]
-    assert len(reasons(listed, 0, names, encoded)) == 1
+    row["z_2"], row["z_3"] = -2.9, 2.9
+    assert len(reasons(row, names, encoded)) == 1
 
 
 @pytest.mark.parametrize("kind", ["csv", "parquet", "xlsx", "standard input"])

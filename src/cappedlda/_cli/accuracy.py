@@ -8,16 +8,13 @@ from cappedlda._tables import table
 
 FOLDS = 5
 MOST_CLASSES = 20  # in a confusion matrix
-WHY = (
-    "On all rows CappedLDA can score below plain LDA: wrong rows count as errors of a model that "
-    "does not follow them."
-)
+WHY = "CappedLDA does not fit the wrong rows, so it may misclassify them."
 HOW = (
     "Held-out rows may be wrong too, so accuracy is given twice: on all of them, and without the "
     f"flagged ones. {WHY} A held-out row is flagged if its outlyingness is above 1 in the "
     "CappedLDA fitted to the training rows of the fold (at most the farther half of the rows). "
-    "Plain LDA is scikit-learn's, scored on the same rows. The second figure does not count what "
-    "CappedLDA calls unusual; where the two differ much, look at the flagged rows."
+    "Plain LDA is scikit-learn's, scored on the same rows. Where the two figures differ much, look "
+    "at the flagged rows."
 )
 
 

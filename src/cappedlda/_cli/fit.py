@@ -31,9 +31,6 @@ from cappedlda._progress import Progress
 from cappedlda._tables import table
 
 MOST_CLASSES = 30  # that are printed
-NOT_USED = "Rows left out were not used to fit the model"
-# Of a table that a model is applied to, which may or may not be the one it was fitted to.
-WOULD_NOT_USE = "Rows left out are of the kind that the fit did not use"
 LEAST_ROWS = 50  # of a table in which ids are told from measurements
 
 
@@ -91,6 +88,7 @@ def check_arguments(args):
         raise UsageError("--cv chooses epsilon and q; leave --epsilon and --q out")
     if args.report is not None:
         needs("matplotlib", "--report")
+        needs("jinja2", "--report")
 
 
 def new_model(args):
@@ -195,20 +193,15 @@ def as_text(facts):
 
 def meaning(facts):
     """Return what it means that rows are flagged, and left out."""
-    text = f"Flagged rows are unusual. {NOT_USED if facts['fitted'] else WOULD_NOT_USE}."
-    return f"{text} {between_fences(facts)}".rstrip()
-
-
-def between_fences(facts):
-    """Return why rows can be left out without being flagged; nothing if there are none."""
-    n = facts["left_out_not_flagged"]
-    if not n:
-        return ""
-    are = f"{n} rows are" if n > 1 else "1 row is"
-    return (
-        f"{are} left out but not flagged: inside the fence of flagged rows, outside the narrower "
-        "one of the rows that the fit trusts."
-    )
+    # A table that a model is applied to may or may not be the one that it was fitted to.
+    used = "were not used to fit the model"
+    kind = "are of the kind that the fit did not use"
+    text = f"Flagged rows are unusual. Rows left out {used if facts['fitted'] else kind}."
+    if n := facts["left_out_not_flagged"]:
+        are = f"{n} rows are" if n > 1 else "1 row is"
+        text += f" {are} left out but not flagged: not far enough off to be flagged, but too far "
+        text += "to be trusted."
+    return text
 
 
 RECIPE = (

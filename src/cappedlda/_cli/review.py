@@ -14,7 +14,8 @@ from cappedlda._progress import Progress
 
 def report(args):
     """Write a report on a table of rows with classes, for an existing model."""
-    needs("matplotlib", "report")
+    needs("matplotlib", "A report")
+    needs("jinja2", "A report")
     from cappedlda._cli.report import write_report
 
     args.report = args.out
