@@ -64,7 +64,7 @@ def add_arguments(sub, arguments, files):
     headings = dict.fromkeys(item.heading for item in arguments)
     places = {name: sub.add_argument_group(name) if name else sub for name in headings}
     for item in arguments:
-        action = places[item.heading].add_argument(*item.names, **item.options)
+        action = places[item.heading].add_argument(item.name, **item.options)
         if files is not None and action.metavar in FILES:
             action.complete = files
 

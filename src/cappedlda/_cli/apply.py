@@ -6,8 +6,10 @@ from typing import NamedTuple
 from cappedlda import CappedLDA
 from cappedlda._cli.arguments import (
     COLUMNS,
+    COPY,
     DATA,
     JSON,
+    MODEL,
     QUIET,
     TABLE,
     Command,
@@ -120,38 +122,18 @@ def in_words(facts):
     return text
 
 
-MODEL = (
-    argument("model", metavar="MODEL", help="model file that cappedlda fit wrote"),
-    argument("data", metavar="DATA", help=DATA),
-)
-OUT = (
-    argument(
-        "--keep",
-        heading=COLUMNS,
-        action="append",
-        default=[],
-        metavar="COLUMNS",
-        help="columns to copy to the output: one name, or several separated by commas (default: "
-        "those that fit was told to keep)",
-    ),
-    *TABLE,
-    QUIET,
-    JSON,
-)
-
-
 def out_file(suffixes):
     """Return the argument for the file of results."""
     return argument(
-        "--out",
-        metavar="FILE",
-        help=f"file to write, one of {', '.join(suffixes)} (default: print CSV)",
+        "--out FILE", f"file to write, one of {', '.join(suffixes)} (default: print CSV)"
     )
 
 
 READS, WRITES = ("model", "data"), {"out": SUFFIXES}
-PROBA = argument("--proba", action="store_true", help="add the probability of each class")
+OPTIONS = (argument("--keep COLUMNS...", COPY, COLUMNS), *TABLE, QUIET, JSON)
+PROBA = argument("--proba", "add the probability of each class")
+OUT = out_file(SUFFIXES)
 COMMANDS = {
-    "transform": Command(transform, (*MODEL, out_file(SUFFIXES), *OUT), READS, WRITES),
-    "predict": Command(predict, (*MODEL, PROBA, out_file(SUFFIXES), *OUT), READS, WRITES),
+    "transform": Command(transform, (MODEL, DATA, OUT, *OPTIONS), READS, WRITES),
+    "predict": Command(predict, (MODEL, DATA, PROBA, OUT, *OPTIONS), READS, WRITES),
 }

@@ -18,6 +18,5 @@ def completion(args):
 
 
 COMMAND = Command(
-    completion,
-    (argument("shell", choices=SHELLS, help=f"the shell: {', '.join(SHELLS)}"),),
+    completion, (argument("SHELL", f"the shell: {', '.join(SHELLS)}", choices=SHELLS),)
 )

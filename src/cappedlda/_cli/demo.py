@@ -179,32 +179,17 @@ def draw_demo(models, results, data, out):
         figure.savefig(temporary, dpi=120, format=out.suffix.removeprefix(".") or "png")
 
 
+SEED = "random seed of the split and the outliers (default: 0)"
+CUSTOMERS = (
+    "only write an example of a business table, with gaps, dates and errors, to this .csv file"
+)
 COMMAND = Command(
     demo,
     (
-        argument(
-            "--out",
-            default="demo.png",
-            metavar="FILE",
-            help="write the picture to this file (default: %(default)s)",
-        ),
-        argument(
-            "--csv",
-            metavar="FILE",
-            help="write the dirty rows to this file, to try other commands on",
-        ),
-        argument(
-            "--customers",
-            metavar="FILE",
-            help="only write an example of a business table, with categories, gaps, dates and "
-            "errors, to this .csv file",
-        ),
-        argument(
-            "--seed",
-            type=natural,
-            default=0,
-            help="random seed of the split and the outliers (default: 0)",
-        ),
+        argument("--out FILE", "write the picture here (default: %(default)s)", default="demo.png"),
+        argument("--csv FILE", "write the dirty rows here, to try other commands on"),
+        argument("--customers FILE", CUSTOMERS),
+        argument("--seed N", SEED, type=natural, default=0),
         JSON,
     ),
     writes={"out": None, "csv": (".csv",), "customers": (".csv",)},

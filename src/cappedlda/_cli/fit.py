@@ -9,6 +9,7 @@ from cappedlda._cli.arguments import (
     COLUMNS,
     DATA,
     JSON,
+    KEEP,
     LABELS,
     METHOD,
     QUIET,
@@ -205,84 +206,44 @@ def meaning(facts):
 
 
 RECIPE = (
+    argument("--encode", "turn columns of text into 0/1 features, one per category", COLUMNS),
     argument(
-        "--encode",
-        heading=COLUMNS,
-        action="store_true",
-        help="turn columns of text into features of 0 and 1, one for each category",
+        "--categories COLUMNS...",
+        "columns of codes to encode although they look like numbers, separated by commas",
+        COLUMNS,
     ),
     argument(
-        "--categories",
-        heading=COLUMNS,
-        action="append",
-        default=[],
-        metavar="COLUMNS",
-        help="columns of codes to encode as categories although they look like numbers: one name, "
-        "or several separated by commas",
-    ),
-    argument(
-        "--impute",
-        heading=COLUMNS,
+        "--impute median",
+        "fill gaps: numbers with the median of their column, categories with the most frequent one",
+        COLUMNS,
         choices=("median",),
-        help="fill gaps: numbers with the median of their column, categories with the most "
-        "frequent one",
     ),
+    argument("--keep COLUMNS...", KEEP, COLUMNS),
+)
+PARAMETERS = (
     argument(
-        "--keep",
-        heading=COLUMNS,
-        action="append",
-        default=[],
-        metavar="COLUMNS",
-        help="columns that name the rows, such as an id: not features, but shown in the report "
-        "and in the output of predict, transform and outliers",
+        "--epsilon E",
+        "cap on the distance of a row: a number, inf for none, or auto (default)",
+        METHOD,
+        type=epsilon,
     ),
+    argument("--q Q", "exponent of the norm (default: 1)", METHOD, type=exponent),
+    argument(
+        "--n-components K",
+        "number of directions (default: one fewer than classes)",
+        METHOD,
+        type=positive,
+    ),
+    argument("--cv", "choose epsilon and q by cross-validation", METHOD),
+    argument("--n-jobs K", "number of threads (default: all cores)", METHOD, type=positive),
+)
+FILES = (
+    argument("--model FILE", "write the fitted model to this .npz file"),
+    argument("--report FILE", "write a report to this .html file"),
 )
 COMMAND = Command(
     fit,
-    (
-        argument("data", metavar="DATA", help=DATA),
-        *LABELS,
-        argument("--model", metavar="FILE", help="write the fitted model to this .npz file"),
-        argument("--report", metavar="FILE", help="write a report to this .html file"),
-        *RECIPE,
-        argument(
-            "--epsilon",
-            heading=METHOD,
-            type=epsilon,
-            metavar="E",
-            help="cap on the distance of a row: a number, inf for none, or auto (default)",
-        ),
-        argument(
-            "--q",
-            heading=METHOD,
-            type=exponent,
-            metavar="Q",
-            help="exponent of the norm (default: 1)",
-        ),
-        argument(
-            "--n-components",
-            heading=METHOD,
-            type=positive,
-            metavar="K",
-            help="number of directions (default: one fewer than classes)",
-        ),
-        argument(
-            "--cv",
-            heading=METHOD,
-            action="store_true",
-            help="choose epsilon and q by cross-validation",
-        ),
-        *TABLE,
-        argument(
-            "--n-jobs",
-            heading=METHOD,
-            type=positive,
-            metavar="K",
-            help="number of threads (default: all cores)",
-        ),
-        QUIET,
-        JSON,
-    ),
+    (DATA, *LABELS, *FILES, *RECIPE, *TABLE, *PARAMETERS, QUIET, JSON),
     reads=("data", "labels"),
     writes={"model": (".npz",), "report": (".html", ".htm")},
 )

@@ -2,8 +2,16 @@
 
 import numpy as np
 
-from cappedlda._cli.apply import MODEL, OUT, READS, out_file, read, write
-from cappedlda._cli.arguments import LABELS, Command, UsageError, argument, positive
+from cappedlda._cli.apply import OPTIONS, READS, out_file, read, write
+from cappedlda._cli.arguments import (
+    DATA,
+    LABELS,
+    MODEL,
+    Command,
+    UsageError,
+    argument,
+    positive,
+)
 from cappedlda._cli.labels import Labels
 from cappedlda._cli.readers import applied_reader
 from cappedlda._cli.writing import SUFFIXES
@@ -84,30 +92,28 @@ def sorter(name):
 COMMAND = Command(
     outliers,
     (
-        *MODEL,
+        MODEL,
+        DATA,
         *LABELS,
         argument(
-            "--unlabelled",
-            action="store_true",
-            help="ignore the classes, and measure each row from the class where it fits best",
+            "--unlabelled", "ignore the classes; measure each row from the class it fits best"
         ),
-        argument("--all", action="store_true", help="list all rows, not only unusual ones"),
+        argument("--all", "list all rows, not only unusual ones"),
         argument(
-            "--sort",
+            "--sort ORDER",
+            "order of the rows: the most outlying first (outlyingness, the default), as in the "
+            "table (row), or class by class (class)",
             choices=SORTS,
             default=SORTS[0],
-            help="order of the rows: the most outlying first (outlyingness, the default), as in "
-            "the table (row), or class by class (class)",
         ),
         argument(
-            "--features",
+            "--features K",
+            "number of features that explain each row (default: %(default)s)",
             type=positive,
             default=FEATURES,
-            metavar="K",
-            help="number of features that explain each row (default: %(default)s)",
         ),
         out_file(TABLES),
-        *OUT,
+        *OPTIONS,
     ),
     (*READS, "labels"),
     {"out": TABLES},

@@ -1,7 +1,17 @@
 """`cappedlda report`: a report on rows, for a model that was fitted before."""
 
-from cappedlda._cli.apply import MODEL, read
-from cappedlda._cli.arguments import JSON, LABELS, QUIET, TABLE, Command, UsageError, argument
+from cappedlda._cli.apply import read
+from cappedlda._cli.arguments import (
+    DATA,
+    JSON,
+    LABELS,
+    MODEL,
+    QUIET,
+    TABLE,
+    Command,
+    UsageError,
+    argument,
+)
 from cappedlda._cli.fit import as_text, facts_of
 from cappedlda._cli.labels import Labels
 from cappedlda._cli.readers import applied_reader
@@ -40,18 +50,10 @@ def no_classes(label, target):
     return f"{where}a report needs the classes of the rows: give --target COLUMN or --labels FILE"
 
 
+OUT = argument("--out FILE", "write the report to this .html file", required=True)
 COMMAND = Command(
     report,
-    (
-        *MODEL,
-        argument(
-            "--out", metavar="FILE", required=True, help="write the report to this .html file"
-        ),
-        *LABELS,
-        *TABLE,
-        QUIET,
-        JSON,
-    ),
+    (MODEL, DATA, OUT, *LABELS, *TABLE, QUIET, JSON),
     reads=("model", "data", "labels"),
     writes={"out": (".html", ".htm")},
 )
