@@ -21,11 +21,8 @@ HOW = (
 def cross_validate(model, X, y, progress):
     """Return the accuracy of a model and of plain LDA, fold by fold on the same rows.
 
-    Returns
-    -------
-    facts : dict
-        `rows`, `folds`, `belonging` (the share of rows not flagged), and `methods`, a list of
-        dictionaries; or `problem` if the folds cannot be fitted.
+    The facts are `rows`, `folds`, `belonging` (the share of rows not flagged), `methods` and
+    `confusions`; or `problem` if the folds cannot be fitted.
     """
     from sklearn.base import clone
     from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
@@ -34,6 +31,7 @@ def cross_validate(model, X, y, progress):
     smallest = int(np.unique(y, return_counts=True)[1].min())
     n_folds = min(FOLDS, max(2, smallest))
     folds = StratifiedKFold(n_folds, shuffle=True, random_state=0)
+    facts = {"rows": len(y), "folds": n_folds}
     scores, shares, guesses = [], [], np.empty_like(y)
     with warnings.catch_warnings():
         # Small classes and collinear features: the fit to all rows has warned already.
@@ -49,23 +47,18 @@ def cross_validate(model, X, y, progress):
                 hits = [guesses[test] == y[test], plain.predict(X[test]) == y[test]]
                 scores.append([(hit[belongs].mean(), hit.mean()) for hit in hits])
         except ValueError as error:
-            return {"rows": len(y), "folds": n_folds, "problem": " ".join(str(error).split())}
+            return {**facts, "problem": " ".join(str(error).split())}
     scores = np.array(scores)  # folds, methods, ways to score
-    mean, error = scores.mean(axis=0), scores.std(axis=0, ddof=1) / np.sqrt(n_folds)
+    means, errors = scores.mean(axis=0), scores.std(axis=0, ddof=1) / np.sqrt(n_folds)
+    keys = ("accuracy", "accuracy_all_rows", "standard_error", "standard_error_all_rows")
     names = (type(model).__name__, "plain LDA")
+    found = zip(names, means.tolist(), errors.tolist(), strict=True)
     return {
-        "rows": len(y),
-        "folds": n_folds,
+        **facts,
         "belonging": float(np.mean(shares)),
         "methods": [
-            {
-                "method": name,
-                "accuracy": float(mean[i, 0]),
-                "standard_error": float(error[i, 0]),
-                "accuracy_all_rows": float(mean[i, 1]),
-                "standard_error_all_rows": float(error[i, 1]),
-            }
-            for i, name in enumerate(names)
+            {"method": name, **dict(zip(keys, mean + error, strict=True))}
+            for name, mean, error in found
         ],
         "confusions": confusions(y, guesses),
     }
@@ -96,17 +89,12 @@ def summary(facts):
     """Return a table of the accuracy, or why there is none."""
     if "problem" in facts:
         return f"No cross-validation: {facts['problem']}"
-    scored = {"all rows": "accuracy_all_rows", not_flagged(facts): "accuracy"}
+    not_flagged = f"rows not flagged ({facts['belonging']:.1%})"
     rows = [
         {
             f"accuracy in {facts['folds']} folds": rows,
             **{method["method"]: f"{method[key]:.1%}" for method in facts["methods"]},
         }
-        for rows, key in scored.items()
+        for rows, key in (("all rows", "accuracy_all_rows"), (not_flagged, "accuracy"))
     ]
     return f"{table(rows)}\n\n{WHY}"
-
-
-def not_flagged(facts):
-    """Return what the rows are called that are not flagged, with their share."""
-    return f"rows not flagged ({facts['belonging']:.1%})"

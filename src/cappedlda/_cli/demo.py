@@ -1,9 +1,9 @@
 """`cappedlda demo`: plain and capped LDA on dirty data."""
 
 import json
-import time
 from importlib.util import find_spec
 from pathlib import Path
+from timeit import timeit
 from typing import NamedTuple
 
 import numpy as np
@@ -34,30 +34,25 @@ def demo(args):
     if args.customers is not None:
         write_customers(args.customers, args.seed)
         return 0
-    out = Path(args.out)
     data = demo_data(args.seed)
     if args.csv is not None:
         write_rows(args.csv, data)
     models = demo_models(data)
     results = [demo_result(name, model, data) for name, model in models.items()]
-    picture = None
-    if find_spec("matplotlib"):
-        draw_demo(models, results, data, out)
-        picture = str(out)
+    picture = args.out if find_spec("matplotlib") else None
+    if picture is not None:
+        draw_demo(models, results, data, Path(picture))
     if args.json:
         print(json.dumps({"results": results, "picture": picture}, indent=2))
         return 0
     print(
         f"Wine data: {len(data.y)} training rows, {data.planted.sum()} of them made outliers; "
-        f"{len(data.y_test)} clean test rows.\n"
+        f"{len(data.y_test)} clean test rows.\n\n{table(results)}\n"
     )
-    print(table(results))
     if args.csv is not None:
-        print(f"\nTraining rows: {args.csv}")
-    if picture is None:
-        print('\nNo picture: matplotlib is missing. Try: pip install "cappedlda[plot]"')
-    else:
-        print(f"\nPicture: {picture}")
+        print(f"Training rows: {args.csv}")
+    missing = 'No picture: matplotlib is missing. Try: pip install "cappedlda[plot]"'
+    print(missing if picture is None else f"Picture: {picture}")
     return 0
 
 
@@ -123,32 +118,16 @@ def demo_models(data):
 
 def demo_result(name, model, data):
     """Return what the table says about a method."""
-    result = {
-        "method": name,
-        "accuracy": float(model.score(data.X_test, data.y_test)),
-        "found": None,
-        "missed": None,
-        "false": None,
-        "iterations": None,
-        "ms": fit_milliseconds(model, data.X, data.y),
-    }
+    counts = dict.fromkeys(["found", "missed", "false", "iterations"])
     if hasattr(model, "outliers_"):
-        flagged = model.outliers_
-        result["found"] = int(np.sum(flagged & data.planted))
-        result["missed"] = int(np.sum(~flagged & data.planted))
-        result["false"] = int(np.sum(flagged & ~data.planted))
-        result["iterations"] = model.n_iter_
-    return result
-
-
-def fit_milliseconds(model, X, y):
-    """Return the median time of a fit."""
-    times = []
-    for _ in range(DEMO_FITS):
-        start = time.perf_counter()
-        model.fit(X, y)
-        times.append(time.perf_counter() - start)
-    return 1e3 * float(np.median(times))
+        flagged, planted = model.outliers_, data.planted
+        found, missed, false = flagged & planted, ~flagged & planted, flagged & ~planted
+        counts = {"found": found, "missed": missed, "false": false}
+        counts = {key: int(rows.sum()) for key, rows in counts.items()}
+        counts["iterations"] = model.n_iter_
+    score = float(model.score(data.X_test, data.y_test))
+    times = [timeit(lambda: model.fit(data.X, data.y), number=1) for _ in range(DEMO_FITS)]
+    return {"method": name, "accuracy": score, **counts, "ms": 1e3 * float(np.median(times))}
 
 
 def draw_demo(models, results, data, out):

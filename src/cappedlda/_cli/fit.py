@@ -51,7 +51,7 @@ def fit(args):
     progress.say(f"Fitting {data.n_rows} rows of {len(names)} features")
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        warn_of_numbers(reader, data)
+        warn_of_numbers(reader, data.X)
         data.fit(model)
     for warning in caught:
         print(f"cappedlda fit: warning: {warning.message}", file=sys.stderr)
@@ -68,19 +68,27 @@ def fit(args):
     return 0
 
 
-def warn_of_numbers(reader, data):
-    """Warn of numbers that look like dates or ids; only text files and the like have such."""
+def warn_of_numbers(reader, X):
+    """Warn of numbers that look like dates or ids; only files with names of columns have such."""
     table = reader.table
-    if table.names is None or data.n_rows < LEAST_ROWS:
+    if table.names is None or X is None or len(X) < LEAST_ROWS:
         return
-    for k, position in enumerate(reader.recipe.numbers):
+    for values, position in zip(X.T, reader.recipe.numbers, strict=False):
         name = repr(table.column_name(position))
-        if data.looks_like_dates(k):
+        if looks_like_dates(values):
             doubt = f"Column {name} looks like dates written as numbers, such as 20200112. If"
             warnings.warn(f"{doubt} {table.date_remedy([position])}.", stacklevel=2)
-        elif data.all_different(k):
+        elif np.all(values == np.rint(values)) and len(np.unique(values)) == len(values):
             doubt = f"Column {name} has a different integer in every row. If it is an id, give"
             warnings.warn(f"{doubt} {table.option('--keep', [position])}.", stacklevel=2)
+
+
+def looks_like_dates(values):
+    """Tell whether nearly all numbers are dates written as 20200112; the rest may be medians."""
+    year, month, day = values // 10_000, values // 100 % 100, values % 100
+    dates = (year >= 1900) & (year <= 2100) & (month >= 1) & (month <= 12)
+    dates &= (day >= 1) & (day <= 31) & (values == np.rint(values))
+    return np.mean(dates) >= 0.9
 
 
 def check_arguments(args):
@@ -135,14 +143,10 @@ def facts_of(args, notes, reader, model, survey, caught):
 
 def parameters(model):
     """Return the parameters, those that were chosen by cross-validation included."""
-    chosen = {}
-    if hasattr(model, "best_q_"):
-        names = ("best_multiplier_", "best_q_", "best_n_components_", "best_score_")
-        chosen = {name: getattr(model, name) for name in names}
-    return {
-        name: str(value) if value == np.inf else value
-        for name, value in {**model.get_params(), **chosen}.items()
-    }
+    chosen = ("best_multiplier_", "best_q_", "best_n_components_", "best_score_")
+    found = {name: getattr(model, name) for name in chosen if hasattr(model, name)}
+    found = {**model.get_params(), **found}
+    return {name: str(value) if value == np.inf else value for name, value in found.items()}
 
 
 def save(path, model, reader, notes):

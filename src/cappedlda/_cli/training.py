@@ -7,42 +7,30 @@ from cappedlda._cli.formats import ArrayTable, as_slice
 MOST_BYTES = 2**30  # that are read into memory
 MOST_CLASSES = 0.5  # per row: more of them are no classes
 BLOCK_ROWS = 50_000
-LEAST_DATES = 0.9  # of a column of dates; the rest may be medians, filled in for gaps
 
 
 class InMemory:
     """Rows as arrays, or as an array mapped from a file; `index` has their numbers there."""
 
     def __init__(self, index, X, y):
-        self._index, self._X, self._y = index, X, y
+        self._index, self.X, self._y = index, X, y
         self.n_rows = len(y)
-
-    def all_different(self, column):
-        """Tell whether a column has a different integer in every row."""
-        values = self._X[:, column]
-        return bool(np.all(values == np.rint(values))) and len(np.unique(values)) == self.n_rows
-
-    def looks_like_dates(self, column):
-        """Tell whether nearly all values of a column are dates written as 20200112."""
-        days = self._X[:, column]
-        year, month, day = days // 10_000, days // 100 % 100, days % 100
-        dates = (year >= 1900) & (year <= 2100) & (month >= 1) & (month <= 12)
-        dates &= (day >= 1) & (day <= 31) & (days == np.rint(days))
-        return bool(np.mean(dates) >= LEAST_DATES)
 
     def fit(self, model):
         """Fit a model to the rows."""
-        return model.fit(self._X, self._y)
+        return model.fit(self.X, self._y)
 
     def blocks(self):
         """Yield numbers, features and labels of some rows at a time."""
         for start in range(0, self.n_rows, BLOCK_ROWS):
             rows = slice(start, start + BLOCK_ROWS)
-            yield self._index[rows], np.asarray(self._X[rows]), self._y[rows]
+            yield self._index[rows], np.asarray(self.X[rows]), self._y[rows]
 
 
 class Streamed:
     """Rows read from the file in every pass, by a reader that has read them once already."""
+
+    X = None  # not in memory
 
     def __init__(self, reader, progress):
         self._reader = reader
@@ -50,14 +38,6 @@ class Streamed:
         self._labels = reader.labels.values()
         self._n_passes = 0
         self.n_rows = reader.n_rows - reader.n_skipped
-
-    def all_different(self, column):
-        """Tell whether a column has a different integer in every row: not looked at."""
-        return False
-
-    def looks_like_dates(self, column):
-        """Tell whether a column holds dates written as numbers: not looked at."""
-        return False
 
     def fit(self, model):
         """Fit a model to the rows."""
@@ -80,25 +60,19 @@ def read_training(reader, progress):
     table, columns = reader.table, as_slice(reader.recipe.numbers)
     mapped = isinstance(table, ArrayTable) and isinstance(columns, slice)
     mapped = mapped and reader.recipe.plain and not reader.skip_missing
-    streamed, n_bytes = False, 0
-    numbers, X, codes = [], [], []
+    blocks, n_bytes = [], 0
     for rows in progress.count(reader, f"Reading {table.label}", count_rows):
-        if streamed:
-            continue
-        numbers.append(rows.numbers)
-        codes.append(rows.codes)
-        if not mapped:
-            X.append(rows.X)
-            n_bytes += rows.X.nbytes
+        n_bytes += 0 if mapped else rows.X.nbytes
         if n_bytes > MOST_BYTES:
-            streamed = True
-            numbers, X, codes = [], [], []
+            blocks.clear()
+        else:
+            blocks.append((rows.numbers, rows.codes, *([] if mapped else [rows.X])))
     check_classes(reader)
-    if streamed:
+    if n_bytes > MOST_BYTES:
         return Streamed(reader, progress)
-    y = reader.labels.values()[np.concatenate(codes)]
-    X = table.array[:, columns] if mapped else np.concatenate(X)
-    return InMemory(np.concatenate(numbers), X, y)
+    numbers, codes, *X = (np.concatenate(parts) for parts in zip(*blocks, strict=True))
+    X = table.array[:, columns] if mapped else X[0]
+    return InMemory(numbers, X, reader.labels.values()[codes])
 
 
 def check_classes(reader):
