@@ -359,7 +359,7 @@ def test_currency_signs_are_named(amount, options, folder, customers, capsys):
     message = run(capsys, *argv, status=1).err
     assert message.startswith(
         f"cappedlda fit: amounts.csv, column 'amount', row 0 (counted from 0): {amount!r} is not a "
-        "number; 'amount' looks like numbers with a currency sign: remove the sign from the file."
+        "number; 'amount' looks like numbers with a currency sign: remove it from the file."
     )
 
 

@@ -70,7 +70,7 @@ def test_marks_that_are_given_are_not_guessed(tmp_path, capsys):
     assert "--decimal and --thousands are both ','; they have to differ" in message
     assert main([*argv, "--drop", "since", "--decimal", "."]) == 1
     message = capsys.readouterr().err
-    assert "are written in another way than with the decimal mark '.'" in message
+    assert "numbers in 'amount', 'rate' are not written with the decimal mark '.'" in message
 
 
 @pytest.fixture

@@ -1,9 +1,4 @@
-"""The command `cappedlda`.
-
-A subcommand is one function that takes the parsed arguments and returns the exit status. Its
-module holds it, with its arguments, as `COMMAND`; it is listed in `COMMANDS`, and nothing else
-has to know about it.
-"""
+"""The command `cappedlda`: each subcommand is a `Command` of its module, listed in `COMMANDS`."""
 
 import argparse
 import os
@@ -70,18 +65,7 @@ def add_arguments(sub, arguments, files):
 
 
 def main(argv=None):
-    """Run the command line.
-
-    Parameters
-    ----------
-    argv : list of str, default=None
-        The arguments; None takes those of the process.
-
-    Returns
-    -------
-    status : int
-        0 if all is well, 1 after an error, 2 for wrong usage.
-    """
+    """Run the command line; return 0 if all is well, 1 after an error, 2 for wrong usage."""
     args = parser().parse_args(argv)
     if args.command is None:
         parser().print_help()

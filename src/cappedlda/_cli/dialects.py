@@ -72,9 +72,13 @@ def is_number_elsewhere(value):
     return any(notation.reads(plain) for notation in NOTATIONS)
 
 
-def has_currency(value):
-    """Tell whether text is a number with a currency sign."""
-    return is_number_elsewhere(value) and CURRENCY.search(value) is not None
+def kind_of(value):
+    """Return what a value is that is no number: a date, a number but for its writing, or text."""
+    if is_date(value):
+        return "date"
+    if not is_number_elsewhere(value):
+        return "text"
+    return "currency" if CURRENCY.search(value) else "notation"
 
 
 def is_date(value):

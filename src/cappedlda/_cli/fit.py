@@ -77,7 +77,7 @@ def warn_of_numbers(reader, X):
         name = repr(table.column_name(position))
         if looks_like_dates(values):
             doubt = f"Column {name} looks like dates written as numbers, such as 20200112. If"
-            warnings.warn(f"{doubt} {table.date_remedy([position])}.", stacklevel=2)
+            warnings.warn(f"{doubt} {table.remedy('date', [position])}.", stacklevel=2)
         elif np.all(values == np.rint(values)) and len(np.unique(values)) == len(values):
             doubt = f"Column {name} has a different integer in every row. If it is an id, give"
             warnings.warn(f"{doubt} {table.option('--keep', [position])}.", stacklevel=2)

@@ -5,7 +5,7 @@ from collections import Counter
 
 import numpy as np
 
-from cappedlda._cli.dialects import is_date, is_number_elsewhere
+from cappedlda._cli.dialects import is_number_elsewhere, kind_of
 from cappedlda._cli.tables import ColumnError, NotANumberError
 from cappedlda._recipe import Category, Recipe, texts
 
@@ -21,24 +21,19 @@ def sort_columns(table, columns, declared, encode):
     Declared columns are categories whatever they look like; columns of text only if they are to
     be encoded. Else they count as numbers, and reading them will say what is wrong.
     """
-    numbers, categories, dates = [], [], []
+    categories, dates = list(declared), []
     first = table.first_rows(columns)
-    for j in columns:
-        error = None if j in declared or first is None else first_text(table, first[j])
-        if j in declared:
-            categories.append(j)
-        elif error is None or not encode:
-            numbers.append(j)
-        elif is_date(error.value):
+    for j in columns if encode and first is not None else ():
+        error = None if j in declared else first_text(table, first[j])
+        kind = None if error is None else kind_of(error.value)
+        if kind == "date":
             dates.append(j)
-        elif is_number_elsewhere(error.value):
-            numbers.append(j)  # reading it will say what is wrong
-        else:
+        elif kind == "text":
             refuse_strays(table, j, first[j], error)
             categories.append(j)
     if dates:
-        raise table.date_error(dates)
-    return numbers, categories
+        raise ColumnError(f"{table.label}: {table.remedy('date', dates)}.", table)
+    return [j for j in columns if j not in categories], sorted(categories)
 
 
 def first_text(table, column):
@@ -169,10 +164,9 @@ def advice(table, columns, given):
 def column_kind(table, column):
     """Return what a column holds: numbers, dates, ids, text or categories."""
     error = first_text(table, column)
-    if error is None or is_number_elsewhere(error.value):
-        return "numbers"
-    if is_date(error.value):
-        return "dates"
+    kind = "notation" if error is None else kind_of(error.value)
+    if kind != "text":
+        return "dates" if kind == "date" else "numbers"
     different = different_texts(column)
     if 2 * len(different) <= max(4, len(column)):
         return "categories"

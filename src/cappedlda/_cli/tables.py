@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from cappedlda._cli.dialects import Notation, has_currency, is_date, is_number_elsewhere
+from cappedlda._cli.dialects import Notation, kind_of
 
 BLOCK_NUMBERS = 2_000_000  # that are in memory at a time
 MOST_NAMED = 8  # columns that a message lists
@@ -101,12 +101,10 @@ class Table:
             )
         near = [other for other in self.names if other.lower() == name.lower()]
         near = near or get_close_matches(name, self.names, n=1)
+        shown, more = ", ".join(map(repr, self.names[:MOST_NAMED])), self.n_columns - MOST_NAMED
+        advice = f"it has {shown}" + (f" and {more} more." if more > 0 else ".")
         if near:
             advice = f"did you mean {near[0]!r}?"
-        else:
-            shown = ", ".join(map(repr, self.names[:MOST_NAMED]))
-            more = self.n_columns - MOST_NAMED
-            advice = f"it has {shown}" + (f" and {more} more." if more > 0 else ".")
         if self.n_columns == 1:
             advice += " If commas do not separate the columns, give --delimiter."
         return f"{self.label} has no column {name!r} for {option}; {advice}"
@@ -146,56 +144,38 @@ class Table:
         if others := [repr(self.column_name(j)) for j in wrong][1:]:
             more = f" and {len(others) - MOST_NAMED} more" if len(others) > MOST_NAMED else ""
             problem += f", nor are values in {', '.join(others[:MOST_NAMED])}{more}"
-        kinds = (self._text_remedy, self._notation_remedy, self._currency_remedy, self.date_remedy)
-        remedies = {remedy: [] for remedy in kinds}
+        columns = {"text": [], "notation": [], "currency": [], "date": []}
         for j, other in wrong.items():
-            remedies[self._remedy(other.value)].append(j)
-        advice = "; ".join(remedy(columns) for remedy, columns in remedies.items() if columns)
+            columns[kind_of(other.value)].append(j)
+        advice = "; ".join(self.remedy(kind, columns[kind]) for kind in columns if columns[kind])
         return ColumnError(f"{self.place(first, start + error.index)}{problem}; {advice}.", self)
 
-    def _remedy(self, value):
-        """Return the method that tells what to do about columns with such a value."""
-        if is_date(value):
-            return self.date_remedy
-        if has_currency(value):
-            return self._currency_remedy
-        return self._notation_remedy if is_number_elsewhere(value) else self._text_remedy
-
-    def _text_remedy(self, positions):
+    def remedy(self, kind, positions):
+        """Return what to do about columns with values of some kind that are no numbers."""
+        several, listed = len(positions) > 1, self._listed(positions)
+        if kind == "currency":
+            looks = "look" if several else "looks"
+            return f"{listed} {looks} like numbers with a currency sign: remove it from the file"
+        if kind == "notation":
+            return (
+                f"numbers in {listed} are not written with {self.notation}: make the file "
+                "consistent, or give --decimal and --thousands"
+            )
+        if kind == "date":
+            holds, them = ("hold", "them") if several else ("holds", "it")
+            drop = f", or leave {them} out with {self.option('--drop', positions)}"
+            text = f"{listed} {holds} dates: replace {them} by a number, such as the days since a "
+            return f"{text}fixed day{drop if self.may_drop else ''}"
         if not self.may_drop:
-            return f"the model was fitted to numbers in {self._listed(positions)}"
-        columns = "columns" if len(positions) > 1 else "column"
+            return f"the model was fitted to numbers in {listed}"
+        columns = "columns" if several else "column"
         if self.encoded:
             return (
                 f"in the first rows the {columns} held numbers: correct the text, declare it a "
                 f"missing value with --na, or give {self.option('--categories', positions)}"
             )
-        return (
-            f"encode the {columns} with --encode, or leave the {columns} out with "
-            f"{self.option('--drop', positions)}"
-        )
-
-    def _currency_remedy(self, positions):
-        look = "look" if len(positions) > 1 else "looks"
-        signs = "numbers with a currency sign: remove the sign from the file"
-        return f"{self._listed(positions)} {look} like {signs}"
-
-    def date_remedy(self, positions):
-        """Return what to do about columns of dates."""
-        hold, them = ("hold", "them") if len(positions) > 1 else ("holds", "it")
-        text = f"{self._listed(positions)} {hold} dates: replace {them} by a number, such as "
-        drop = f", or leave {them} out with {self.option('--drop', positions)}"
-        return f"{text}the days since a fixed day{drop if self.may_drop else ''}"
-
-    def date_error(self, positions):
-        """Return an error about columns of dates."""
-        return ColumnError(f"{self.label}: {self.date_remedy(positions)}.", self)
-
-    def _notation_remedy(self, positions):
-        return (
-            f"numbers in {self._listed(positions)} are written in another way than with "
-            f"{self.notation}: make the file consistent, or give --decimal and --thousands"
-        )
+        drop = f"leave the {columns} out with {self.option('--drop', positions)}"
+        return f"encode the {columns} with --encode, or {drop}"
 
     def _listed(self, positions):
         return ", ".join(repr(self.column_name(j)) for j in positions)
