@@ -6,7 +6,6 @@ import pandas as pd
 import pytest
 from common import in_regime
 from sklearn.exceptions import NotFittedError
-from test_model_file import OLD
 
 from cappedlda import CappedLDA, CappedLDACV, load_model, save_model
 
@@ -101,13 +100,6 @@ def test_files_keep_it(dirty, tmp_path):
     lda = CappedLDA().fit(X, y)
     save_model(lda, tmp_path / "model.npz")
     assert str(load_model(tmp_path / "model.npz").summary()) == str(lda.summary())
-
-
-@pytest.mark.parametrize("version", OLD)
-def test_of_an_old_file_it_tells_what_is_known(version):
-    text = str(load_model(OLD[version]).summary())
-    assert cells(text, "class") == ["class", "prior"]
-    assert "epsilon_ = 4" in text
 
 
 def test_many_classes_and_directions_are_cut_short(rng):

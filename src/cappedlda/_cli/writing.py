@@ -95,7 +95,7 @@ def plain_array(column):
 
 def to_json(value, **options):
     """Return a value as JSON; numbers that JSON does not know become null."""
-    return json.dumps(finite(value), allow_nan=False, ensure_ascii=False, **options)
+    return json.dumps(finite(value), allow_nan=False, ensure_ascii=False, default=str, **options)
 
 
 def finite(value):
