@@ -54,11 +54,6 @@ class Recipe(NamedTuple):
         """All columns that are used."""
         return [*self.numbers, *(category.column for category in self.categories)]
 
-    def sources(self):
-        """Return the column that each feature comes from."""
-        encoded = [[c.column] * len(c.feature_names()) for c in self.categories]
-        return [*self.numbers, *sum(encoded, [])]
-
     def feature_names(self):
         """Return the names of the features."""
         return [*map(str, self.numbers), *sum((c.feature_names() for c in self.categories), [])]

@@ -88,31 +88,20 @@ def is_date(value):
     return hasattr(value, "year")
 
 
-class Dialect(NamedTuple):
-    """How a CSV file is written: what is between columns, and how numbers are."""
+def dialect_of(head, usual, delimiter=None, decimal=None, thousands=None, notation=None):
+    """Return what separates columns, and the notation of numbers, by the first lines of text.
 
-    sep: str
-    notation: Notation
-
-    @classmethod
-    def of(cls, head, usual, delimiter=None, decimal=None, thousands=None, notation=None):
-        """Return the dialect of text that begins with some lines; what is given is not guessed.
-
-        `usual` separates columns, and `notation` is expected, if the lines do not tell.
-        """
-        first = head[0] if head else ""
-        found = [usual, *(mark for mark in ";\t," if mark != usual)]
-        sep = delimiter or next((mark for mark in found if mark in first), usual)
-        cells = cells_of(head[1:], sep)
-        return cls(sep, notation_of(cells, sep, decimal, thousands, notation))
-
-
-def cells_of(lines, sep):
-    """Return the cells of some lines, without the quotes."""
+    What is given is not guessed. `usual` separates columns, and `notation` is expected, if the
+    lines do not tell.
+    """
+    first = head[0] if head else ""
+    found = [usual, *(mark for mark in ";\t," if mark != usual)]
+    sep = delimiter or next((mark for mark in found if mark in first), usual)
     try:
-        return [cell for line in csv.reader(lines, delimiter=sep) for cell in line]
+        cells = [cell for line in csv.reader(head[1:], delimiter=sep) for cell in line]
     except csv.Error:
-        return []  # whoever reads the table will say what is wrong
+        cells = []  # whoever reads the table will say what is wrong
+    return sep, notation_of(cells, sep, decimal, thousands, notation)
 
 
 WRITTEN = re.compile(r"[-+]?[0-9]+([.,' \u00a0\u202f\u2009\u2019][0-9]+)+")
@@ -131,17 +120,12 @@ def notation_of(cells, sep, decimal=None, thousands=None, expected=None):
         # Where commas separate columns, one within a number is no decimal mark.
         and (decimal is not None or sep != "," or notation.decimal == ".")
     ]
-    if not possible:
-        raise no_notation(decimal, thousands)
-    marked = [cell.strip() for cell in cells if WRITTEN.fullmatch(cell.strip())]
-    return max(possible, key=lambda notation: sum(map(notation.reads, marked)))
-
-
-def no_notation(decimal, thousands):
-    """Return the error for marks that do not go together."""
-    if decimal is None:  # then it is a point, for commas separate the columns
-        return UsageError(
+    if not possible and decimal is not None:
+        raise UsageError(f"--decimal and --thousands are both {decimal!r}; they have to differ")
+    if not possible:  # the decimal mark is a point, for commas separate the columns
+        raise UsageError(
             f"--thousands {thousands} needs a decimal comma, but commas separate the columns; give "
             "--decimal , if numbers stand in quotes, or the separator of columns with --delimiter"
         )
-    return UsageError(f"--decimal and --thousands are both {decimal!r}; they have to differ")
+    marked = [cell.strip() for cell in cells if WRITTEN.fullmatch(cell.strip())]
+    return max(possible, key=lambda notation: sum(map(notation.reads, marked)))

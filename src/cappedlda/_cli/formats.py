@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from zipfile import BadZipFile
 
-from cappedlda._cli.dialects import Dialect, Notation
+from cappedlda._cli.dialects import Notation, dialect_of
 from cappedlda._cli.files import STDIN
 from cappedlda._cli.tables import Table, needs, refuse_repeated
 from cappedlda._files import map_npy, npz_names, open_parquet, read_npz
@@ -48,7 +48,7 @@ def open_table(path, *, key="X", sheet=None, encoding="utf-8", **text):
     if suffix == ".arff":
         return arff_table(path, encoding)
     if suffix in (".npy", ".npz"):
-        return ArrayTable(path, read_array(path, key))
+        return array_table(path, read_array(path, key))
     if suffix in (".xls", ".ods"):
         raise ValueError(f"{path}: {suffix} files are not read; save the table as .xlsx or .csv.")
     known = ", ".join([*CSV, ".parquet", ".xlsx", ".arff", ".npy", ".npz"])
@@ -61,24 +61,21 @@ def suffix_of(path):
     return Path(path.stem if path.suffix in COMPRESSIONS else path.name).suffix.lower()
 
 
-class ArrayTable(Table):
-    """A two-dimensional array of numbers; its rows are read where they are."""
+def array_table(label, array):
+    """Return a two-dimensional array of numbers as a table; its rows are read where they are."""
+    from pandas import DataFrame
 
-    def __init__(self, label, array):
-        if array.ndim != 2 or array.dtype.kind not in "fiub":
-            raise ValueError(
-                f"{label} has shape {array.shape} and type {array.dtype}; "
-                "a table has to be a two-dimensional array of numbers."
-            )
-        super().__init__(label, None, array.shape[1])
-        self.array = array
+    if array.ndim != 2 or array.dtype.kind not in "fiub":
+        raise ValueError(
+            f"{label} has shape {array.shape} and type {array.dtype}; "
+            "a table has to be a two-dimensional array of numbers."
+        )
 
-    def frames(self, wanted, text, n_rows):
-        """Yield some rows."""
-        from pandas import DataFrame
+    def frames(wanted, text, n_rows):
+        for start in range(0, len(array), n_rows):
+            yield DataFrame(array[start : start + n_rows, as_slice(wanted)], columns=wanted)
 
-        for start in range(0, len(self.array), n_rows):
-            yield DataFrame(self.array[start : start + n_rows, as_slice(wanted)], columns=wanted)
+    return Table(label, None, array.shape[1], frames, array=array)
 
 
 def as_slice(positions):
@@ -104,23 +101,8 @@ def arrays_in(path):
     return npz_names(path) if suffix_of(path) == ".npz" else []
 
 
-class ParquetTable(Table):
-    """Parquet files with the same columns, one after the other."""
-
-    def __init__(self, label, files, names):
-        super().__init__(label, names, len(names))
-        self._files = files
-
-    def frames(self, wanted, text, n_rows):
-        """Yield some rows."""
-        names = [self.names[j] for j in wanted]
-        for file in self._files:
-            for batch in file.iter_batches(n_rows, columns=names):
-                yield batch.to_pandas(ignore_metadata=True)[names].set_axis(wanted, axis=1)
-
-
 def parquet_table(label, paths):
-    """Return the table in one or several files."""
+    """Return the table in one or several Parquet files with the same columns."""
     needs("pyarrow", "Reading Parquet")
     if not paths:
         raise IsADirectoryError(f"{label} is a directory without .parquet files; give one file.")
@@ -130,26 +112,23 @@ def parquet_table(label, paths):
     for path, file in zip(paths, files, strict=True):
         if file.schema_arrow.names != names:
             raise ValueError(f"{path} has other columns than {paths[0]}; make them alike.")
-    return ParquetTable(label, files, names)
 
+    def frames(wanted, text, n_rows):
+        chosen = [names[j] for j in wanted]
+        for file in files:
+            for batch in file.iter_batches(n_rows, columns=chosen):
+                yield batch.to_pandas(ignore_metadata=True)[chosen].set_axis(wanted, axis=1)
 
-class SheetTable(Table):
-    """A sheet of an .xlsx file, which is held in memory: it has a million rows at most."""
-
-    def __init__(self, label, cells, names, notation):
-        super().__init__(label, names, len(cells.columns), notation)
-        self._cells = cells.set_axis(range(self.n_columns), axis=1)
-
-    def frames(self, wanted, text, n_rows):
-        """Yield some rows."""
-        for start in range(0, len(self._cells), n_rows):
-            yield self._cells.iloc[start : start + n_rows][wanted]
+    return Table(label, names, len(names), frames)
 
 
 def sheet_table(
     path, sheet, *, header=True, na=(), decimal=None, thousands=None, notation=None, delimiter=None
 ):
-    """Return the table in a sheet, by default in the first one; it has no delimiters."""
+    """Return the table in a sheet, by default in the first one.
+
+    It is held in memory: a sheet has a million rows at most. A delimiter means nothing here.
+    """
     cells = read_cells(path, sheet, na)
     # Rows and columns that only have a format are none.
     cells = cells.dropna(how="all").dropna(how="all", axis=1)
@@ -164,7 +143,13 @@ def sheet_table(
         cells = cells.iloc[1:]
     if decimal or thousands or notation is None:
         notation = Notation(decimal or ".", thousands)
-    return SheetTable(path, cells.infer_objects(), names, notation)
+    cells = cells.infer_objects().set_axis(range(cells.shape[1]), axis=1)
+
+    def frames(wanted, text, n_rows):
+        for start in range(0, len(cells), n_rows):
+            yield cells.iloc[start : start + n_rows][wanted]
+
+    return Table(path, names, cells.shape[1], frames, notation)
 
 
 def read_cells(path, sheet, na):
@@ -185,12 +170,13 @@ def read_cells(path, sheet, na):
     raise ValueError(f"{path} has no sheet {sheet!r}; it has {', '.join(map(repr, known))}.")
 
 
-class CsvTable(Table):
+class CsvFile:
     """A text file with one row per line, or what is left of one after the header of ARFF."""
 
-    def __init__(self, label, source, *, header=False, names=None, notation=None, **options):
-        notation = notation or Notation()
+    def __init__(self, label, source, notation, *, header=False, names=None, **options):
+        self._label = label
         self._source = source
+        self._as_text = notation.thousands is not None  # for pandas, 01.02.2024 would be a number
         self._options = {
             "header": 0 if header else None,
             "names": names,
@@ -200,15 +186,12 @@ class CsvTable(Table):
             "decimal": notation.decimal,
             **options,
         }
-        with self._reading(label):
-            head = self._read(nrows=0 if header or names else 1)
+        with self._reading():
+            self.names = list(self._read(nrows=0 if header or names else 1).columns)
             if header:
                 # As they are written, for pandas renames equal names.
                 first = self._read(nrows=1, header=None, dtype=str, keep_default_na=False)
                 refuse_repeated(label, filter(None, first.iloc[0]))
-        names = [str(name) for name in head.columns] if header else names
-        super().__init__(label, names, len(head.columns), notation)
-        self._keys = list(head.columns)
 
     def _read(self, **options):
         import pandas as pd
@@ -221,25 +204,24 @@ class CsvTable(Table):
         return pd.read_csv(self._source, **{**exact, **self._options, **options})
 
     def frames(self, wanted, text, n_rows):
-        """Yield some rows."""
-        types = {self._keys[j]: str for j in text}
-        if self.notation.thousands is not None:
-            types = str  # pandas would make a number of a date, 01.02.2024
-        with self._reading(self.label):
+        """Yield data frames of some rows with the wanted columns, of which some are text."""
+        types = str if self._as_text else {self.names[j]: str for j in text}
+        with self._reading():
             # All columns, for only then does pandas object to lines that are too long.
             reader = self._read(dtype=types, chunksize=n_rows)
         with reader:
             while True:
-                with self._reading(self.label):
+                with self._reading():
                     frame = next(reader, None)
                 if frame is None:
                     return
-                yield frame[[self._keys[j] for j in wanted]].set_axis(wanted, axis=1)
+                yield frame[[self.names[j] for j in wanted]].set_axis(wanted, axis=1)
 
     @contextmanager
-    def _reading(self, label):
+    def _reading(self):
         from pandas.errors import EmptyDataError, ParserWarning
 
+        label = self._label
         with warnings.catch_warnings():
             warnings.simplefilter("error", ParserWarning)
             try:
@@ -261,9 +243,11 @@ class CsvTable(Table):
 
 def csv_table(label, source, usual, *, delimiter=None, header=True, encoding, na=(), **how):
     """Return the table in CSV; columns are separated as usual if the first line does not tell."""
-    dialect = Dialect.of(head_of(source, encoding), usual, delimiter, **how)
-    options = {"header": header, "encoding": encoding, "na_values": list(na)}
-    return CsvTable(label, source, **dialect._asdict(), **options)
+    sep, notation = dialect_of(head_of(source, encoding), usual, delimiter, **how)
+    options = {"sep": sep, "encoding": encoding, "na_values": list(na)}
+    file = CsvFile(label, source, notation, header=header, **options)
+    names = [str(name) for name in file.names] if header else None
+    return Table(label, names, len(file.names), file.frames, notation)
 
 
 def stdin_table(**text):
@@ -315,4 +299,5 @@ def arff_table(path, encoding):
         raise ValueError(f"{path} cannot be read as ARFF: it has no line @attribute")
     refuse_repeated(path, names)
     options = {"skiprows": n_lines, "comment": "%", "quotechar": "'", "na_values": "?"}
-    return CsvTable(path, Path(path), names=names, encoding=encoding, **options)
+    file = CsvFile(path, Path(path), Notation(), names=names, encoding=encoding, **options)
+    return Table(path, names, len(names), file.frames)

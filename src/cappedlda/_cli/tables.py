@@ -25,20 +25,22 @@ class Block(NamedTuple):
 
 
 class Table:
-    """What all tables share; `frames` of a subclass reads the rows."""
+    """Finds columns, reads blocks of rows, and makes errors that name the place.
+
+    `frames(wanted, text, n_rows)` yields data frames of some rows with the wanted columns, by
+    position; some columns of a CSV file are to be text.
+    """
 
     may_drop = True  # whether a column of text could be left out; not if a model needs it
     encoded = False  # whether columns are encoded already that are text in the first rows
 
-    def __init__(self, label, names, n_columns, notation=None):
+    def __init__(self, label, names, n_columns, frames, notation=None, array=None):
         self.label = label  # the file, for messages
         self.names = names
         self.n_columns = n_columns
+        self.frames = frames
         self.notation = notation or Notation()
-
-    def frames(self, wanted, text, n_rows):
-        """Yield data frames of some rows with the wanted columns; some of a CSV file are text."""
-        raise NotImplementedError
+        self.array = array  # the rows, if they are in memory or mapped
 
     def blocks(self, features, others=(), width=None):
         """Yield the rows in order, as `Block`; a row takes `width` numbers, or as many as columns.

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from cappedlda._cli.formats import ArrayTable, as_slice
+from cappedlda._cli.formats import as_slice
 
 MOST_BYTES = 2**30  # that are read into memory
 MOST_CLASSES = 0.5  # per row: more of them are no classes
@@ -58,7 +58,7 @@ class Streamed:
 def read_training(reader, progress):
     """Read and check all rows, and return them as `InMemory` or `Streamed`."""
     table, columns = reader.table, as_slice(reader.recipe.numbers)
-    mapped = isinstance(table, ArrayTable) and isinstance(columns, slice)
+    mapped = table.array is not None and isinstance(columns, slice)
     mapped = mapped and reader.recipe.plain and not reader.skip_missing
     blocks, n_bytes = [], 0
     for rows in progress.count(reader, f"Reading {table.label}", count_rows):
