@@ -97,4 +97,5 @@ CV_FIELDS = (
     Field("best_q_", None, REAL),
     Field("best_n_components_", None, INTEGER),
     Field("best_score_", None, REAL),
+    Field("cv_results_", None, (dict,)),
 )

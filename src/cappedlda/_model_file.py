@@ -30,7 +30,6 @@ GROUPS = (
     ("_gate", GATE, Gate),
     ("_calibration", CALIBRATION, lambda *parts: Calibration(*parts)._asdict()),
 )
-CV_RESULTS, PARAMETER = "cv_results_.", "parameter."  # what such entries begin with
 HEADER = {"estimator": str, "parameters": dict, "results": dict, "recipe": dict, "notes": dict}
 
 
@@ -133,16 +132,12 @@ def write_model(path, model, recipe=None, notes=None):
         raise TypeError(f"model is a {kind}; only a {known} can be saved.")
     check_is_fitted(model)
     arrays, scalars = fitted_values(model)
-    parameters = model.get_params()
-    for name, value in list(parameters.items()):
-        if isinstance(value, np.ndarray):
-            arrays[PARAMETER + name] = plain(name, parameters.pop(name))
     header = {
         "kind": KIND,
         "format_version": FORMAT_VERSION,
         "cappedlda": __version__,
         "estimator": kind,
-        "parameters": {name: encoded(name, value) for name, value in parameters.items()},
+        "parameters": {name: encoded(name, value) for name, value in model.get_params().items()},
         "results": {name: encoded(name, value) for name, value in scalars.items()},
         "recipe": recipe_lists(recipe),
         "notes": notes or {},
@@ -179,8 +174,6 @@ def fitted_values(model):
     for group, value in ((GATE, model._gate), (CALIBRATION, model._calibrated())):
         if value is not None:
             arrays |= {f.name: getattr(value, f.name.partition("_")[2]) for f in group}
-    if cv:
-        arrays |= {CV_RESULTS + name: value for name, value in model.cv_results_.items()}
     return arrays, scalars
 
 
@@ -209,7 +202,6 @@ def read_model(path, max_bytes=MOST_BYTES):
         name: tuple(value) if isinstance(value, list) else value
         for name, value in header["parameters"].items()
     }
-    parameters |= parts(arrays, PARAMETER)
     if unknown := parameters.keys() - model.get_params(deep=False).keys():
         raise damaged(path, f"its parameter {min(unknown)!r} is unknown")
     model.set_params(**parameters)
@@ -217,7 +209,7 @@ def read_model(path, max_bytes=MOST_BYTES):
         found = [values.pop(field.name, None) for field in group]
         setattr(model, attribute, None if found[0] is None else make(*found))
     if cv:
-        model.cv_results_ = parts(arrays, CV_RESULTS)
+        values["cv_results_"] = {k: np.array(v) for k, v in values["cv_results_"].items()}
     vars(model).update(values, n_features_in_=values["means_"].shape[1])
     return model, recipe_of(path, header["recipe"]), header["notes"]
 
@@ -294,15 +286,6 @@ def check_size(path, archive, max_bytes):
         raise TooLargeError(path, reason, foreign=True)
 
 
-def parts(arrays, prefix):
-    """Return the arrays whose names begin with a prefix, by the rest of their names."""
-    return {
-        name.removeprefix(prefix): array
-        for name, array in arrays.items()
-        if name.startswith(prefix)
-    }
-
-
 def plain(name, value):
     """Return an array that can be stored without pickle; strings become unicode arrays."""
     array = np.asarray(value)
@@ -317,17 +300,14 @@ def plain(name, value):
 
 
 def encoded(name, value):
-    """Return a value as JSON can hold it."""
-    if isinstance(value, np.generic):
-        value = value.item()
+    """Return a value as JSON can hold it: arrays and numbers of NumPy as lists and numbers."""
     try:
-        json.dumps(value)
-    except TypeError:
+        return json.loads(json.dumps(value, default=lambda item: item.tolist()))
+    except (AttributeError, TypeError):
         raise ValueError(
             f"{name}={value!r} cannot be stored without pickle; before saving, set it to a "
             "number, a string or an array with set_params."
         ) from None
-    return value
 
 
 def foreign(path):
