@@ -22,7 +22,7 @@ def cross_validate(model, X, y, progress):
     """Return the accuracy of a model and of plain LDA, fold by fold on the same rows.
 
     The facts are `rows`, `folds`, `belonging` (the share of rows not flagged), `methods` and
-    `confusions`; or `problem` if the folds cannot be fitted.
+    `confusion`; or `problem` if the folds cannot be fitted.
     """
     from sklearn.base import clone
     from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
@@ -60,21 +60,19 @@ def cross_validate(model, X, y, progress):
             {"method": name, **dict(zip(keys, mean + error, strict=True))}
             for name, mean, error in found
         ],
-        "confusions": confusions(y, guesses),
+        "confusion": confusion(y, guesses),
     }
 
 
-def confusions(y, guesses):
-    """Return how many rows of a class are predicted as which; of many classes the worst errors."""
-    pairs, counts = np.unique(np.stack([y, guesses]), axis=1, return_counts=True)
-    found = [
-        {"class": label, "predicted": guess, "rows": n}
-        for label, guess, n in zip(*pairs.tolist(), counts.tolist(), strict=True)
-    ]
-    if len(np.unique(y)) <= MOST_CLASSES:
-        return found
-    errors = [item for item in found if item["class"] != item["predicted"]]
-    return sorted(errors, key=lambda item: -item["rows"])[:MOST_CLASSES]
+def confusion(y, guesses):
+    """Return how many rows of each class (line) are predicted as which (column); None of many."""
+    from sklearn.metrics import confusion_matrix
+
+    classes = np.unique(y)
+    if len(classes) > MOST_CLASSES:
+        return None
+    counts = confusion_matrix(y, guesses, labels=classes)
+    return {"classes": classes.tolist(), "counts": counts.tolist()}
 
 
 def belonging(model, X, y):

@@ -18,7 +18,6 @@ from cappedlda._cli.rows import column_lines
 from cappedlda._files import replacing
 
 MOST_CLASSES = 100  # in the table
-MOST_CONFUSED = 20  # classes in a confusion matrix, which has as many columns
 NOTABLE = 3.0  # robust deviations from which on a further feature is named
 BEYOND = {
     "cap": "directions",
@@ -54,7 +53,6 @@ def write_report(path, model, survey, facts, names, ids, progress):
         meaning=meaning(facts),
         accuracy=accuracy,
         how=HOW,
-        confusion=confusion(accuracy.get("confusions", [])),
         pictures=draw_pictures(model, survey, names),
         unusual=unusual_rows(survey.listed, names, ids, facts.get("encoded", {})),
         provenance=provenance(facts),
@@ -79,31 +77,6 @@ def key_figures(facts, accuracy):
         for rows, key in scored.items():
             figures[f"accuracy {rows} (plain LDA {plain[key]:.1%})"] = f"{capped[key]:.1%}"
     return figures
-
-
-def confusion(found):
-    """Return a table of how many rows of a class are predicted as which; None if it is too large.
-
-    Of many classes it lists the most frequent errors only.
-    """
-    if not found or len({item["class"] for item in found}) > MOST_CONFUSED:
-        return None
-    if all(item["class"] != item["predicted"] for item in found):
-        return {
-            "header": ["class", "predicted", "rows"],
-            "rows": [[item["class"], item["predicted"], item["rows"]] for item in found],
-            "numbers": [2],
-            "note": "The most frequent errors among the held-out rows.",
-        }
-    counts = {(item["class"], item["predicted"]): item["rows"] for item in found}
-    classes = list(dict.fromkeys(label for label, _ in counts))
-    return {
-        "header": ["class", *classes],
-        "rows": [[label, *(counts.get((label, c), 0) for c in classes)] for label in classes],
-        "numbers": range(1, len(classes) + 1),
-        "matrix": True,
-        "note": "Held-out rows of each class (line) by predicted class (column).",
-    }
 
 
 def unusual_rows(listed, names, ids, encoded):
