@@ -22,21 +22,19 @@ class Labels:
         self._classes = classes  # None: every label is welcome
         known = [] if classes is None else np.asarray(classes).tolist()
         self._codes = {as_text(value): code for code, value in enumerate(known)}
-        self._seen = {}  # the code of each value, as it is in the file
 
     def encode(self, values):
         """Return the number of each label, MISSING or UNKNOWN where there is none."""
-        return np.array([self._code(value) for value in values.tolist()], dtype=np.int64)
+        from pandas import factorize
 
-    def _code(self, value):
-        if value not in self._seen:
-            if is_missing(value):
-                return MISSING
-            text = as_text(value)
-            if self._classes is None:
-                self._codes.setdefault(text, len(self._codes))
-            self._seen[value] = self._codes.get(text, UNKNOWN)
-        return self._seen[value]
+        codes, different = factorize(np.asarray(values, dtype=object))
+        known = [self._code(as_text(value)) for value in different]
+        return np.array([*known, MISSING], dtype=np.int64)[codes]
+
+    def _code(self, text):
+        if self._classes is None:
+            self._codes.setdefault(text, len(self._codes))
+        return self._codes.get(text, UNKNOWN)
 
     def names(self):
         """Return the text of each label, in the order of their numbers."""
@@ -49,8 +47,3 @@ class Labels:
         names = self.names()
         integers = all(INTEGER.fullmatch(name) for name in names)
         return np.array(names, dtype=np.int64 if integers and names else np.str_)
-
-
-def is_missing(value):
-    """Tell whether a value stands for none."""
-    return value is None or value != value

@@ -7,7 +7,6 @@ import numpy as np
 from cappedlda._cli.arguments import UsageError
 from cappedlda._cli.dialects import Notation
 from cappedlda._cli.formats import arrays_in, open_table, read_array, suffix_of
-from cappedlda._cli.labels import is_missing
 from cappedlda._cli.recipe import advice, learn_recipe, sort_columns
 from cappedlda._cli.rows import RowReader, labels_of
 from cappedlda._cli.tables import refuse_repeated
@@ -96,10 +95,11 @@ def training_recipe(args, table, columns, target, progress):
 
 def labelled_blocks(table, numbers, categories, target):
     """Yield the numbers and categories of the rows that have a label."""
+    from pandas import notna
+
     others = [*categories, *([target] if isinstance(target, int) else [])]
     for block in table.blocks(numbers, others):
-        labels = labels_of(table, block, target).tolist()
-        known = np.array([not is_missing(value) for value in labels], dtype=bool)
+        known = notna(labels_of(table, block, target))
         yield block.X[known], block.others[known]
 
 
