@@ -7,9 +7,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from commands import run
 
 from cappedlda import CappedLDA, load_model
-from cappedlda._cli import main, tables, training
+from cappedlda._cli import tables, training
 from cappedlda._cli.formats import open_table
 from cappedlda._cli.readers import RESULT_NAMES
 from cappedlda._cli.report import digits, reasons
@@ -51,14 +52,6 @@ def folder(customers, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     customers.drop(columns="since").to_csv("customers.csv", index=False)
     return tmp_path
-
-
-def run(capsys, *argv, status=0):
-    capsys.readouterr()
-    found = main([*map(str, argv)])
-    captured = capsys.readouterr()
-    assert found == status, captured.err
-    return captured
 
 
 def matrix(frame):
@@ -369,6 +362,11 @@ def test_codes_can_be_declared_categories(folder, customers, capsys):
     )
     facts = fit(capsys, "--categories", "region")
     assert facts["encoded"]["region"] == ["region=2", "region=3", "region=4"]
+    found = pd.read_csv(StringIO(run(capsys, "predict", "m.npz", "customers.csv").out))
+    raw = customers.assign(region=np.arange(N) % 4 + 1)
+    for kind in (int, float, str):
+        predicted = load_model("m.npz").predict(raw.astype({"region": kind}))
+        np.testing.assert_array_equal(predicted, found["prediction"])
     message = run(capsys, "fit", "customers.csv", *OPTIONS, "--categories", "status", status=2).err
     assert "--categories status: this is not a feature" in message
 

@@ -26,7 +26,7 @@ DIGITS = 4  # of what is computed; values of the table stay as they are
 def outliers(args):
     """List unusual rows, the most unusual first, with the features that make them so."""
     if args.unlabelled and (args.target is not None or args.labels is not None):
-        raise UsageError("--unlabelled leaves the classes out; leave --target and --labels out")
+        raise UsageError("--unlabelled ignores the classes; leave --target and --labels out")
     fitted = read(args.model)
     model, labels = fitted.model, None if args.unlabelled else Labels(fitted.model.classes_)
     reader = applied_reader(args, fitted, labels, args.keep)

@@ -79,7 +79,7 @@ def check_classes(reader):
     """Refuse labels that cannot be classes."""
     names, n_rows = reader.labels.names(), reader.n_rows - reader.n_skipped
     if len(names) == 1:
-        raise reader.label_error(f"there is one class only, {names[0]!r}; two are needed.")
+        raise reader.label_error(f"there is only one class, {names[0]!r}; give at least two.")
     if len(names) > MOST_CLASSES * n_rows:
         raise reader.label_error(
             f"there are {len(names)} different labels in {n_rows} rows; give a column with a class "
