@@ -41,7 +41,7 @@ class Recipe(NamedTuple):
     """Which columns become features, and how; columns go by name, or by number without names."""
 
     numbers: list
-    categories: list = []  # noqa: RUF012 (never changed)
+    categories: list | tuple = ()
     medians: list | None = None  # of the numbers; None if gaps are not filled
 
     @property
