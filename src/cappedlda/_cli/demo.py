@@ -4,7 +4,7 @@ import json
 from importlib.util import find_spec
 from pathlib import Path
 from timeit import timeit
-from typing import NamedTuple
+from types import SimpleNamespace
 
 import numpy as np
 
@@ -17,16 +17,6 @@ from cappedlda._tables import table
 
 DEMO_SHARE = 0.2  # of the training rows, made outliers
 DEMO_FITS = 5  # fits that the time is the median of
-
-
-class DemoData(NamedTuple):
-    """Dirty training rows, which of them are outliers, and clean test rows."""
-
-    X: np.ndarray
-    y: np.ndarray
-    planted: np.ndarray
-    X_test: np.ndarray
-    y_test: np.ndarray
 
 
 def demo(args):
@@ -57,7 +47,7 @@ def demo(args):
 
 
 def demo_data(seed):
-    """Return half of the wine data, with outliers planted, and the other half, clean.
+    """Return half of the wine data, with outliers planted, and the other half, clean, as a test.
 
     Half of the outliers are scattered far away, half lie in clouds beyond another class.
     """
@@ -80,7 +70,7 @@ def demo_data(seed):
     dirty[rest], _, planted[rest] = leverage(
         X[rest], y[rest], share=half / (1.0 - half), random_state=seed
     )
-    return DemoData(dirty, y, planted, X_test, y_test)
+    return SimpleNamespace(X=dirty, y=y, planted=planted, X_test=X_test, y_test=y_test)
 
 
 def write_rows(path, data):

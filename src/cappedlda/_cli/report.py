@@ -47,7 +47,6 @@ def write_report(path, model, survey, facts, names, ids, progress):
         survey=survey,
         sampled=len(survey.y) < survey.n_rows,
         column_lines=column_lines(facts),
-        key_figures=key_figures(facts, accuracy),
         classes=classes[:MOST_CLASSES],
         n_more_classes=len(classes) - MOST_CLASSES,
         meaning=meaning(facts),
@@ -60,23 +59,6 @@ def write_report(path, model, survey, facts, names, ids, progress):
     with replacing(path) as temporary:
         temporary.write_text(page, encoding="utf-8")
     return accuracy
-
-
-def key_figures(facts, accuracy):
-    """Return the figures that a reader looks for first, by what they are."""
-    left_out = "left out of the fit" if facts["fitted"] else "of the kind the fit leaves out"
-    figures = {
-        "rows": f"{facts['rows']:,}",
-        f"features, {len(facts['classes']):,} classes": f"{facts['features']:,}",
-        f"flagged as unusual ({facts['flagged'] / facts['rows']:.1%})": f"{facts['flagged']:,}",
-        f"{left_out} ({facts['left_out'] / facts['rows']:.1%})": f"{facts['left_out']:,}",
-    }
-    if "methods" in accuracy:
-        capped, plain = accuracy["methods"]
-        scored = {"on all rows": "accuracy_all_rows", "without flagged rows": "accuracy"}
-        for rows, key in scored.items():
-            figures[f"accuracy {rows} (plain LDA {plain[key]:.1%})"] = f"{capped[key]:.1%}"
-    return figures
 
 
 def unusual_rows(listed, names, ids, encoded):

@@ -33,11 +33,11 @@ class Survey:
             self.n_listed += len(found)
             crossed = np.zeros(len(y), bool)
             crossed[found["row"]] = found["left_out"]
-            listed = [concat([*listed, found.assign(row=index[found["row"]])])]
-            listed[0] = most_outlying(listed[0])
+            listed.append(most_outlying(found.assign(row=index[found["row"]])))
             chosen = slice(None) if share >= 1.0 else rng.random(len(y)) < share
             sample.append((X[chosen], y[chosen], crossed[chosen]))
-        self.listed = listed[0]  # of these the most outlying, as `CappedLDA.explain` gives them
+        # Of these the most outlying, as `CappedLDA.explain` gives them.
+        self.listed = most_outlying(concat(listed))
         # The sample, all rows if they are few, and which of them are left out.
         self.X, self.y, self.crossed = (
             np.concatenate(parts) for parts in zip(*sample, strict=True)
