@@ -87,7 +87,7 @@ def test_fit_tells_people(folder, capsys):
     lines = run(capsys, "fit", "customers.csv", *OPTIONS).out.splitlines()
     assert lines[:3] == [
         "customers.csv: 400 rows, 4 features",
-        "Encoded columns, with their numbers of features: plan (2)",
+        "Encoded columns (number of features): plan (2)",
         "Gaps filled in: 2 in age, 3 in plan",
     ]
 
@@ -337,7 +337,7 @@ def test_dates_that_are_numbers_are_suspected(gap, folder, customers, capsys):
     (text,) = fit(capsys)["warnings"]
     assert text == (
         "Column 'since' looks like dates written as numbers, such as 20200112. If 'since' holds "
-        "dates: replace it by a number, such as the days since a fixed day, or leave it out with "
+        "dates: replace it with a number, such as the days since a fixed day, or leave it out with "
         "--drop since."
     )
     assert fit(capsys, "--drop", "since")["warnings"] == []
@@ -394,7 +394,7 @@ def test_dates_get_a_remedy(date, folder, customers, capsys):
     customers.assign(since=date).to_csv("dates.csv", index=False)
     for options in (OPTIONS, ["--target", "status", "--drop", "customer,plan"]):
         message = run(capsys, "fit", "dates.csv", *options, status=1).err
-        assert "'since' holds dates: replace it by a number, such as the days since" in message
+        assert "'since' holds dates: replace it with a number, such as the days since" in message
         assert "or leave it out with --drop since" in message
 
 

@@ -20,6 +20,7 @@ from cappedlda._progress import Progress
 
 pd = pytest.importorskip("pandas")
 pytest.importorskip("matplotlib")
+pytest.importorskip("jinja2")
 EVIL = '<script>alert("x")</script>&amp;'
 VOID = {"meta", "img"}
 QUIET = Progress(quiet=True)

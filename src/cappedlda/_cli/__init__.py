@@ -40,8 +40,8 @@ def parser(files=None):
     """Return the parser of the command line; `files` tells shtab how to complete file names."""
     top = argparse.ArgumentParser(
         prog="cappedlda",
-        description="Robust linear discriminant analysis: fit a model to a table with wrong rows "
-        "in it, and find these rows.",
+        description="Robust linear discriminant analysis: fit a model to a table that has wrong "
+        "rows, and find them.",
         epilog="Start with: cappedlda fit data.csv --target COLUMN --model model.npz --report "
         "report.html",
     )

@@ -13,8 +13,8 @@ HOW = (
     "Held-out rows may be wrong too, so accuracy is given twice: on all of them, and without the "
     f"flagged ones. {WHY} A held-out row is flagged if its outlyingness is above 1 in the "
     "CappedLDA fitted to the training rows of the fold (at most the farther half of the rows). "
-    "Plain LDA is scikit-learn's, scored on the same rows. Where the two figures differ much, look "
-    "at the flagged rows."
+    "Plain LDA is scikit-learn's, scored on the same rows. Where the two figures differ a lot, "
+    "look at the flagged rows."
 )
 
 

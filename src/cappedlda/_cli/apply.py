@@ -118,7 +118,7 @@ def in_words(facts):
         whose = "their class" if facts["labelled"] else "any class: no labels were given"
         text += f"; {facts['flagged']} flagged, unusually far from {whose}"
     if "left_out" in facts:
-        text += f"; {facts['left_out']} that the fit leaves out"
+        text += f"; {facts['left_out']} of the kind the fit leaves out"
     return text
 
 

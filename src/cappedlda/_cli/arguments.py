@@ -55,14 +55,14 @@ class UsageError(ValueError):
 def natural(text):
     """Parse an integer that is not negative."""
     if not text.isdecimal():
-        raise argparse.ArgumentTypeError(f"{text!r} is not an integer of 0 or more")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a non-negative integer")
     return int(text)
 
 
 def positive(text):
     """Parse an integer above 0."""
     if natural(text) == 0:
-        raise argparse.ArgumentTypeError("0 is not an integer of 1 or more")
+        raise argparse.ArgumentTypeError("0 is not a positive integer")
     return int(text)
 
 

@@ -125,7 +125,7 @@ def notation_of(cells, sep, decimal=None, thousands=None, expected=None):
     if not possible:  # the decimal mark is a point, for commas separate the columns
         raise UsageError(
             f"--thousands {thousands} needs a decimal comma, but commas separate the columns; give "
-            "--decimal , if numbers stand in quotes, or the separator of columns with --delimiter"
+            "--decimal , if numbers are in quotes, or name the column separator with --delimiter"
         )
     marked = [cell.strip() for cell in cells if WRITTEN.fullmatch(cell.strip())]
     return max(possible, key=lambda notation: sum(map(notation.reads, marked)))

@@ -52,7 +52,7 @@ def open_table(path, *, key="X", sheet=None, encoding="utf-8", **text):
     if suffix in (".xls", ".ods"):
         raise ValueError(f"{path}: {suffix} files are not read; save the table as .xlsx or .csv.")
     known = ", ".join([*CSV, ".parquet", ".xlsx", ".arff", ".npy", ".npz"])
-    raise ValueError(f"{path}: the suffix tells the format, and has to be one of {known}.")
+    raise ValueError(f"{path}: unknown kind of file; the suffix has to be one of {known}.")
 
 
 def suffix_of(path):
@@ -111,7 +111,9 @@ def parquet_table(label, paths):
     refuse_repeated(label, names)
     for path, file in zip(paths, files, strict=True):
         if file.schema_arrow.names != names:
-            raise ValueError(f"{path} has other columns than {paths[0]}; make them alike.")
+            raise ValueError(
+                f"{path} has other columns than {paths[0]}; give all files the same columns."
+            )
 
     def frames(wanted, text, n_rows):
         chosen = [names[j] for j in wanted]

@@ -88,7 +88,7 @@ def training_recipe(args, table, columns, target, progress):
     recipe = learn_recipe(table, numbers, categories, blocks, args.impute is not None)
     names = recipe.renamed({j: table.column_name(j) for j in recipe.columns}).feature_names()
     if not names:
-        raise ValueError(f"{table.label} has no column left for features that varies.")
+        raise ValueError(f"{table.label} has no feature left that varies.")
     refuse_repeated(f"With --encode, {table.label}", names)
     return recipe
 

@@ -202,7 +202,7 @@ def column_lines(facts):
     lines = []
     if encoded := facts.get("encoded"):
         counts = ", ".join(f"{name} ({len(features)})" for name, features in encoded.items())
-        lines.append(f"Encoded columns, with their numbers of features: {counts}")
+        lines.append(f"Encoded columns (number of features): {counts}")
     if imputed := facts.get("imputed"):
         counts = ", ".join(f"{n} in {name}" for name, n in imputed.items())
         lines.append(f"Gaps filled in: {counts}")

@@ -166,7 +166,9 @@ class Table:
         if kind == "date":
             holds, them = ("hold", "them") if several else ("holds", "it")
             drop = f", or leave {them} out with {self.option('--drop', positions)}"
-            text = f"{listed} {holds} dates: replace {them} by a number, such as the days since a "
+            text = (
+                f"{listed} {holds} dates: replace {them} with a number, such as the days since a "
+            )
             return f"{text}fixed day{drop if self.may_drop else ''}"
         if not self.may_drop:
             return f"the model was fitted to numbers in {listed}"
