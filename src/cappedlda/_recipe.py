@@ -68,8 +68,10 @@ class Recipe(NamedTuple):
 
         Where columns go by number, a table has to have all `n_columns` of them.
         """
-        from pandas import DataFrame
-
+        try:
+            from pandas import DataFrame
+        except ImportError:
+            raise ImportError('Raw tables need pandas; pip install "cappedlda[cli]".') from None
         steps = [("numbers", self._number_step(), self.numbers)]
         steps += [(f"categories {c.column}", self._steps(c), [c.column]) for c in self.categories]
         made = ColumnTransformer(steps, sparse_threshold=0.0, verbose_feature_names_out=False)

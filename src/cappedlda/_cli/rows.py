@@ -12,9 +12,8 @@ from cappedlda._recipe import texts
 
 
 class Rows(NamedTuple):
-    """Some rows: their numbers in the file, features, classes, and columns to keep."""
+    """Some rows: features, classes, and columns to keep, by the number of the row in the file."""
 
-    numbers: np.ndarray
     X: np.ndarray
     codes: np.ndarray | None
     kept: Any  # a DataFrame
@@ -63,7 +62,7 @@ class RowReader:
             if whole.any():
                 X = self._features(block.X[whole], shown[whole])
                 kept = block.others.loc[whole, self.keep]
-                yield Rows(kept.index.to_numpy(), X, None if codes is None else codes[whole], kept)
+                yield Rows(X, None if codes is None else codes[whole], kept)
         if isinstance(self.target, np.ndarray) and len(self.target) != self.n_rows:
             raise other_length(self.table, self.n_rows, self.target)
         if self.n_rows == self.n_skipped:

@@ -52,7 +52,7 @@ class Streamed:
     def blocks(self):
         """Yield numbers, features and labels of some rows at a time."""
         for rows in self._reader:
-            yield rows.numbers, rows.X, self._labels[rows.codes]
+            yield rows.kept.index, rows.X, self._labels[rows.codes]
 
 
 def read_training(reader, progress):
@@ -66,7 +66,7 @@ def read_training(reader, progress):
         if n_bytes > MOST_BYTES:
             blocks.clear()
         else:
-            blocks.append((rows.numbers, rows.codes, *([] if mapped else [rows.X])))
+            blocks.append((rows.kept.index, rows.codes, *([] if mapped else [rows.X])))
     check_classes(reader)
     if n_bytes > MOST_BYTES:
         return Streamed(reader, progress)
@@ -89,4 +89,4 @@ def check_classes(reader):
 
 def count_rows(rows):
     """Return the number of rows in a block."""
-    return len(rows.numbers)
+    return len(rows.X)
