@@ -11,7 +11,7 @@ import sklearn
 
 from cappedlda import __version__
 from cappedlda._cli.accuracy import HOW, cross_validate
-from cappedlda._cli.fit import meaning
+from cappedlda._cli.facts import meaning
 from cappedlda._cli.outliers import TRUST
 from cappedlda._cli.pictures import draw_pictures
 from cappedlda._cli.rows import column_lines
