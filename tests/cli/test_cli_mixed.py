@@ -132,6 +132,34 @@ def test_python_predicts_the_raw_table_too(folder, customers, capsys):
         model.predict(customers.drop(columns="age"))
 
 
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.filterwarnings("ignore:Found unknown categories:UserWarning")
+def test_python_and_the_command_agree_on_any_table(seed, folder, capsys):
+    """Gaps, rare, padded and unknown categories, and codes: on the training and on other rows."""
+    rng = np.random.default_rng(seed)
+    y = rng.integers(0, 2, 200)
+    shares = [0.5, 0.3, 0.1, 0.07, 0.03]
+    table = pd.DataFrame(
+        {
+            "size": rng.normal(size=200) + y,
+            "colour": rng.choice(["red", "blue ", "1.0", "green", "gold"], 200, p=shares),
+            "code": rng.choice([1.0, 2.0, 3.0, 10.0], 200),
+        }
+    ).mask(rng.random((200, 3)) < 0.05)
+    table.assign(kind=y).to_csv("t.csv", index=False)
+    options = ["--target", "kind", "--encode", "--categories", "code", "--impute", "median"]
+    run(capsys, "fit", "t.csv", *options, "--model", "t.npz")
+    other = table.copy()
+    other.loc[rng.random(200) < 0.1, "colour"] = "violet"
+    other.loc[rng.random(200) < 0.1, "code"] = 77.0
+    for raw in (table, other):
+        raw.to_csv("raw.csv", index=False)
+        found = pd.read_csv(StringIO(run(capsys, "predict", "t.npz", "raw.csv", "--proba").out))
+        model = load_model("t.npz")
+        np.testing.assert_array_equal(model.predict(raw), found["prediction"])
+        np.testing.assert_allclose(model.predict_proba(raw), found.iloc[:, 2:], rtol=1e-9)
+
+
 def test_python_predicts_tables_without_names_too(folder, customers, capsys):
     frame = customers.drop(columns="since")
     frame.to_csv("plain.csv", index=False, header=False)
