@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from typing import Any
 
 import numpy as np
@@ -193,8 +194,8 @@ class DecidingDiscriminant(MeasuringDiscriminant):
             raise ValueError(
                 "This model knows no covariance of all features, which decisions on new rows "
                 "need: it has more features than rows, or more than 1000 sparse ones, or no class "
-                "of two rows, or was fitted with polish=False or solver='paper'. Use "
-                "outlyingness(X) > 1 instead."
+                "of two rows, or was fitted with polish=False or solver='paper', or comes from a "
+                "file of an earlier version. Use outlyingness(X) > 1 instead."
             )
         n_rows = calibration.weights.sum()
         if alpha * (n_rows + 1.0) < 1.0:
@@ -213,6 +214,11 @@ class DecidingDiscriminant(MeasuringDiscriminant):
     def __getstate__(self):
         self._calibrated()  # no training row is stored
         return super().__getstate__()
+
+    def __setstate__(self, state):
+        """Restore a pickle; parameters that its version did not have yet get their defaults."""
+        parameters = inspect.signature(type(self)).parameters.values()
+        super().__setstate__({item.name: item.default for item in parameters} | state)
 
 
 def from_centres(images, centres, codes):

@@ -28,7 +28,6 @@ class MeasuringDiscriminant(LinearDiscriminant):
     means_: Floats
     caps_: Floats
     _metric: Floats
-    _metric_centres: Floats
     _gate: Gate | None
     _support_metric: Floats
     _support_centres: Floats
@@ -54,6 +53,11 @@ class MeasuringDiscriminant(LinearDiscriminant):
             each chunk that has rows: what the attributes of these names are after `fit`.
         """
         check_is_fitted(self)
+        if not hasattr(self, "_norm"):
+            raise ValueError(
+                "This model was read from a file without what measure_chunks needs; "
+                "use outlyingness(X, y), or fit and save it again."
+            )
         return self._measured(ChunkReader(make_chunks))
 
     def _measured(self, reader):
@@ -70,8 +74,9 @@ class MeasuringDiscriminant(LinearDiscriminant):
         if self._covariance is None:
             raise AttributeError(
                 "This model has no covariance_: there is none with polish=False, with "
-                "solver='paper', nor for more than 1000 features that are sparse or more than "
-                "the rows. Fit with the defaults, or compute it from X[~left_out_]."
+                "solver='paper', for more than 1000 features that are sparse or more than the "
+                "rows, nor in files of earlier versions. Fit with the defaults, or compute it "
+                "from X[~left_out_]."
             )
         return self._covariance
 
@@ -92,11 +97,14 @@ class MeasuringDiscriminant(LinearDiscriminant):
     @property
     def _usual(self):
         """Rows outside are flagged."""
-        return Support(self._metric, self._metric_centres, self.caps_, self._gate)
+        centres = getattr(self, "_metric_centres", self.means_)  # of older models the means
+        return Support(self._metric, centres, self.caps_, self._gate)
 
     @property
     def _support(self):
         """Rows outside are left out."""
+        if not hasattr(self, "_support_metric"):
+            return self._usual  # of older models
         gate = self._gate
         if gate is not None:
             gate = None if self._support_gate is None else replace(gate, caps=self._support_gate)

@@ -223,7 +223,7 @@ def checked_values(path, found, cv):
         if field.name not in found:
             if not field.optional:
                 raise damaged(path, f"{field.name} is missing")
-            if field.name != "feature_names_in_":
+            if field.name.startswith("_"):  # a public attribute is not there at all
                 values[field.name] = None
             continue
         values[field.name] = found[field.name]
@@ -231,7 +231,8 @@ def checked_values(path, found, cv):
             raise damaged(path, problem)
     if "feature_names_in_" in values:
         values["feature_names_in_"] = values["feature_names_in_"].astype(object)
-    values["_norm"] = tuple(values["_norm"])
+    if values["_norm"] is not None:
+        values["_norm"] = tuple(values["_norm"])
     return values
 
 

@@ -72,14 +72,14 @@ def title_of(model):
 
 def classes_of(model):
     """Return a line for each class, and one for all together."""
-    counts = model._class_counts
-    lines = [
-        {"class": str(name), **counted(row), "prior": f"{prior:.3f}"}
-        for name, row, prior in zip(model.classes_, counts, model.priors_, strict=True)
-    ]
+    counts = getattr(model, "_class_counts", None)
+    lines = []
+    for code, (name, prior) in enumerate(zip(model.classes_, model.priors_, strict=True)):
+        found = {} if counts is None else counted(counts[code])
+        lines.append({"class": str(name), **found, "prior": f"{prior:.3f}"})
     if len(lines) > MOST_CLASSES:
         lines[MOST_CLASSES:] = [dict.fromkeys(lines[0], "...")]
-    found = counted(counts.sum(axis=0))
+    found = {} if counts is None else counted(counts.sum(axis=0))
     return [*lines, {"class": "all", **found, "prior": f"{model.priors_.sum():.3f}"}]
 
 
@@ -118,16 +118,18 @@ def decisions_of(model):
             f"q {model.best_q_:g}, directions: {model.best_n_components_}; "
             f"accuracy {model.best_score_:.1%}"
         )
-    sampled = f"a sample of {model.n_sampled_:,} rows" if model.n_sampled_ else "all rows"
-    level = model.leave_out_level_
-    what = "nothing" if level == np.inf else f"rows beyond {level:g} times cap or gate"
-    return [
-        *lines,
-        f"began with {sampled}",
-        f"exponent: q_ = {model.q_:g}",
-        f"covariance shrunk by shrinkage_ = {model.shrinkage_:.3g}",
-        f"left out of the fit: {what}",
-    ]
+    if hasattr(model, "n_sampled_"):
+        sampled = f"a sample of {model.n_sampled_:,} rows" if model.n_sampled_ else "all rows"
+        lines.append(f"began with {sampled}")
+    if hasattr(model, "q_"):
+        lines.append(f"exponent: q_ = {model.q_:g}")
+    if hasattr(model, "shrinkage_"):
+        lines.append(f"covariance shrunk by shrinkage_ = {model.shrinkage_:.3g}")
+    if hasattr(model, "leave_out_level_"):
+        level = model.leave_out_level_
+        what = "nothing" if level == np.inf else f"rows beyond {level:g} times cap or gate"
+        lines.append(f"left out of the fit: {what}")
+    return lines
 
 
 def class_counts(rows, samples, solution):
