@@ -196,14 +196,14 @@ def test_the_rounding_of_a_mean_is_no_constant(dtype, units):
         lda = CappedLDA().fit(X, y)
         flat = lda._calibrated().flat
         lda.means_[:, flat] += 1e-16 * lda._spread[flat]  # by chance it is 0 in some fits
-        assert lda.is_outlier(X[~odd]).mean() < 0.05
-        assert lda.is_outlier(X[~odd], y[~odd]).mean() < 0.05
+        assert lda.is_rejected(X[~odd]).mean() < 0.05
+        assert lda.is_rejected(X[~odd], y[~odd]).mean() < 0.05
         assert np.mean(lda.predict_or_reject(X[~odd]) == -1) < 0.05
         # What no kept row has is still an outlier, in any unit.
         for feature in np.flatnonzero(flat):
             strange = X[~odd]
             strange[:, feature] = units[feature - 5]
-            assert lda.is_outlier(strange).all()
+            assert lda.is_rejected(strange).all()
 
 
 @pytest.mark.parametrize(("n_rows", "noted"), [(4095, 4095), (4096, 4096), (4100, 4096)])

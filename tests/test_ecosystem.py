@@ -155,7 +155,7 @@ from cappedlda import CappedLDA, CappedLDACV
 X, y = load_iris(return_X_y=True)
 weights = np.arange(150) % 3 + 1.0
 tensors = torch.tensor(X), torch.tensor(y), torch.tensor(weights)
-asked = ("predict", "predict_proba", "transform", "outlyingness", "is_outlier")
+asked = ("predict", "predict_proba", "transform", "outlyingness", "is_rejected")
 for dispatch in (False, True):
     with sklearn.config_context(array_api_dispatch=dispatch):
         for estimator in (CappedLDA(), CappedLDACV(cv=2, multipliers=(1.0,))):

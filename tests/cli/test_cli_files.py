@@ -11,7 +11,6 @@ import pytest
 from cappedlda import CappedLDA, load_model, save_model
 from cappedlda._cli import main
 from cappedlda._files import replacing
-from cappedlda._model_file import write_model
 
 pytest.importorskip("pandas")
 
@@ -104,26 +103,6 @@ def test_a_full_standard_output_is_named(folder):
         found = subprocess.run(argv, stdout=full, stderr=subprocess.PIPE, text=True, timeout=600)
     assert found.returncode == 1
     assert found.stderr == "cappedlda predict: standard output: No space left on device\n"
-
-
-@pytest.mark.parametrize(
-    "notes",
-    [
-        {"n_columns": 6},
-        {"n_columns": 5, "features": [0, 1, 2, 3, 4, 5]},
-        {"n_columns": 6, "features": [0, 1, 2, 3, 4]},
-        {"n_columns": 6, "features": [0, 1, 2, 3, 4, -1]},
-        {"n_columns": True, "features": "abcdef"},
-        {"n_columns": 7, "features": [0, 1, 2, 3, 4, 5], "target_position": 7},
-        {"n_columns": 7, "features": [0, 1, 2, 3, 4, 5], "target": 6},
-    ],
-)
-def test_wrong_notes_are_refused(notes, folder, capsys):
-    model = load_model("m.npz")
-    write_model("n.npz", model, notes)
-    assert main(["outliers", "n.npz", "d.csv"]) == 1
-    message = "cappedlda outliers: n.npz is damaged: its notes on columns contradict themselves."
-    assert capsys.readouterr().err.startswith(message)
 
 
 def test_swapped_arguments_get_a_hint(folder, capsys):

@@ -98,7 +98,7 @@ def test_missing_values(csv, capsys):
     [
         ({"f1": "red"}, [], "column 'f1', row 0 (counted from 0): 'red' is not a number"),
         ({"f1": np.inf}, [], "column 'f1', row 0 (counted from 0): the value is infinite"),
-        ({"kind": "ant"}, [], "data.csv, column 'kind': there is one class only, 'ant'"),
+        ({"kind": "ant"}, [], "data.csv, column 'kind': there is only one class, 'ant'"),
         ({"kind": range(150)}, [], "data.csv, column 'kind': there are 150 different labels"),
         ({"f1": np.nan}, ["--skip-missing"], "data.csv has no rows without a missing value"),
         ({}, ["--target", "knid"], "no column 'knid' for --target; did you mean 'kind'?"),

@@ -113,7 +113,7 @@ def test_outliers_are_those_of_the_fit(fitted, capsys):
         np.testing.assert_allclose(found[name], expected[name], rtol=5e-4)
     assert all(len(f"{value:g}") <= 8 for value in found["outlyingness"])
     assert captured.err == (
-        "150 rows; 15 flagged, unusually far from their class; 15 that the fit leaves out\n"
+        "150 rows; 15 flagged, unusually far from their class; 15 of the kind the fit leaves out\n"
     )
 
 

@@ -34,9 +34,11 @@ def test_there_are_pages():
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda path: path.stem)
-def test_examples(page, tmp_path, monkeypatch):
+def test_examples(page, tmp_path, monkeypatch, capsys):
     pytest.importorskip("matplotlib").use("agg")
     monkeypatch.chdir(tmp_path)
+    if page in CONSOLES:  # its files
+        check_console(page.read_text("utf-8"), capsys)
     test = doctest.DocTestParser().get_doctest(
         python_blocks(page.read_text("utf-8")), {}, page.stem, str(page), 0
     )

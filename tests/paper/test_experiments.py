@@ -519,7 +519,7 @@ def test_bad_file_is_named(spoil, expected, folder, capsys):
         (["nonsense"], "known are artificial, uci"),
         (["uci", "--datasets", "nonsense"], "known are artificial, artificial_swapped"),
         (["uci", "--methods", "LDA", "nonsense"], "known are 1-NN, LDA"),
-        (["uci", "--n-jobs", "0"], "0 is not an integer of 1 or more"),
+        (["uci", "--n-jobs", "0"], "0 is not a positive integer"),
     ],
 )
 def test_unknown_names_list_the_known_ones(argv, expected, capsys):
