@@ -244,6 +244,7 @@ class SampleDistances:
         outliers = ~self.inside(flag_level * caps, flag_level)
         return per_sample(self._distances, outliers, support, norm)
 
+
 def per_sample(distances, outliers, support, norm):
     """Return `PerSample`: the weights are those of a norm in the support, or 1 without a norm."""
     if norm is None:
