@@ -22,7 +22,7 @@ def test_identical_rows_are_refused_as_all_ones_are(n_rows, rng, dtype):
     X = np.repeat(rng.normal(size=(1, 7)), n_rows, axis=0).astype(dtype)
     y = rng.integers(3, size=n_rows)
     for identical in (X, np.ones_like(X)):
-        with pytest.raises(ValueError, match="centres of all classes coincide"):
+        with pytest.raises(ValueError, match="class means coincide"):
             CappedLDA().fit(identical, y)
 
 
@@ -31,7 +31,7 @@ def test_identical_rows_are_refused_as_all_ones_are(n_rows, rng, dtype):
 def test_identical_rows_are_refused_by_all(model, rng):
     X = np.repeat(rng.normal(size=(1, 7)), 60, axis=0)
     model = model() if isinstance(model, type) else model
-    problem = "centres of all classes coincide|means of all classes are the same"
+    problem = "class means coincide|means of all classes are the same"
     with pytest.raises(ValueError, match=problem):
         model.fit(X, rng.integers(3, size=60))
 

@@ -261,7 +261,7 @@ def test_equal_rows_are_refused(estimator):
 
 def test_equal_centres_are_refused(rng):
     X = rng.normal(size=(30, 3))
-    with pytest.raises(ValueError, match="centres of all classes coincide"):
+    with pytest.raises(ValueError, match="class means coincide"):
         CappedLDA(epsilon=np.inf).fit(np.vstack([X, X]), np.repeat([0, 1], 30))
 
 
