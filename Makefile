@@ -3,11 +3,11 @@
 
 VENV := .venv
 BIN := $(VENV)/bin
-PIP_FLAGS ?= --quiet
+PIP_FLAGS ?=
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 ASV := ../$(BIN)/python -m asv
 
-SOURCES := pyproject.toml meson.build meson.options docs/pypi.md LICENSE \
+SOURCES := pyproject.toml meson.build meson.options tools/limited_api.py docs/pypi.md LICENSE \
 	$(shell find src -type f ! -name '*.pyc' ! -name '*.so')
 # The packages of an extra, as pyproject.toml lists them.
 extra = $(shell $(BIN)/python -c "import tomllib; \
@@ -18,7 +18,7 @@ USABLE = import ensurepip, os, sys, sysconfig, venv; \
 	sys.exit(sys.version_info < (3, 11) \
 	or not os.path.exists(os.path.join(sysconfig.get_path("include"), "Python.h")))
 
-PYTHONS := $(or $(PYTHON),python3.13 python3.12 python3.11 python3)
+PYTHONS := $(or $(PYTHON),python3.14 python3.13 python3.12 python3.11 python3)
 FIND_PYTHON = python=; \
 	for candidate in $(PYTHONS); do \
 		if "$$candidate" -c '$(USABLE)' >/dev/null 2>&1; then python=$$candidate; break; fi; \
@@ -30,11 +30,12 @@ FIND_PYTHON = python=; \
 	fi
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-cpus test-sanitized fuzz lint docs wheel guard bench bench-compare speed install clean
+.PHONY: help demo test release-check test-cpus test-sanitized fuzz lint docs wheel guard bench bench-compare speed install clean
 
 help:
 	@echo "make demo   fit plain and capped LDA to dirty data, print a table, write demo.png"
 	@echo "make test   run the tests on the installed package"
+	@echo "make release-check  check the files of a release, and pages against the results they show"
 	@echo "make test-cpus  test as other processors would run it, with qemu where it is installed"
 	@echo "make test-sanitized  test kernels and solvers with sanitizers and bounds checks (gcc)"
 	@echo "make fuzz   run the tests on hostile inputs on many more of them (EXAMPLES=2000)"
@@ -51,7 +52,11 @@ demo: $(VENV)/installed
 	@$(BIN)/cappedlda demo --out demo.png
 
 test: $(VENV)/installed $(VENV)/test-tools
+	@echo "Running some 5,000 tests, 3 to 6 minutes on two cores. A dot is a test; at the right is the share done."
 	@$(BIN)/python -m pytest -q $(PYTEST_FLAGS)
+
+release-check: $(VENV)/installed $(VENV)/test-tools
+	@$(BIN)/python -m pytest -q checks $(PYTEST_FLAGS)
 
 # A few minutes; CPUS_FLAGS=--short: one.
 test-cpus: $(VENV)/installed $(VENV)/test-tools
@@ -123,7 +128,7 @@ $(VENV)/pyvenv.cfg:
 $(VENV)/installed: $(VENV)/pyvenv.cfg $(SOURCES)
 	@command -v $${CC:-cc} >/dev/null || command -v gcc >/dev/null || command -v clang >/dev/null || \
 		{ echo "No C compiler found (Debian, Ubuntu: apt install gcc)." >&2; exit 1; }
-	@echo "Building and installing cappedlda in $(VENV) (a minute or two)"
+	@echo "Building cappedlda with Cython and C, and installing it in $(VENV) (a minute or two)"
 	@$(PIP) install $(PIP_FLAGS) ".[cli]"
 	@touch $@
 

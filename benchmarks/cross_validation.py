@@ -12,7 +12,6 @@ import argparse
 import json
 import time
 import warnings
-from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -46,7 +45,7 @@ def compare(name, X, y, split):
         row = {"data": name, "split": split, "kind": kind, "rows": len(y_test)}
         row["default"] = default.score(X_test, y_test)
         row["cv"] = chosen.score(X_test, y_test)
-        row["multiplier"], row["q"] = chosen.best_multiplier_, chosen.best_q_
+        row["multiplier"] = chosen.best_multiplier_
         if split == 0:
             row["cost"] = seconds / single_fits(chosen, X_dirty, y_dirty)
         rows.append(row)
@@ -56,16 +55,15 @@ def compare(name, X, y, split):
 def single_fits(model, X, y):
     """Return the processor time of the fits that the cross-validation replaces."""
     codes = np.unique(y, return_inverse=True)[1].astype(np.int32)
-    grid = [Objective(q).multiplied(m) for m, q in product(model.multipliers, model.qs)]
-    chosen = Objective(model.best_q_).multiplied(model.best_multiplier_)
+    grid = [Objective().multiplied(multiplier) for multiplier in model.multipliers]
+    chosen = Objective().multiplied(model.best_multiplier_)
     fits = [(np.arange(len(y)), [chosen])]
     fits += [(train, grid) for train, _ in StratifiedKFold(FOLDS).split(X, y)]
     start = time.process_time()
     for train, objectives in fits:
         for objective in objectives:
             part = ArrayRows(np.ascontiguousarray(X[train]), codes[train], len(model.classes_))
-            options = Options(part.class_shares, tol=model.tol, max_iter=model.max_iter)
-            fit_mm(part, objective, options)
+            fit_mm(part, objective, Options(part.class_shares))
     return time.process_time() - start
 
 
@@ -86,7 +84,7 @@ def summary(rows):
                 "gain": round(100 * gain, 2),
                 "error": round(100 * np.sqrt(rate * (1 - rate) / part[0]["rows"]), 2),
                 "cost": round(part[0]["cost"], 2),
-                "chosen": [[row["multiplier"], row["q"]] for row in part],
+                "chosen": [row["multiplier"] for row in part],
             }
         )
     return found

@@ -7,13 +7,15 @@ methods need of one training set, such as the detectors of each class, is fitted
 from functools import cached_property
 
 import numpy as np
+from sklearn.base import clone
 from sklearn.covariance import EllipticEnvelope, EmpiricalCovariance
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis as LDA
 from sklearn.ensemble import IsolationForest
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import RobustScaler
 
-from cappedlda import CappedLDA
+from cappedlda import CappedLDA, CappedNormLDA
+from cappedlda.paper import CLDA
 
 # With more classes the detectors would take minutes per fit; with fewer rows per feature the
 # minimum covariance determinant does not exist.
@@ -72,11 +74,11 @@ class Unfit(Exception):
     """A method is not made for a problem."""
 
 
-def capped(**parameters):
-    """Make the method "CappedLDA with the given parameters"."""
+def flagging(estimator):
+    """Make a method of an estimator that flags rows."""
 
     def fit(problem):
-        model = CappedLDA(n_jobs=1, **parameters).fit(problem.X, problem.y)
+        model = clone(estimator).fit(problem.X, problem.y)
         return model, model.outliers_
 
     return fit
@@ -145,10 +147,10 @@ METHODS = {
     "IsolationForest + LDA, told": cleaned("forests", told=True),
     ORACLE: oracle(),
     SHRUNK_ORACLE: oracle(solver="lsqr", shrinkage="auto"),
-    OURS: capped(),
-    "CappedLDA q=1.5": capped(q=1.5),
-    "CappedLDA q=2": capped(q=2.0),
-    "CappedLDA paper": capped(solver="paper"),
+    OURS: flagging(CappedLDA(n_jobs=1)),
+    "CappedNormLDA q=1": flagging(CappedNormLDA(n_jobs=1)),
+    "CappedNormLDA q=2": flagging(CappedNormLDA(q=2.0, n_jobs=1)),
+    "CLDA": flagging(CLDA(n_jobs=1)),
 }
 # These take seconds per fit; a full run fits them on fewer splits.
 SLOW = tuple(
@@ -156,5 +158,7 @@ SLOW = tuple(
 )
 TOLD = tuple(name for name in METHODS if name.endswith("told"))
 PEERS = tuple(
-    name for name in METHODS if OURS not in name and ORACLE not in name and name not in TOLD
+    name
+    for name in METHODS
+    if not name.startswith((OURS, "CappedNorm", "CLDA", ORACLE)) and name not in TOLD
 )

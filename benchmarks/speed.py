@@ -38,7 +38,7 @@ from suite.fits import (
 from suite.passes import ROWS, PassProblem
 from threadpoolctl import threadpool_limits
 
-from cappedlda import CappedLDA
+from cappedlda import CappedLDA, CappedNormLDA
 from cappedlda._kernels import kernels
 from cappedlda._regime import Regime
 
@@ -144,8 +144,8 @@ def measure_fits(scale):
 
 
 def ratios_of_fits(X, y):
-    """Return the part of a record that fits with two exponents have in common."""
-    models = {f"q={q:g}": CappedLDA(q=q, n_jobs=1) for q in (1.0, 2.0)}
+    """Return what records of fits have in common, for both estimators."""
+    models = {"CappedLDA": CappedLDA(n_jobs=1), "CappedNormLDA": CappedNormLDA(n_jobs=1)}
     jobs = {name: lambda m=model: m.fit(X, y) for name, model in models.items()}
     times = interleaved({"gram": lambda: X.T @ X, **jobs}, seconds=5.0, least=3)
     return {

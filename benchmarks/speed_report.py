@@ -143,14 +143,11 @@ def tabulate_fits(records):
         ratios, passes = record["ratios"], record["passes"]
         rows.append([
             shape_text(record),
-            f"{ratios['q=1']:.1f}",
-            f"{ratios['q=2']:.1f}",
-            f"{passes['q=1']}, {passes['q=2']}",
+            *(f"{ratio:.1f}" for ratio in ratios.values()),
+            ", ".join(map(str, passes.values())),
             "" if record["missed"] is None else f"{record['missed']:.2%}",
         ])  # fmt: skip
-    header = [
-        "rows x features x classes", "q = 1", "q = 2", "passes, q = 1, 2", "outliers missed",
-    ]  # fmt: skip
+    header = ["rows x features x classes", *records[0]["ratios"], "passes", "outliers missed"]
     return table(header, rows)
 
 
@@ -231,7 +228,7 @@ def tabulate_targets(results):
     for r in results.get("fits", {"records": []})["records"]:
         if r["shape"] in FIT_TARGETS and is_whole(r):
             what = f"fit / X.T @ X, {shape_text(r)}"
-            compare(what, r["ratios"]["q=1"], FIT_TARGETS[r["shape"]])
+            compare(what, next(iter(r["ratios"].values())), FIT_TARGETS[r["shape"]])
     for r in results.get("others", {"records": []})["records"]:
         if r["target"] is not None:
             compare(r["what"], r["value"], r["target"])

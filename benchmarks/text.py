@@ -16,7 +16,7 @@ from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.pipeline import make_pipeline
 
 from cappedlda import CappedLDA
-from cappedlda.datasets import make_zipf_text
+from cappedlda.paper.datasets import make_zipf_text
 
 
 def seconds(job):

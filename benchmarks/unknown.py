@@ -1,4 +1,4 @@
-"""Measure false alarms of `is_outlier`, and how much of an unknown class it finds.
+"""Measure false alarms of `is_rejected`, and how much of an unknown class it finds.
 
     python benchmarks/unknown.py --out docs/robustness
 
@@ -37,7 +37,7 @@ digits, and each digit in turn is unknown.
 
 {table}
 
-`is_outlier` keeps the stated rate. It shares it between two spaces: off the plane it finds fewer
+`is_rejected` keeps the stated rate. It shares it between two spaces: off the plane it finds fewer
 rows than a single distance that has all of the rate, in the plane many more. A class that differs
 a little in one of many features is hard to see for all of them.
 """
@@ -78,7 +78,7 @@ def detectors(X, y, alpha):
     """Return the detectors by their names."""
     lda = CappedLDA().fit(X, y)
     return {
-        "is_outlier": lambda new: lda.is_outlier(new, alpha=alpha),
+        "is_rejected": lambda new: lda.is_rejected(new, alpha=alpha),
         "chi-square": by_chi_square(X, y, alpha),
         "outlyingness > 1": lambda new: lda.outlyingness(new) > 1.0,
     }
@@ -112,7 +112,7 @@ def digits(alpha, repeats):
             )
             lda = CappedLDA().fit(X_train, y_train)
             for name, detect in {
-                "is_outlier": lambda new, lda=lda: lda.is_outlier(new, alpha=alpha),
+                "is_rejected": lambda new, lda=lda: lda.is_rejected(new, alpha=alpha),
                 "outlyingness > 1": lambda new, lda=lda: lda.outlyingness(new) > 1.0,
             }.items():
                 found.setdefault(name, []).append([detect(X_test).mean(), detect(X[~known]).mean()])

@@ -8,7 +8,7 @@ import json
 import re
 from pathlib import Path
 
-from cappedlda.experiments import TABLES, report
+from cappedlda.paper.experiments import TABLES, report
 
 DOCS = Path(__file__).parent
 SECTION = re.compile(r"(<!-- results: (\S+) -->\n).*?(<!-- end of results -->)", re.DOTALL)

@@ -7,8 +7,14 @@ from types import SimpleNamespace
 import numpy as np
 from scipy.linalg import subspace_angles
 
+from cappedlda import CappedLDA, CappedNormLDA
 from cappedlda._data.array import ArrayRows
 from cappedlda._regime import Regime
+from cappedlda.paper.compared import L1BLDA, L2BLDA, LDA, LDAL1, RDA, RLDA
+
+# Each of the compared methods, at settings that tests can afford.
+COMPARED = [LDA(), RDA(), RLDA(), LDAL1(tol=1e-2), LDAL1(solver="mm", tol=1e-3), L2BLDA()]
+COMPARED += [L1BLDA(tol=1e-2)]
 
 # One pass adds some thousand products. In float64 the rounding of such a sum is a few
 # 1e-13 of its size. In float32 every product already has an error of 6e-8, multiplied
@@ -17,6 +23,13 @@ TOLERANCE = {
     np.dtype(np.float64): SimpleNamespace(pass_rtol=1e-11, fit_angle=1e-9),
     np.dtype(np.float32): SimpleNamespace(pass_rtol=2e-5, fit_angle=1e-3),
 }
+
+OF_THE_NORM = {"q", "centres", "start", "ridge", "max_iter", "tol"}
+
+
+def estimator_of(**options):
+    """CappedNormLDA if an option is one that only it has, else CappedLDA."""
+    return (CappedNormLDA if OF_THE_NORM & options.keys() else CappedLDA)(**options)
 
 
 def make_classes(rng, sizes, n, spread=3.0, offset=2.0, dtype=np.float64):

@@ -2,14 +2,20 @@
 
 import warnings
 
+import dask.array as da
 import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
 import pytest
 import scipy.sparse
-from common import in_regime, make_classes, rows_of
+from common import angle, estimator_of, in_regime, make_classes, rows_of
+from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
-from cappedlda import CappedLDA, CappedLDACV, capped
+from cappedlda import CappedLDA, CappedLDACV, CappedNormLDA, capped, norm
 from cappedlda._initial.sampling import stratified_sample
+from cappedlda.paper import CLDA, _clda
 
 N, n = 30, 4
 
@@ -39,14 +45,7 @@ PARAMETERS = [
     ("q", 2.001, ValueError, "q=2.001 .*0 < q <= 2"),
     ("q", np.nan, ValueError, "q=nan .*0 < q <= 2"),
     ("q", "1", TypeError, "q='1' .*0 < q <= 2"),
-    (
-        "solver",
-        "svd",
-        ValueError,
-        "solver='svd' belongs to LinearDiscriminantAnalysis; leave solver out",
-    ),
-    ("solver", None, ValueError, "solver=None is unknown; use one of 'mm', 'paper'"),
-    ("centers", "median", ValueError, "centers='median' is unknown; use one of 'kept', 'mean'"),
+    ("centres", "median", ValueError, "centres='median' is unknown; use one of 'kept', 'mean'"),
     ("start", "random", ValueError, "start='random' is unknown; use one of 'robust'"),
     ("start", np.eye(4, 3), ValueError, r"start has shape \(4, 3\), .* needs .*\(4, 2\)"),
     ("start", np.eye(5, 2), ValueError, r"start has shape \(5, 2\), .* needs .*\(4, 2\)"),
@@ -110,8 +109,9 @@ WEIGHTS = [
 
 def check_refused(model, X, y, error, match, monkeypatch, **fit_options):
     """Check for the error, before any work, and that nothing of a fit is left behind."""
-    for work in ("fit_mm", "fit_paper"):
-        monkeypatch.setattr(capped, work, lambda *a, **k: pytest.fail("work before the check"))
+    for module in (capped, norm):
+        monkeypatch.setattr(module, "fit_mm", lambda *a, **k: pytest.fail("work before the check"))
+    monkeypatch.setattr(_clda, "PaperIteration", lambda *a: pytest.fail("work before the check"))
     check_no_trace(model, X, y, error, match, **fit_options)
 
 
@@ -131,18 +131,18 @@ def check_no_trace(model, X, y, error, match, **fit_options):
     ids=[f"{p[0]}-{i}" for i, p in enumerate(PARAMETERS)],
 )
 def test_bad_parameters(data, monkeypatch, name, value, error, match):
-    check_refused(CappedLDA(**{name: value}), *data, error, match, monkeypatch)
+    check_refused(estimator_of(**{name: value}), *data, error, match, monkeypatch)
 
 
 @pytest.mark.parametrize(
     ("change_X", "change_y", "error", "match"), [d[1:] for d in DATA], ids=[d[0] for d in DATA]
 )
-@pytest.mark.parametrize("solver", ["mm", "paper"])
-def test_bad_data(data, monkeypatch, solver, change_X, change_y, error, match):
+@pytest.mark.parametrize("estimator", [CappedLDA, CappedNormLDA, CLDA])
+def test_bad_data(data, monkeypatch, estimator, change_X, change_y, error, match):
     X, y = data
     X = X if change_X is None else change_X(X)
     y = y if change_y is None else change_y(y)
-    check_refused(CappedLDA(solver=solver), X, y, error, match, monkeypatch)
+    check_refused(estimator(), X, y, error, match, monkeypatch)
 
 
 @pytest.mark.parametrize(
@@ -159,7 +159,7 @@ def test_a_class_without_weight_is_named(data, monkeypatch):
     check_refused(CappedLDA(), X, y, ValueError, match, monkeypatch, sample_weight=weight)
 
 
-@pytest.mark.parametrize("bad", ["one class", "weights", "start", "n_jobs", "interrupt"])
+@pytest.mark.parametrize("bad", ["one class", "weights", "n_components", "n_jobs", "interrupt"])
 def test_a_failed_refit_leaves_the_old_fit_alone(data, monkeypatch, bad):
     X, y = data
     model = CappedLDA().fit(X, y)
@@ -170,8 +170,8 @@ def test_a_failed_refit_leaves_the_old_fit_alone(data, monkeypatch, bad):
         labels = np.zeros_like(y)
     elif bad == "weights":
         options = {"sample_weight": -np.ones(N)}
-    elif bad == "start":
-        model.set_params(start=np.ones((9, 9)))
+    elif bad == "n_components":
+        model.set_params(n_components=9)
     elif bad == "n_jobs":
         model.set_params(n_jobs=0)
     else:
@@ -221,14 +221,14 @@ def test_outlyingness_names_bad_labels(data):
 
 def test_good_input_of_unusual_kind_is_accepted(data):
     X, y = data
-    expected = CappedLDA(n_components=1, q=2).fit(X, y).scalings_
+    expected = CappedNormLDA(n_components=1, q=2).fit(X, y).scalings_
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         for n_components, q in [(np.int64(1), np.float32(2)), (np.int32(1), np.int64(2))]:
-            model = CappedLDA(n_components=n_components, q=q).fit(X.tolist(), y.tolist())
+            model = CappedNormLDA(n_components=n_components, q=q).fit(X.tolist(), y.tolist())
             np.testing.assert_array_equal(model.scalings_, expected)
         np.testing.assert_array_equal(
-            CappedLDA(n_components=1, q=2)
+            CappedNormLDA(n_components=1, q=2)
             .fit(X.astype(object), y.astype(bool)[:, None].ravel() * y)
             .scalings_,
             expected,
@@ -238,24 +238,31 @@ def test_good_input_of_unusual_kind_is_accepted(data):
 @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
 @pytest.mark.parametrize("drawn", [True, False])
 @pytest.mark.parametrize(
-    "options",
-    [{}, {"centers": "mean"}, {"start": "lda"}, {"epsilon": np.inf}, {"solver": "paper"}],
+    "estimator",
+    [
+        CappedLDA(epsilon=50.0),
+        CappedLDA(epsilon=np.inf),
+        CappedNormLDA(epsilon=50.0, centres="mean"),
+        CappedNormLDA(epsilon=50.0, start="lda"),
+        CLDA(epsilon=50.0),
+    ],
     ids=str,
 )
-def test_numbers_that_are_not_finite_are_found_on_the_way(rng, options, drawn, value):
+def test_numbers_that_are_not_finite_are_found_on_the_way(rng, estimator, drawn, value):
     # No pass looks for them alone: a sample is checked, then the gate sees all rows.
     X, y = make_classes(rng, [200, 200, 200], n)
     thresholds = {"least_sample_rows": 60, "sample_rows_per_class": 20}
     sample = stratified_sample(rows_of(X, y, **thresholds), None)[0].X
     row = np.flatnonzero(np.isin(X[:, 0], sample[:, 0]) == drawn)[-1]
     X[row, 1] = value
-    model = in_regime(CappedLDA(**{"epsilon": 50.0, **options}), **thresholds)
-    check_no_trace(model, X, y, ValueError, f"X contains NaN or infinity, first in row {row};")
+    model = in_regime(clone(estimator), **thresholds)
+    found = "NaN" if np.isnan(value) else "infinity"
+    message = rf"X contains {found}, first in row {row}, column 1 \(counted from 0\); remove"
+    check_no_trace(model, X, y, ValueError, message)
 
 
 @pytest.mark.parametrize("estimator", [CappedLDA, CappedLDACV])
 def test_errors_name_the_columns_of_frames(rng, estimator):
-    pd = pytest.importorskip("pandas")
     X, y = make_classes(rng, [40, 40, 40], 3)
     frame = pd.DataFrame(X, columns=["a", "b", "c"])
     text = frame.assign(id=[f"C{i}" for i in range(120)], plan=pd.Categorical(["x", "y"] * 60))
@@ -268,7 +275,6 @@ def test_errors_name_the_columns_of_frames(rng, estimator):
 
 
 def test_numbers_in_columns_of_objects_are_no_text(rng):
-    pd = pytest.importorskip("pandas")
     X, y = make_classes(rng, [40, 40, 40], 3)
     frame = pd.DataFrame(X, columns=["a", "b", "c"])
     objects = frame.astype({"a": object, "b": "category"})
@@ -285,4 +291,158 @@ def test_large_numbers_are_outliers_only(rng):
 def test_infinities_of_both_signs_are_an_error_without_a_warning(rng):
     X, y = make_classes(rng, [40, 40, 40], n)
     X[5, 0], X[9, 1] = np.inf, -np.inf
-    check_no_trace(CappedLDA(), X, y, ValueError, "X contains NaN or infinity, first in row 5;")
+    message = "X contains infinity, first in row 5, column 0"
+    check_no_trace(CappedLDA(), X, y, ValueError, message)
+
+
+WHEN = np.arange(120) % 7 + np.datetime64("2030-01-01", "us")
+
+
+@pytest.mark.parametrize("estimator", [CappedLDA, CappedLDACV])
+@pytest.mark.parametrize("library", ["pandas", "polars", "pyarrow"])
+@pytest.mark.parametrize("values", [WHEN, WHEN - WHEN[0]], ids=["dates", "spans"])
+def test_dates_are_named(rng, estimator, library, values):
+    X, y = make_classes(rng, [40, 40, 40], 2)
+    columns = {"a": X[:, 0], "when": values, "b": X[:, 1]}
+    frame = {"pandas": pd.DataFrame, "polars": pl.DataFrame, "pyarrow": pa.table}[library](columns)
+    message = "X has dates or times in the columns 'when'; turn them into numbers"
+    check_no_trace(estimator(), frame, y, ValueError, message)
+    check_no_trace(estimator(), values[:, None], y, ValueError, "X has dates or times, .*64")
+    model = estimator().fit(np.c_[X, X[:, 0]], y)
+    with pytest.raises(ValueError, match=message):
+        model.predict(frame)
+
+
+def test_columns_of_arrow_have_names(rng):
+    X, y = make_classes(rng, [40, 40, 40], 2)
+    X[7, 1] = np.nan
+    table = pa.table({"a": X[:, 0], "b": X[:, 1]})
+    check_no_trace(CappedLDA(), table, y, ValueError, "X contains NaN, first in row 7, column 'b';")
+    words = pa.table({"a": X[:, 0], "b": ["x"] * 120})
+    check_no_trace(CappedLDA(), words, y, ValueError, "X has text in the columns 'b'")
+
+
+@pytest.mark.parametrize("estimator", [CappedLDA, CappedLDACV])
+@pytest.mark.parametrize("container", [scipy.sparse.csr_array, scipy.sparse.csc_matrix])
+@pytest.mark.parametrize("n_features", [4, 1100])
+def test_sparse_entries_that_are_not_finite_are_named(rng, estimator, container, n_features):
+    X = scipy.sparse.random_array((60, n_features), density=0.1, rng=rng, format="lil")
+    X[7, 2], X[9, 0] = -np.inf, np.nan
+    message = r"X contains infinity, first in row 7, column 2 \(counted from 0\); remove"
+    check_no_trace(estimator(), container(X), np.arange(60) % 3, ValueError, message)
+
+
+def test_a_query_that_has_not_run_is_refused(data):
+    X, y = data
+    query = pl.DataFrame(X).lazy()
+    message = r"X is a LazyFrame, .*; give X.collect\(\), or read it in batches with fit_chunks"
+    check_no_trace(CappedLDA(), query, y, TypeError, message)
+    model = CappedLDA().fit(X, y)
+    for ask in (model.predict, model.explain, model.outlyingness):
+        with pytest.raises(TypeError, match=message):
+            ask(query)
+
+
+def test_masked_entries_are_refused(data):
+    X, y = data
+    model = CappedLDA().fit(X, y)
+    masked = np.ma.masked_array(X, np.zeros_like(X, dtype=bool))
+    np.testing.assert_array_equal(CappedLDA().fit(masked, y).scalings_, model.scalings_)
+    masked[3, :2] = np.ma.masked
+    message = r"X is a masked array, of which 2 entries are masked; fill them \(X.filled"
+    check_no_trace(CappedLDA(), masked, y, ValueError, message)
+    for ask in (model.predict, model.outlyingness, model.explain):
+        with pytest.raises(ValueError, match=message):
+            ask(masked)
+    with pytest.raises(ValueError, match="y is a masked array"):
+        model.outlyingness(X, np.ma.masked_array(y, np.arange(N) == 3))
+    weights = np.ma.masked_array(np.ones(N), np.arange(N) == 3)
+    for name, settings in {
+        "y": {"y": np.ma.masked_array(y, np.arange(N) == 3)},
+        "sample_weight": {"y": y, "sample_weight": weights},
+    }.items():
+        with pytest.raises(ValueError, match=f"{name} is a masked array, of which 1 entries are"):
+            CappedLDA().fit(X, **settings)
+    for chunk, name in (((masked, y), "X"), ((X, np.ma.masked_array(y, y == 0)), "y")):
+        with pytest.raises(ValueError, match=f"{name} of chunk 0 is a masked array"):
+            CappedLDA().fit_chunks(lambda chunk=chunk: [chunk])
+
+
+WORDS = np.array(["u", "v", "w"])[np.arange(N) % 3]
+PRESENT = np.arange(N) != 7
+MISSING = {
+    "None": np.where(PRESENT, WORDS, None),
+    "NaN": pd.Series(WORDS, dtype=object).where(PRESENT),
+    "NA": pd.Series(WORDS, dtype="string").where(PRESENT, pd.NA),
+    "str": pd.Series(WORDS).where(PRESENT),
+    "category": pd.Series(pd.Categorical(WORDS)).where(PRESENT),
+    "NaT": pd.Series(WORDS, dtype=object).where(PRESENT, pd.NaT),
+    "polars": pl.Series(
+        [word if there else None for word, there in zip(WORDS, PRESENT, strict=True)]
+    ),
+    "list": [word if there else float("nan") for word, there in zip(WORDS, PRESENT, strict=True)],
+}
+
+
+@pytest.mark.parametrize("kind", MISSING)
+def test_missing_labels_are_named(rng, kind, tmp_path):
+    X = rng.normal(size=(N, n))
+    message = "y has missing labels, the first in its row 7 .*; remove such rows"
+    np.save(tmp_path / "integers.npy", (10 * X).astype(int))
+    read = np.load(tmp_path / "integers.npy", mmap_mode="r")
+    for rows in (X, pd.DataFrame(X), read, scipy.sparse.csr_array(X)):
+        check_no_trace(CappedLDA(), rows, MISSING[kind], ValueError, message)
+
+
+@pytest.mark.parametrize(
+    "convert",
+    [
+        lambda X, y: (X, y),
+        lambda X, y: (X.tolist(), y.tolist()),
+        lambda X, y: (X, np.array(["u", "v", "w"])[y]),
+        lambda X, y: (X, y[:, None]),
+        lambda X, y: (pd.DataFrame(X), pd.Series(y)),
+        lambda X, y: (pl.DataFrame(X), pl.Series(y)),
+    ],
+    ids=["arrays", "lists", "words", "column", "pandas", "polars"],
+)
+def test_swapped_arguments_are_told(data, convert):
+    X, y = convert(*data)
+    message = r"y has 4 columns and X has 1: they seem to be swapped; use fit\(X, y\)"
+    check_no_trace(CappedLDA(), y, X, ValueError, message)
+
+
+@pytest.mark.parametrize("weight", [5e-324, 1e-310])
+def test_weights_too_small_to_be_added_are_refused(data, weight):
+    X, y = data
+    weights = np.full(N, weight)
+    message = "sample_weight adds up to .*; multiply it by a large number"
+    check_no_trace(CappedLDA(), X, y, ValueError, message, sample_weight=weights)
+    with pytest.raises(ValueError, match=message):
+        CappedLDA().fit_chunks(lambda: [(X, y, weights)])
+    with pytest.raises(ValueError, match=message):
+        CappedLDA().fit(da.from_array(X, chunks=(10, n)), y, weights)
+    weights[1:] = 1.0  # one such row is as good as left out
+    rest = CappedLDA().fit(X[1:], y[1:])
+    assert angle(CappedLDA().fit(X, y, weights).scalings_, rest.scalings_) < 1e-9
+
+
+@pytest.mark.parametrize("estimator", [CappedLDA, CappedLDACV])
+@pytest.mark.parametrize("convert", [np.asarray, pd.DataFrame, scipy.sparse.csr_array])
+def test_the_number_of_a_row_is_no_class(rng, estimator, convert):
+    X, ids = convert(rng.normal(size=(N, n))), [f"row {i}" for i in range(N)]
+    message = (
+        "number of samples must be more than the number of classes, but y has 30 classes in 30 "
+        "rows; give several rows of a class"
+    )
+    check_no_trace(estimator(), X, ids, ValueError, message)
+
+
+def test_neither_are_numbers_of_rows_in_chunks_and_blocks(rng):
+    X, ids = rng.normal(size=(N, n)), np.arange(N)
+    with pytest.raises(ValueError, match="y has 30 classes in 30 rows"):
+        CappedLDA().fit_chunks(lambda: [(X[:10], ids[:10]), (X[10:], ids[10:])])
+    with pytest.raises(ValueError, match="y has 30 classes in 30 rows"):
+        CappedLDA().fit(da.from_array(X, chunks=(10, n)), ids)
+    with pytest.raises(ValueError, match="y has 30 classes in 30 rows"):
+        CappedLDA().fit(np.tile(X, (2, 1)), np.tile(ids, 2), np.repeat([1.0, 0.0], N))

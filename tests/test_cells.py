@@ -184,7 +184,7 @@ def test_the_value_of_a_dropped_cell_does_not_matter(fitted, value):
     some[:, 2], other[:, 2] = value, 1e7
     other[:, 2] *= X[:, 2].std()
     assert model.wrong_cells(some)[:, 2].all()
-    for method in ("decision_function", "predict_proba", "transform", "predict", "is_outlier"):
+    for method in ("decision_function", "predict_proba", "transform", "predict", "is_rejected"):
         np.testing.assert_array_equal(getattr(model, method)(some), getattr(model, method)(other))
 
 
@@ -252,8 +252,8 @@ def test_without_any_cell_there_are_only_the_priors(fitted, value):
     model, X, _ = fitted
     new = np.full((3, 6), value)
     np.testing.assert_allclose(model.predict_proba(new), np.tile(model.priors_, (3, 1)))
-    assert model.is_outlier(new).all()
-    assert not model.is_outlier(X[:100]).all()
+    assert model.is_rejected(new).all()
+    assert not model.is_rejected(X[:100]).all()
     assert (model.predict_or_reject(new) == -1).all()
     assert np.isfinite(model.transform(new)).all()
     assert not np.isnan(model.outlyingness(new)).any()
@@ -363,7 +363,7 @@ def test_collinear_and_constant_features(rng):
     lonely = np.full((1, 7), np.nan)
     lonely[0, 5] = 3.0
     np.testing.assert_allclose(model.predict_proba(lonely), [model.priors_])
-    assert model.is_outlier(lonely).all()
+    assert model.is_rejected(lonely).all()
 
 
 def test_fewer_directions_than_there_are(rng):
@@ -384,7 +384,7 @@ def test_the_error_for_a_gap_names_row_and_column(fitted, cells_):
     for value in (np.nan, np.inf):
         new = frame.copy()
         new.iloc[17, 3] = value
-        for method in ("predict", "transform", "outlyingness", "is_outlier", "wrong_cells"):
+        for method in ("predict", "transform", "outlyingness", "is_rejected", "wrong_cells"):
             with pytest.raises(ValueError, match="NaN or infinity, first in row 17, column 'd'"):
                 getattr(model, method)(new)
         plain = CappedLDA(cells=cells_).fit(X, y)
@@ -478,7 +478,7 @@ def test_frames_chunks_of_rows_dask_and_files_agree(rng, fitted, tmp_path):
     save_model(model, tmp_path / "model.npz")
     loaded = load_model(tmp_path / "model.npz")
     methods = ("predict", "predict_proba", "decision_function", "transform", "outlyingness")
-    for method in (*methods, "is_outlier", "wrong_cells", "expected_cells", "cell_deviations"):
+    for method in (*methods, "is_rejected", "wrong_cells", "expected_cells", "cell_deviations"):
         expected = getattr(model, method)(new)
         np.testing.assert_array_equal(getattr(model, method)(frame), expected)
         np.testing.assert_array_equal(getattr(loaded, method)(new), expected)
@@ -510,10 +510,10 @@ def test_one_typo_in_many_features_does_not_reject_a_row(rng):
     model = CappedLDA().fit(X[::2], y[::2])
     new, wrong = X[1::2], spoilt(rng, X[1::2])
     linear = CappedLDA(cells="all").fit(X[::2], y[::2])
-    assert model.is_outlier(wrong, alpha=0.01).mean() < 0.7
-    assert linear.is_outlier(wrong, alpha=0.01).all()
-    assert model.is_outlier(spoilt(rng, new, 12)).all()
-    assert model.is_outlier(new).mean() < 0.05
+    assert model.is_rejected(wrong, alpha=0.01).mean() < 0.7
+    assert linear.is_rejected(wrong, alpha=0.01).all()
+    assert model.is_rejected(spoilt(rng, new, 12)).all()
+    assert model.is_rejected(new).mean() < 0.05
 
 
 def test_an_explanation_names_wrong_cells_and_what_was_expected():

@@ -8,7 +8,6 @@ from common import angle, make_classes, rows_of, spoil
 from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer, load_digits, load_iris, load_wine
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import StratifiedKFold, train_test_split
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
@@ -28,7 +27,7 @@ SMALL = {"multipliers": (1.0, np.inf), "cv": 3}
 @pytest.mark.filterwarnings("ignore:The cap would have removed")
 @pytest.mark.filterwarnings("ignore:The least populated class")
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-@parametrize_with_checks([CappedLDACV(multipliers=(1.0, np.inf), qs=(1.0,), cv=2)])
+@parametrize_with_checks([CappedLDACV(multipliers=(1.0, np.inf), cv=2)])
 def test_scikit_learn_checks(estimator, check, monkeypatch):
     # Without the variable the array-API check with NumPy arrays would not run.
     monkeypatch.setenv("SCIPY_ARRAY_API", "1")
@@ -37,11 +36,11 @@ def test_scikit_learn_checks(estimator, check, monkeypatch):
 
 def test_the_table_holds_every_candidate_and_the_best_is_in_it(dirty):
     X, y, _ = dirty
-    model = CappedLDACV("all", multipliers=(0.7, 1, np.inf), qs=(1.0, 2.0), cv=4).fit(X, y)
+    model = CappedLDACV("all", multipliers=(0.7, 1, np.inf), cv=4).fit(X, y)
     table = model.cv_results_
-    assert {len(column) for column in table.values()} == {3 * 2 * 2}
-    names = ("param_multiplier", "param_q", "param_n_components")
-    assert len(set(zip(*(table[name] for name in names), strict=True))) == 12
+    assert {len(column) for column in table.values()} == {3 * 2}
+    names = ("param_multiplier", "param_n_components")
+    assert len(set(zip(*(table[name] for name in names), strict=True))) == 6
     splits = np.array([table[f"split{k}_test_score"] for k in range(4)])
     assert model.n_splits_ == 4
     assert "split4_test_score" not in table
@@ -52,19 +51,18 @@ def test_the_table_holds_every_candidate_and_the_best_is_in_it(dirty):
         [1 + np.sum(table["mean_test_score"] > mean + 1e-9) for mean in table["mean_test_score"]],
     )
     best = model.best_index_
-    chosen = (model.best_multiplier_, model.best_q_, model.best_n_components_)
+    chosen = (model.best_multiplier_, model.best_n_components_)
     assert chosen == tuple(table[name][best] for name in names)
     assert model.best_score_ == table["mean_test_score"][best]
     assert model.best_epsilon_ == model.epsilon_
     assert model.transform(X).shape == (len(y), model.best_n_components_)
 
 
-@pytest.mark.parametrize("q", [1.0, 2.0])
-def test_the_default_candidate_is_the_fit_of_capped_lda(dirty, q):
+def test_the_default_candidate_is_the_fit_of_capped_lda(dirty):
     X, y, _ = dirty
-    model = CappedLDACV(multipliers=[1], qs=[q], cv=2).fit(X, y)
-    single = CappedLDA(q=q).fit(X, y)
-    assert (model.best_multiplier_, model.best_q_, model.best_n_components_) == (1.0, q, 2)
+    model = CappedLDACV(multipliers=[1], cv=2).fit(X, y)
+    single = CappedLDA().fit(X, y)
+    assert (model.best_multiplier_, model.best_n_components_) == (1.0, 2)
     for name in vars(single):
         if name.endswith("_"):
             np.testing.assert_array_equal(getattr(model, name), getattr(single, name), name)
@@ -72,11 +70,10 @@ def test_the_default_candidate_is_the_fit_of_capped_lda(dirty, q):
     np.testing.assert_array_equal(model.predict_proba(X), single.predict_proba(X))
 
 
-@pytest.mark.parametrize("q", [1.0, 2.0])
-def test_the_multiplier_inf_leaves_out_nothing(dirty, q):
+def test_the_multiplier_inf_leaves_out_nothing(dirty):
     X, y, _ = dirty
-    model = CappedLDACV(multipliers=[np.inf], qs=[q], cv=2, cells="all").fit(X, y)
-    single = CappedLDA(q=q, epsilon=np.inf).fit(X, y)
+    model = CappedLDACV(multipliers=[np.inf], cv=2, cells="all").fit(X, y)
+    single = CappedLDA(epsilon=np.inf).fit(X, y)
     assert model.best_epsilon_ == np.inf
     assert not model.outliers_.any()
     assert not model.left_out_.any()
@@ -184,10 +181,10 @@ def test_it_costs_less_than_the_fits_that_it_replaces(rng, load, visits):
     X = spoil_some(rng, X)
     model = CappedLDACV("all", cv=2, n_jobs=1).fit(X, y)
     cost, visits[0] = visits[0], 0
-    refit = model._objective(model.best_q_).multiplied(model.best_multiplier_)
+    refit = Objective().multiplied(model.best_multiplier_)
     fits = [(np.arange(len(y)), refit)]
     for train, _ in StratifiedKFold(2).split(X, y):
-        fits += [(train, Objective(q).multiplied(m)) for m in GRID for q in (1.0, 2.0)]
+        fits += [(train, Objective().multiplied(m)) for m in GRID]
     for train, rule in fits:
         rows = rows_of(X[train], y[train])
         fit_mm(rows, rule, replace(path_options(rows), tol=1e-4, max_iter=100))
@@ -223,7 +220,7 @@ def test_a_tight_cap_wins_against_swapped_labels(rng):
 
 def test_no_cap_wins_on_clean_data_where_a_cap_would_cost_half_of_the_rows(rng):
     X, y = make_classes(rng, [80, 80], 40, spread=0.35)
-    model = CappedLDACV(multipliers=(0.05, np.inf), qs=(2.0,)).fit(X, y)
+    model = CappedLDACV(multipliers=(0.05, np.inf), leave_out="flagged").fit(X, y)
     assert model.best_multiplier_ == np.inf
     assert not model.outliers_.any()
 
@@ -242,13 +239,11 @@ def with_a_rare_level(rng, n_rows, share=0.02):
 def test_a_cap_that_erases_rare_rows_is_seen(seed):
     X, y, rare = with_a_rare_level(np.random.default_rng(seed), 2000)
     for multiplier in (0.5, 1.0):
-        erasing = CappedLDACV(
-            multipliers=[multiplier], qs=[1.0], cv=2, leave_out="flagged", cells="all"
-        )
+        settings = {"leave_out": "flagged", "cells": "all"}
+        erasing = CappedLDACV(multipliers=[multiplier], cv=2, **settings)
         assert erasing.fit(X, y).left_out_[rare].all()
         assert erasing.score(X[rare], y[rare]) < 0.5
-    settings = {"multipliers": (0.5, 1.0, np.inf), "qs": [1.0], "leave_out": "flagged"}
-    model = CappedLDACV(**settings, cells="all").fit(X, y)
+    model = CappedLDACV(multipliers=(0.5, 1.0, np.inf), **settings).fit(X, y)
     assert model.best_multiplier_ == np.inf
     assert model.score(X[rare], y[rare]) > 0.9
 
@@ -260,7 +255,7 @@ def test_contamination_does_not_buy_the_score(rng, spread, share, leave_out):
     # Plain LDA fits the planted rows: on all held-out rows it would look better than it is.
     X, y = make_classes(rng, [400, 400, 400], 6, spread=spread)
     X_dirty, y_dirty, planted = noise.leverage(X[:600], y[:600], share=share, random_state=0)
-    model = CappedLDACV(multipliers=(0.5, 1.0, np.inf), qs=[1.0], leave_out=leave_out)
+    model = CappedLDACV(multipliers=(0.5, 1.0, np.inf), leave_out=leave_out)
     model.fit(X_dirty, y_dirty)
     no_cap = model.cv_results_["param_multiplier"] == np.inf
     assert model.best_multiplier_ != np.inf
@@ -317,30 +312,28 @@ def test_at_least_half_of_every_class_is_scored(rng):
         assert np.mean(weight[y == 1] > 0.0) < 0.6
 
 
-@pytest.mark.parametrize(
-    "others", [{"leave_out": "flagged"}, {"start": "lda"}, {"multipliers": (np.inf, 0.5)}]
-)
+@pytest.mark.parametrize("others", [{"leave_out": "flagged"}, {"multipliers": (np.inf, 0.5)}])
 def test_the_rows_of_the_score_do_not_depend_on_how_candidates_are_fitted(others):
     X, y, _ = with_a_rare_level(np.random.default_rng(2), 2000)
     scores = []
     for parameters in ({"multipliers": (np.inf,)}, others):
-        table = CappedLDACV(**{"qs": [1.0], "cv": 3, **parameters}).fit(X, y).cv_results_
+        table = CappedLDACV(**{"cv": 3, **parameters}).fit(X, y).cv_results_
         no_cap = table["param_multiplier"] == np.inf
         scores.append([table[f"split{k}_test_score"][no_cap] for k in range(3)])
     # The same plain LDA, however it is fitted, classifies the same rows.
     np.testing.assert_array_equal(*scores)
 
 
-def candidates_of(multipliers, qs=(1.0,), counts=(1,)):
-    return [(Objective(q).multiplied(m), k) for m in multipliers for q in qs for k in counts]
+def candidates_of(multipliers, counts=(1,)):
+    return [(Objective().multiplied(m), k) for m in multipliers for k in counts]
 
 
 def test_ties_go_to_the_default():
-    candidates = candidates_of(GRID, (2.0, 1.0), (1, 3, 2))
+    candidates = candidates_of(GRID, (1, 3, 2))
     scores = np.full((5, len(candidates)), 0.8)
     for one_standard_error in (False, True):
         rule, count = candidates[cv.choose(candidates, scores, Objective(), one_standard_error)]
-        assert (rule.multiplier, rule.q, count) == (1.0, 1.0, 3)
+        assert (rule.multiplier, count) == (1.0, 3)
     # Without the default itself, to what is next to it.
     candidates = candidates_of((np.inf, 0.5, 1.4))
     assert cv.choose(candidates, np.full((5, 3), 0.8), Objective(), False) == 2
@@ -372,7 +365,7 @@ def test_few_directions_are_chosen_where_more_add_noise(rng):
     y = rng.permutation(np.repeat(np.arange(6), 60))
     X = rng.normal(size=(len(y), 40))
     X[:, 0] += 2.5 * y
-    model = CappedLDACV("all", multipliers=(1.0,), qs=(2.0,), cv=10).fit(X, y)
+    model = CappedLDACV("all", multipliers=(1.0,), cv=10).fit(X, y)
     assert model.best_n_components_ < 5
     assert model.scalings_.shape == (40, model.best_n_components_)
     X_new = rng.normal(size=(3000, 40))
@@ -394,7 +387,7 @@ def test_directions_may_be_given_and_may_exceed_the_supervised_ones(dirty):
 
 def test_harmful_rows_do_not_count_in_the_score(dirty):
     X, y, _ = dirty
-    model = CappedLDACV(multipliers=[1.0], qs=[1.0]).fit(X, y)
+    model = CappedLDACV(multipliers=[1.0]).fit(X, y)
     assert CappedLDA().fit(X, y).score(X, y) < 0.97 <= model.best_score_
 
 
@@ -448,7 +441,7 @@ def test_a_class_that_a_fold_does_not_know_is_not_scored_there(clean):
 def test_the_same_seed_gives_the_same_choice_on_large_data(rng):
     X, y = make_classes(rng, [9000, 9000, 9000], 3, spread=1.0)
     fits = [
-        CappedLDACV(multipliers=[1.0, 2.0], qs=[1.0], cv=2, random_state=seed).fit(X, y)
+        CappedLDACV(multipliers=[1.0, 2.0], cv=2, random_state=seed).fit(X, y)
         for seed in (3, 3, np.random.RandomState(3))
     ]
     for other in fits[1:]:
@@ -467,9 +460,6 @@ def test_the_same_seed_gives_the_same_choice_on_large_data(rng):
         ("multipliers", (1.0, 0.0), ValueError, "multipliers=0.0 .*positive numbers or inf"),
         ("multipliers", (np.nan,), ValueError, "multipliers=nan .*positive numbers or inf"),
         ("multipliers", ("1",), TypeError, "multipliers='1' .*positive numbers or inf"),
-        ("qs", (), ValueError, "qs=.* is empty; use 0 < q <= 2"),
-        ("qs", 2.0, TypeError, "qs=2.0 must be a sequence"),
-        ("qs", (1.0, 2.5), ValueError, "qs=2.5 .*0 < q <= 2"),
         ("n_components", 0, ValueError, "n_components=0 .*from 1 to n_features=6"),
         ("n_components", [1, 7], ValueError, "n_components=7 .*from 1 to n_features=6"),
         ("n_components", [], ValueError, "n_components=.* is empty"),
@@ -478,10 +468,8 @@ def test_the_same_seed_gives_the_same_choice_on_large_data(rng):
         ("n_components", "most", TypeError, "n_components='most' must be an integer; .*\"all\""),
         ("cv", 1, ValueError, "n_splits"),
         ("cv", "many", ValueError, "cv"),
-        ("centers", "median", ValueError, "centers='median' is unknown"),
-        ("start", "random", ValueError, "start='random' is unknown"),
-        ("ridge", 0.0, ValueError, "ridge=0.0"),
-        ("max_iter", 0, ValueError, "max_iter=0"),
+        ("leave_out", "all", ValueError, "leave_out='all' is unknown"),
+        ("shrinkage", 2.0, ValueError, "shrinkage=2.0 is out of range"),
         ("n_jobs", 0, ValueError, "n_jobs=0"),
         ("priors", [1.0], ValueError, "priors has shape"),
     ],
@@ -506,14 +494,17 @@ def test_folds_that_cannot_be_used_are_named(clean):
         CappedLDACV(cv=unknown).fit(X, y)
 
 
-def test_fits_that_do_not_converge_are_counted_and_the_last_one_warns(dirty):
+def test_folds_that_converge_are_counted(dirty):
     X, y, _ = dirty
-    model = CappedLDACV(max_iter=2, multipliers=[1.0, np.inf], qs=[1.0], cv=2, polish=False)
-    with pytest.warns(ConvergenceWarning, match="max_iter: .*after 2 passes"):
-        model.fit(X, y)
-    np.testing.assert_array_equal(model.cv_results_["n_converged"], [0, 0])
-    model.set_params(max_iter=100).fit(X, y)
+    model = CappedLDACV(multipliers=[1.0, np.inf], cv=2).fit(X, y)
     np.testing.assert_array_equal(model.cv_results_["n_converged"], [2, 2])
+
+
+def test_flagged_rows_are_not_left_out_of_no_cap(dirty):
+    X, y, _ = dirty
+    model = CappedLDACV(multipliers=[np.inf], leave_out="flagged")
+    with pytest.raises(ValueError, match="leave_out='flagged' means nothing with multipliers"):
+        model.fit(X, y)
 
 
 def test_it_prints_the_passes_of_the_last_fit_only(dirty, capsys):

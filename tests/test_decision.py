@@ -9,8 +9,9 @@ import pytest
 from common import in_regime, make_classes, spoil
 from scipy import sparse
 
-from cappedlda import CappedLDA, CappedLDACV, load_model, save_model
+from cappedlda import CappedLDA, CappedLDACV, CappedNormLDA, load_model, save_model
 from cappedlda._decision import DecidingDiscriminant, cut_offs, tail_weights
+from cappedlda.paper import CLDA
 
 
 def three_classes(rng, n_rows, n_features=8):
@@ -31,7 +32,7 @@ def model(rng):
 def test_the_rate_of_false_alarms_is_the_stated_one(rng, labelled, alpha):
     lda = CappedLDA().fit(*three_classes(rng, 2000))
     X, y = three_classes(rng, 20_000)
-    found = lda.is_outlier(X, y if labelled else None, alpha=alpha).mean()
+    found = lda.is_rejected(X, y if labelled else None, alpha=alpha).mean()
     # Of the training rows, the share beyond a quantile has this standard error.
     error = np.sqrt(alpha * (1.0 - alpha) / 2000)
     assert abs(found - alpha) < 3.0 * error
@@ -43,7 +44,7 @@ def test_it_also_holds_with_few_rows_per_feature(rng, n_rows):
     alarms = []
     for _ in range(10):
         lda = CappedLDA().fit(*three_classes(rng, n_rows, 60))
-        alarms.append(lda.is_outlier(three_classes(rng, 1000, 60)[0], alpha=0.1).mean())
+        alarms.append(lda.is_rejected(three_classes(rng, 1000, 60)[0], alpha=0.1).mean())
     assert 0.05 < np.mean(alarms) < 0.15
 
 
@@ -51,46 +52,48 @@ def test_dirty_training_rows_do_not_move_it(rng):
     X, y = three_classes(rng, 2000)
     spoilt = np.arange(2000) % 10 == 0
     lda = CappedLDA().fit(spoil(rng, X, spoilt), y)
-    assert 0.003 < lda.is_outlier(three_classes(rng, 20_000)[0]).mean() < 0.017
-    assert lda.is_outlier(spoil(rng, X, spoilt)[spoilt]).all()
+    assert 0.003 < lda.is_rejected(three_classes(rng, 20_000)[0]).mean() < 0.017
+    assert lda.is_rejected(spoil(rng, X, spoilt)[spoilt]).all()
 
 
 @pytest.mark.parametrize(("feature", "size"), [(5, 6.0), (0, 20.0)], ids=["off the plane", "in it"])
 def test_an_unknown_class_is_found_in_either_space(rng, model, feature, size):
     X, _ = three_classes(rng, 500)
     X[:, feature] += size
-    assert model.is_outlier(X).mean() > 0.9
+    assert model.is_rejected(X).mean() > 0.9
 
 
 def test_with_its_label_a_row_has_to_belong_to_that_class(rng, model):
     X, y = three_classes(rng, 500)
     wrong = (y + 1) % 3
-    assert model.is_outlier(X, wrong).mean() > 0.7
-    assert model.is_outlier(X).mean() < 0.05
+    assert model.is_rejected(X, wrong).mean() > 0.7
+    assert model.is_rejected(X).mean() < 0.05
 
 
 def test_it_is_the_same_for_every_kind_of_rows(rng, model):
     X, y = three_classes(rng, 200)
     X[::7] += 4.0
-    expected = model.is_outlier(X)
+    expected = model.is_rejected(X)
     assert 0 < expected.sum() < 200
     for convert in (np.asfortranarray, np.ndarray.tolist, sparse.csr_array):
-        np.testing.assert_array_equal(model.is_outlier(convert(X)), expected)
-    lazy = model.is_outlier(da.from_array(X, chunks=(50, 8)))
+        np.testing.assert_array_equal(model.is_rejected(convert(X)), expected)
+    lazy = model.is_rejected(da.from_array(X, chunks=(50, 8)))
     np.testing.assert_array_equal(lazy.compute(), expected)
     lazy = model.predict_or_reject(da.from_array(X, chunks=(50, 8)))
     np.testing.assert_array_equal(lazy.compute(), model.predict_or_reject(X))
-    labelled = model.is_outlier(X, y)
-    np.testing.assert_array_equal(labelled, model.is_outlier(pd.DataFrame(X).to_numpy(), list(y)))
+    labelled = model.is_rejected(X, y)
+    np.testing.assert_array_equal(labelled, model.is_rejected(pd.DataFrame(X).to_numpy(), list(y)))
 
 
 def test_chunks_and_sparse_rows_are_calibrated_as_arrays(rng):
     X, y = three_classes(rng, 600)
     new = three_classes(rng, 2000)[0]
-    expected = CappedLDA().fit(X, y).is_outlier(new)
+    expected = CappedLDA().fit(X, y).is_rejected(new)
     chunked = CappedLDA().fit_chunks(lambda: [(X[:250], y[:250]), (X[250:], y[250:])])
-    np.testing.assert_array_equal(chunked.is_outlier(new), expected)
-    np.testing.assert_array_equal(CappedLDA().fit(sparse.csr_array(X), y).is_outlier(new), expected)
+    np.testing.assert_array_equal(chunked.is_rejected(new), expected)
+    np.testing.assert_array_equal(
+        CappedLDA().fit(sparse.csr_array(X), y).is_rejected(new), expected
+    )
 
 
 def test_of_many_rows_a_sample_is_noted(rng):
@@ -98,7 +101,7 @@ def test_of_many_rows_a_sample_is_noted(rng):
     lda = in_regime(CappedLDA(), least_sample_rows=500, sample_share=0.01).fit(X, y)
     assert lda.n_sampled_ == 500
     assert len(lda._calibrated().weights) <= 500
-    assert 0.02 < lda.is_outlier(three_classes(rng, 20_000)[0], alpha=0.05).mean() < 0.08
+    assert 0.02 < lda.is_rejected(three_classes(rng, 20_000)[0], alpha=0.05).mean() < 0.08
 
 
 def test_a_weight_counts_as_so_many_rows(rng):
@@ -109,21 +112,21 @@ def test_a_weight_counts_as_so_many_rows(rng):
     new = three_classes(rng, 2000)[0]
     for alpha in (0.01, 0.1):
         np.testing.assert_array_equal(
-            weighted.is_outlier(new, alpha=alpha), repeated.is_outlier(new, alpha=alpha)
+            weighted.is_rejected(new, alpha=alpha), repeated.is_rejected(new, alpha=alpha)
         )
 
 
 def test_rows_too_far_to_be_measured_are_outliers(rng, model):
     X, _ = three_classes(rng, 3)
     X[1] = 1e300
-    assert model.is_outlier(X, alpha=0.01)[1]
+    assert model.is_rejected(X, alpha=0.01)[1]
 
 
 def test_as_many_classes_as_features_leave_nothing_off_the_plane(rng):
     X, y = make_classes(rng, [100] * 4, 3)
     lda = CappedLDA().fit(X, y)
     assert not lda._calibrated().off_plane.round(6).any()
-    assert lda.is_outlier(X, alpha=0.05).mean() < 0.06
+    assert lda.is_rejected(X, alpha=0.05).mean() < 0.06
 
 
 def twelve_classes(rng):
@@ -148,8 +151,8 @@ def test_rounding_is_no_distance(rng, make, shrinkage, dtype):
     X = X.astype(dtype)
     lda = CappedLDA(shrinkage=shrinkage).fit(X, y)
     assert not lda._calibrated().off_plane.any()
-    assert lda.is_outlier(X, alpha=0.05).mean() < 0.06
-    assert lda.is_outlier(X, y, alpha=0.05).mean() < 0.06
+    assert lda.is_rejected(X, alpha=0.05).mean() < 0.06
+    assert lda.is_rejected(X, y, alpha=0.05).mean() < 0.06
 
 
 @pytest.mark.parametrize("convert", [np.asarray, np.float32, sparse.csr_array])
@@ -158,16 +161,49 @@ def test_another_value_of_a_constant_feature_is_an_outlier(rng, convert):
     X = np.c_[X, np.full(600, 7.1), np.array([0.0, 0.5, 0.5])[y]]
     lda = CappedLDA().fit(X, y)
     np.testing.assert_array_equal(lda._calibrated().flat, [False] * 8 + [True] * 2)
-    assert lda.is_outlier(convert(X), y).mean() < 0.02
-    assert lda.is_outlier(convert(X)).mean() < 0.02
+    assert lda.is_rejected(convert(X), y).mean() < 0.02
+    assert lda.is_rejected(convert(X)).mean() < 0.02
     for feature, value in ((8, 1e6), (8, 7.2), (8, 1e38), (9, 0.1)):
         strange = X.copy()
         strange[:, feature] = value
-        assert lda.is_outlier(convert(strange)).all()
-        assert lda.is_outlier(convert(strange), y).all()
+        assert lda.is_rejected(convert(strange)).all()
+        assert lda.is_rejected(convert(strange), y).all()
     strange[:, 9] = 0.5  # of other classes than the first
-    np.testing.assert_array_equal(lda.is_outlier(strange, y)[y == 0], True)
-    assert lda.is_outlier(strange).mean() < 0.02
+    np.testing.assert_array_equal(lda.is_rejected(strange, y)[y == 0], True)
+    assert lda.is_rejected(strange).mean() < 0.02
+
+
+def rare_indicators(rng, n_rows, units):
+    """Four classes and twelve indicators, each in its unit; few rows have one, which are odd."""
+    y = rng.integers(0, 4, n_rows)
+    X = rng.normal(size=(n_rows, 5))
+    X[:, :2] += 3.0 * np.array([[0, 0], [1, 2], [2, -1], [-2, 1]])[y]
+    rare = rng.random((n_rows, 12)) < 0.003
+    odd = rare.any(axis=1)
+    steps = rng.normal(size=(odd.sum(), 5))
+    X[odd] += 5.0 * steps / np.linalg.norm(steps, axis=1, keepdims=True)
+    return np.c_[X, rare * units], y, odd
+
+
+@pytest.mark.filterwarnings("ignore:The features")
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("units", [np.ones(12), 10.0 ** np.arange(-12, 12, 2)], ids=["same", "own"])
+def test_the_rounding_of_a_mean_is_no_constant(dtype, units):
+    """Rows with an indicator are in the first means, and not in the last: 0 is 1e-17 there."""
+    for seed in range(8):
+        X, y, odd = rare_indicators(np.random.default_rng(seed), 2000, units)
+        X = X.astype(dtype)
+        lda = CappedLDA().fit(X, y)
+        flat = lda._calibrated().flat
+        lda.means_[:, flat] += 1e-16 * lda._spread[flat]  # by chance it is 0 in some fits
+        assert lda.is_rejected(X[~odd]).mean() < 0.05
+        assert lda.is_rejected(X[~odd], y[~odd]).mean() < 0.05
+        assert np.mean(lda.predict_or_reject(X[~odd]) == -1) < 0.05
+        # What no kept row has is still an outlier, in any unit.
+        for feature in np.flatnonzero(flat):
+            strange = X[~odd]
+            strange[:, feature] = units[feature - 5]
+            assert lda.is_rejected(strange).all()
 
 
 @pytest.mark.parametrize(("n_rows", "noted"), [(4095, 4095), (4096, 4096), (4100, 4096)])
@@ -216,20 +252,6 @@ def test_without_min_proba_no_probabilities_are_computed(rng, model, monkeypatch
 
 
 @pytest.mark.parametrize("estimator", [CappedLDA(), CappedLDACV(cv=2, multipliers=(1.0,))])
-def test_pickles_from_before_a_parameter_get_its_default(rng, estimator):
-    X, y = three_classes(rng, 300)
-    lda = estimator.fit(X, y)
-    state = dict(lda.__getstate__())
-    del state["shrinkage"]
-    old = type(lda).__new__(type(lda))
-    old.__setstate__(state)
-    assert old.shrinkage == "few_rows"
-    assert repr(old) == repr(lda)
-    np.testing.assert_array_equal(old.predict(X), lda.predict(X))
-    np.testing.assert_array_equal(old.fit(X, y).scalings_, lda.scalings_)
-
-
-@pytest.mark.parametrize("estimator", [CappedLDA(), CappedLDACV(cv=2, multipliers=(1.0,))])
 def test_files_and_pickles_decide_the_same_and_hold_no_row(rng, tmp_path, estimator):
     X, y = three_classes(rng, 300)
     lda = estimator.fit(X, y)
@@ -237,23 +259,23 @@ def test_files_and_pickles_decide_the_same_and_hold_no_row(rng, tmp_path, estima
     assert not hasattr(pickled._calibration, "X")
     save_model(lda, tmp_path / "model.npz")
     new = three_classes(rng, 1000)[0] * 1.5
-    expected = lda.is_outlier(new)
+    expected = lda.is_rejected(new)
     assert expected.any()
-    np.testing.assert_array_equal(pickled.is_outlier(new), expected)
-    np.testing.assert_array_equal(load_model(tmp_path / "model.npz").is_outlier(new), expected)
+    np.testing.assert_array_equal(pickled.is_rejected(new), expected)
+    np.testing.assert_array_equal(load_model(tmp_path / "model.npz").is_rejected(new), expected)
 
 
 @pytest.mark.parametrize(
     "estimator",
-    [CappedLDA(polish=False), CappedLDA(solver="paper", epsilon=1e3)],
-    ids=["no polish", "paper"],
+    [CappedNormLDA(), CLDA(epsilon=1e3)],
+    ids=["norm", "paper"],
 )
 def test_without_a_covariance_the_error_says_what_to_do(clean, estimator):
     X, y = clean
     lda = estimator.fit(X, y)
     with pytest.raises(ValueError, match="Use outlyingness"):
-        lda.is_outlier(X)
-    with pytest.raises(AttributeError, match="Fit with the defaults"):
+        lda.is_rejected(X)
+    with pytest.raises(AttributeError, match="only CappedLDA has one"):
         _ = lda.covariance_
 
 
@@ -274,7 +296,7 @@ def test_more_features_than_rows_cannot_decide(rng):
 )
 def test_a_share_that_cannot_be_is_refused(model, alpha, error, words):
     with pytest.raises(error, match=words):
-        model.is_outlier(np.zeros((1, 8)), alpha=alpha)
+        model.is_rejected(np.zeros((1, 8)), alpha=alpha)
 
 
 def test_rejected_are_outliers_and_if_asked_uncertain_rows(rng, model):
@@ -282,7 +304,7 @@ def test_rejected_are_outliers_and_if_asked_uncertain_rows(rng, model):
     X[:50, 6] += 10.0
     X[50:100, :2] = [2.5, 0.0]  # between two classes
     found = model.predict_or_reject(X)
-    outlier = model.is_outlier(X)
+    outlier = model.is_rejected(X)
     np.testing.assert_array_equal(found == -1, outlier)
     np.testing.assert_array_equal(found[~outlier], model.predict(X)[~outlier])
     assert outlier[:50].all()
@@ -296,9 +318,12 @@ def test_rejected_rows_get_a_label_like_the_classes(rng):
     X, y = three_classes(rng, 300)
     lda = CappedLDA().fit(X, np.array(["a", "b", "c"])[y])
     X[0] += 50.0
-    found = lda.predict_or_reject(X, reject_label="rejected")
+    found = lda.predict_or_reject(X)
     assert found[0] == "rejected"
     assert set(found[1:]) <= {"a", "b", "c", "rejected"}
+    found = CappedLDA().fit(X, pd.Series(["a", "b", "c"], dtype="category")[y]).predict_or_reject(X)
+    assert found[0] == "rejected"
+    assert lda.predict_or_reject(X, reject_label="?")[0] == "?"
     boolean = CappedLDA().fit(X, y == 1).predict_or_reject(X)
     assert boolean[0] == -1
     assert set(boolean) <= {-1, 0, 1}
@@ -308,9 +333,16 @@ def test_rejected_rows_get_a_label_like_the_classes(rng):
     ("classes", "settings", "error", "words"),
     [
         ([0, 1, 2], {"reject_label": 2}, ValueError, "reject_label=2 is a class; use a label"),
-        ([0, 1, 2], {"reject_label": "no"}, TypeError, "numbers: use a number, such as -1"),
+        (
+            [0, 1, 2],
+            {"reject_label": "no"},
+            TypeError,
+            "are numbers; use None, or one of",
+        ),
         ([0, 1, 2], {"reject_label": [1]}, TypeError, r"reject_label=\[1\] does not fit"),
-        (["a", "b", "c"], {}, TypeError, "reject_label=-1 does not fit classes that are strings"),
+        (["a", "b", "c"], {"reject_label": -1}, TypeError, "label=-1 does not .* are strings; use"),
+        ([-1, 0, 1], {}, ValueError, "reject_label=-1 is a class; use a label that is none of"),
+        (["a", "b", "rejected"], {}, ValueError, "reject_label='rejected' is a class; use a label"),
         ([0, 1, 2], {"min_proba": 1.5}, ValueError, "min_proba=1.5 is out of range"),
     ],
 )

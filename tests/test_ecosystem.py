@@ -3,13 +3,17 @@
 import importlib
 import inspect
 import io
+import os
 import pkgutil
+import subprocess
+import sys
 
 import joblib
 import numpy as np
 import pytest
 import sklearn
 import skops.io
+from common import COMPARED
 from numpy.testing import assert_array_equal
 from sklearn import config_context
 from sklearn.base import BaseEstimator, clone
@@ -17,13 +21,13 @@ from sklearn.exceptions import UnsetMetadataPassedError
 from sklearn.model_selection import GridSearchCV, StratifiedKFold
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
-from test_compared import ALL as COMPARED
 
 import cappedlda
-from cappedlda import CappedLDA, CappedLDACV, OutlierRemover
+from cappedlda import CappedLDA, CappedLDACV, CappedNormLDA, OutlierRemover
+from cappedlda.paper import CLDA
 
-SEARCH = CappedLDACV(multipliers=(1.0, np.inf), qs=(1.0,), cv=3)
-FITTABLE = [CappedLDA(), SEARCH, *COMPARED]
+SEARCH = CappedLDACV(multipliers=(1.0, np.inf), cv=3)
+FITTABLE = [CappedLDA(), SEARCH, CappedNormLDA(), CLDA(), *COMPARED]
 
 
 def all_estimators():
@@ -42,14 +46,13 @@ def all_estimators():
 
 def exported():
     """Every class in the `__all__` of a public module."""
-    for module in (cappedlda, cappedlda.compared):
+    for module in (cappedlda, cappedlda.paper, cappedlda.paper.compared):
         for name in module.__all__:
             if inspect.isclass(getattr(module, name)):
                 yield getattr(module, name)
 
 
 def test_every_estimator_is_exported_and_checked():
-    importlib.import_module("cappedlda.compared")
     estimators = all_estimators()
     assert len(estimators) >= 8
     assert estimators == set(exported())
@@ -81,12 +84,12 @@ def test_weights_reach_the_fits_and_scores_of_a_search(clean, rng):
     with config_context(enable_metadata_routing=True):
         model = CappedLDA().set_fit_request(sample_weight=True)
         model.set_score_request(sample_weight=True)
-        search = GridSearchCV(model, {"q": [1.0, 2.0]}, cv=2).fit(X, y, sample_weight=w)
+        search = GridSearchCV(model, {"epsilon": [3.0, 6.0]}, cv=2).fit(X, y, sample_weight=w)
         found = search.cv_results_["split0_test_score"][0]
     expected = CappedLDA(**search.best_params_).fit(X, y, sample_weight=w)
     assert_array_equal(search.best_estimator_.scalings_, expected.scalings_)
     train, test = next(StratifiedKFold(2).split(X, y))
-    first = CappedLDA(q=1.0).fit(X[train], y[train], sample_weight=w[train])
+    first = CappedLDA(epsilon=3.0).fit(X[train], y[train], sample_weight=w[train])
     assert found == first.score(X[test], y[test], sample_weight=w[test])
 
 
@@ -142,3 +145,38 @@ def test_stored_by_skops(estimator, dirty):
     assert own in unknown
     assert unknown <= {own, "cappedlda._cutoffs.gate.Gate"}
     same_answers(model, skops.io.loads(data, trusted=sorted(unknown)), X)
+
+
+TENSORS = """
+import numpy as np, sklearn, torch
+from sklearn.datasets import load_iris
+from cappedlda import CappedLDA, CappedLDACV
+
+X, y = load_iris(return_X_y=True)
+weights = np.arange(150) % 3 + 1.0
+tensors = torch.tensor(X), torch.tensor(y), torch.tensor(weights)
+asked = ("predict", "predict_proba", "transform", "outlyingness", "is_rejected")
+for dispatch in (False, True):
+    with sklearn.config_context(array_api_dispatch=dispatch):
+        for estimator in (CappedLDA(), CappedLDACV(cv=2, multipliers=(1.0,))):
+            expected = sklearn.clone(estimator).fit(X, y, weights)
+            found = estimator.fit(*tensors)
+            np.testing.assert_array_equal(found.scalings_, expected.scalings_)
+            for name in asked:
+                answer = getattr(found, name)(tensors[0])
+                np.testing.assert_array_equal(answer, getattr(expected, name)(X))
+            ratio = found.outlyingness(*tensors[:2])
+            np.testing.assert_array_equal(ratio, expected.outlyingness(X, y))
+            assert found.explain(*tensors[:2]).equals(expected.explain(X, y))
+            assert found.score(*tensors[:2]) == expected.score(X, y)
+        chunked = CappedLDA().fit_chunks(lambda: [tensors])
+        np.testing.assert_array_equal(chunked.scalings_, CappedLDA().fit(X, y, weights).scalings_)
+"""
+
+
+def test_tensors_are_arrays_also_where_scikit_learn_would_keep_them():
+    pytest.importorskip("torch")
+    settings = {**os.environ, "SCIPY_ARRAY_API": "1"}  # scikit-learn wants it, before its import
+    command = [sys.executable, "-c", TENSORS]
+    found = subprocess.run(command, env=settings, capture_output=True, text=True, timeout=600)
+    assert found.returncode == 0, found.stderr

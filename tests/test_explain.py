@@ -5,12 +5,14 @@ import importlib.util
 import dask.array as da
 import numpy as np
 import pandas as pd
+import polars as pl
 import pyarrow as pa
 import pytest
 from common import make_classes
 from scipy import sparse
 
 from cappedlda import CappedLDA, CappedLDACV, load_model, save_model
+from cappedlda.paper import CLDA
 
 
 @pytest.fixture
@@ -161,6 +163,25 @@ def test_rows_can_be_chosen(clean, rows, expected):
     assert sorted(table["row"]) == (list(range(150)) if expected is None else expected)
 
 
+@pytest.mark.parametrize("labels", [None, np.array(["u", "v", "w"])], ids=["numbers", "words"])
+def test_a_frame_of_polars_gives_one_of_polars(dirty, labels):
+    X, y, _ = dirty
+    y = y if labels is None else labels[y]
+    frame = pd.DataFrame(X, columns=list("abcdef"))
+    expected = CappedLDA().fit(frame, y).explain(frame, y)
+    assert len(expected) > 10
+    X = pl.from_pandas(frame)
+    lda = CappedLDA().fit(X, pl.Series(y))
+    found = lda.explain(X, pl.Series(y))
+    assert isinstance(found, pl.DataFrame)
+    assert found.columns == expected.columns.tolist()
+    assert found.to_dicts() == expected.to_dict("records")
+    assert found.schema["feature_1"] == pl.String
+    none = lda.explain(X, y, rows=[])
+    assert none.columns == found.columns
+    assert len(none) == 0
+
+
 def test_nothing_unusual_is_an_empty_table(clean):
     X, y = clean
     lda = CappedLDA().fit(X, y)
@@ -175,7 +196,7 @@ def test_nothing_unusual_is_an_empty_table(clean):
 
 def test_without_a_gate_deviations_are_those_of_the_kept_rows(dirty):
     X, y, _ = dirty
-    lda = CappedLDA(start="lda", epsilon=3.0).fit(X, y)
+    lda = CappedLDA(epsilon=np.inf).fit(X, y)
     assert lda._gate is None
     table = lda.explain(X, y, n_features=1, rows=[1])
     j = table.loc[0, "feature_1"]
@@ -241,8 +262,8 @@ def test_bad_arguments_are_refused(clean, settings, error, words):
 
 def test_a_fit_without_units_of_the_features_is_told_how(clean):
     X, y = clean
-    lda = CappedLDA(solver="paper", epsilon=1e3).fit(X, y)
-    with pytest.raises(ValueError, match="Fit it with start='robust'"):
+    lda = CLDA(epsilon=1e3).fit(X, y)
+    with pytest.raises(ValueError, match="CappedNormLDA with start='robust'"):
         lda.explain(X, y)
     assert "largest loadings per unit of the feature" in str(lda.summary())
 

@@ -7,13 +7,15 @@ import skl2onnx
 from common import make_classes
 from numpy.testing import assert_allclose, assert_array_equal
 from onnxruntime import InferenceSession
+from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from cappedlda import CappedLDA, CappedLDACV
-from cappedlda.compared import RDA
+from cappedlda import CappedLDA, CappedLDACV, CappedNormLDA
 from cappedlda.onnx import to_onnx
+from cappedlda.paper import CLDA
+from cappedlda.paper.compared import RDA
 
 # The graph multiplies in the precision of its input, in another order than here.
 TOLERANCE = {np.float32: 1e-4, np.float64: 1e-10}
@@ -50,21 +52,31 @@ def test_labels_probabilities_and_projection(clean, n_classes, labels, dtype):
 
 
 @pytest.mark.parametrize(
-    "model", [CappedLDACV("all", multipliers=(1.0,), cv=3, cells="all"), RDA(1)]
+    "model",
+    [
+        CappedLDACV("all", multipliers=(1.0,), cv=3, cells="all"),
+        CappedNormLDA(),
+        CLDA(epsilon=np.inf),
+        RDA(1),
+    ],
 )
 def test_the_other_estimators(clean, model):
     X, y = clean
-    measures = isinstance(model, CappedLDA)
+    measures = not isinstance(model, RDA)
     graph = to_onnx(model.fit(X, y), X, outlyingness=measures)
     outputs = run(graph, X)
     assert ("outlyingness" in outputs) == measures
     assert_same_answers(outputs, model, X, 1e-10)
 
 
-@pytest.mark.parametrize("settings", [{}, {"start": "lda", "epsilon": 3.0}, {"epsilon": np.inf}])
-def test_outlyingness_of_rows_that_are_far_off(dirty, settings):
+@pytest.mark.parametrize(
+    "model",
+    [CappedLDA(), CappedNormLDA(start="lda", epsilon=3.0), CappedLDA(epsilon=np.inf)],
+    ids=str,
+)
+def test_outlyingness_of_rows_that_are_far_off(dirty, model):
     X, y, _ = dirty
-    model = CappedLDA(**settings).fit(X, y)
+    model = clone(model).fit(X, y)
     found = run(to_onnx(model, X, outlyingness=True), X)["outlyingness"]
     assert_allclose(found, model.outlyingness(X), rtol=1e-9)
     assert (found > 1.0).any() == (model.epsilon != np.inf)

@@ -73,7 +73,7 @@ def both(dirty):
 
 @pytest.fixture(scope="module")
 def search(dirty):
-    search = CappedLDACV("all", multipliers=(2.0, 0.5, np.inf, 1.0), qs=(2.0, 1.0), cv=3)
+    search = CappedLDACV("all", multipliers=(2.0, 0.5, np.inf, 1.0), cv=3)
     return search.fit(*dirty)
 
 
@@ -554,9 +554,9 @@ class TestPipelines:
     def test_loadings_have_the_names_that_the_steps_give(self):
         X, y = load_wine(return_X_y=True, as_frame=True)
         pipeline = make_pipeline(StandardScaler(), CappedLDA()).fit(X, y)
-        display = LoadingsDisplay.from_estimator(pipeline, X)
+        display = LoadingsDisplay.from_estimator(pipeline)
         assert list(display.feature_names) == list(X.columns)
-        alone = LoadingsDisplay.from_estimator(pipeline[-1], pipeline[:-1].transform(X))
+        alone = LoadingsDisplay.from_estimator(pipeline[-1])
         assert_allclose(display.loadings, alone.loadings)
 
     def test_loadings_of_encoded_columns(self):
@@ -566,12 +566,11 @@ class TestPipelines:
         X = np.column_stack([color, size]).astype(object)
         steps = ColumnTransformer([("one", OneHotEncoder(), [0])], sparse_threshold=1.0)
         pipeline = make_pipeline(steps, CappedLDA()).fit(X, y)
-        display = LoadingsDisplay.from_estimator(pipeline, X)
+        display = LoadingsDisplay.from_estimator(pipeline)
         names = {label.get_text() for label in display.ax_.get_yticklabels()}
         assert names == {"one__x0_red", "one__x0_green", "one__x0_blue"}
-        encoded = pipeline[0].transform(X)
-        assert issparse(encoded)
-        expected = pipeline[-1].scalings_[:, 0] * encoded.toarray().std(axis=0)
+        assert issparse(pipeline[0].transform(X))
+        expected = pipeline[-1].scalings_[:, 0] * pipeline[-1]._spread
         assert_allclose(display.loadings, expected)
 
     def test_path(self, dirty):
@@ -657,9 +656,15 @@ class TestCellMap:
         assert list(display.features) == list(X.columns)
 
     def test_needs_a_covariance(self, dirty):
-        model = CappedLDA(polish=False).fit(*dirty)
+        model = CappedNormLDA().fit(*dirty)
         with pytest.raises(ValueError, match="no covariance"):
             CellMapDisplay.from_estimator(model, dirty[0])
+
+
+def test_rows_of_lists_are_numbered(fitted, dirty):
+    X, y = dirty
+    display = ProjectionDisplay.from_estimator(fitted, X.tolist(), y, n_labels=2)
+    assert_array_equal(display.names, np.arange(len(X)))
 
 
 class TestConvergence:
@@ -668,7 +673,12 @@ class TestConvergence:
         assert_array_equal(display.line_.get_ydata(), fitted.objective_path_)
         assert_array_equal(display.line_.get_xdata(), np.arange(1, len(fitted.objective_path_) + 1))
         assert len(display.rises_.get_offsets()) == 0
-        assert display.ax_.get_title(loc="right") == "converged"
+        assert display.ax_.get_title(loc="right").startswith("converged")
+
+    def test_a_single_evaluation_is_told(self, fitted):
+        display = ConvergenceDisplay([3.0], status="converged").plot()
+        title = "converged, one evaluation: nothing to compare it with"
+        assert display.ax_.get_title(loc="right") == title
 
     def test_rises_are_marked(self):
         display = ConvergenceDisplay([3.0, 1.0, 2.0, 2.0]).plot()
@@ -685,40 +695,35 @@ class TestEpsilonPath:
         display = EpsilonPathDisplay.from_estimator(search)
         results = search.cv_results_
         shown = results["param_n_components"] == search.best_n_components_
-        for q, bars, apart in zip((1.0, 2.0), display.lines_, display.uncapped_, strict=True):
-            mine = shown & (results["param_q"] == q)
-            caps = results["param_multiplier"][mine]
-            order = np.argsort(caps)
-            line, _, _ = bars
-            assert_allclose(line.get_xdata(), [0.5, 1.0, 2.0], rtol=0.02)
-            scores = results["mean_test_score"][mine][order]
-            assert_allclose(line.get_ydata(), scores[:3])
-            assert_allclose(apart[0].get_ydata(), scores[3:])
-            assert apart[0].get_xdata()[0] > 2.0
-        assert texts(display.legend_) == ["chosen", "q = 1", "q = 2"]
+        order = np.argsort(results["param_multiplier"][shown])
+        scores = results["mean_test_score"][shown][order]
+        line, apart = display.line_[0], display.uncapped_[0]
+        assert_allclose(line.get_xdata(), [0.5, 1.0, 2.0])
+        assert_allclose(line.get_ydata(), scores[:3])
+        assert_allclose(apart.get_ydata(), scores[3:])
+        assert apart.get_xdata()[0] > 2.0
+        assert texts(display.legend_) == ["chosen"]
         ticks = [label.get_text() for label in display.ax_.get_xticklabels()]
         assert ticks == ["0.5", "1", "2", "no cap"]
 
     def test_rings_the_chosen_candidate(self, search):
         display = EpsilonPathDisplay.from_estimator(search)
         expected = [[search.best_multiplier_, search.best_score_]]
-        assert_allclose(display.chosen_.get_offsets(), expected, rtol=0.02)
-        first, second = (bars[0].get_xdata() for bars in display.lines_)
-        assert np.all(first < second)  # equal scores do not hide each other
+        assert_allclose(display.chosen_.get_offsets(), expected)
 
     def test_bars_are_standard_errors(self):
         scores = np.array([[0.8, 0.9], [0.6, 0.9], [0.7, 0.9]])
-        display = EpsilonPathDisplay([0.5, 1.0], [1.0, 1.0], scores).plot()
-        assert display.chosen_ is None
-        segments = display.lines_[0][2][0].get_segments()
+        display = EpsilonPathDisplay([0.5, 1.0], scores).plot()
+        assert display.chosen_ is display.legend_ is display.uncapped_ is None
+        segments = display.line_[2][0].get_segments()
         error = scores[:, 0].std(ddof=1) / np.sqrt(3)
         assert_allclose(segments[0][:, 1], [0.7 - error, 0.7 + error])
         assert_allclose(segments[1][:, 1], [0.9, 0.9])
 
     def test_finds_the_path_of_one_estimator(self, dirty):
-        model = CappedLDA(q=2.0, ridge=1e-3)
+        model = CappedLDA(shrinkage=0.1)
         display = EpsilonPathDisplay.from_estimator(model, *dirty, multipliers=(1.0, np.inf), cv=3)
-        search = CappedLDACV(multipliers=(1.0, np.inf), qs=(2.0,), cv=3, ridge=1e-3).fit(*dirty)
+        search = CappedLDACV(multipliers=(1.0, np.inf), cv=3, shrinkage=0.1).fit(*dirty)
         assert_allclose(display.scores.mean(axis=0), search.cv_results_["mean_test_score"])
 
     def test_needs_a_path_or_data(self, fitted, dirty):
@@ -732,29 +737,49 @@ class TestLoadings:
     def test_largest_first_with_names(self, wine):
         X, model = wine
         display = LoadingsDisplay.from_estimator(model, component=1, n_features=5)
-        loadings = model.scalings_[:, 1]
+        loadings = model.scalings_[:, 1] * model._gate.scale
         order = np.argsort(-np.abs(loadings))[:5]
         assert_allclose([bar.get_width() for bar in display.bars_], loadings[order])
         names = [label.get_text() for label in display.ax_.get_yticklabels()]
         assert names == list(X.columns[order])
-        assert "direction 2" in display.ax_.get_xlabel()
+        label = "loading in direction 2, per deviation within classes of the feature"
+        assert display.ax_.get_xlabel() == label
 
-    def test_spread_makes_units_comparable(self, wine):
+    def test_deviations_make_units_comparable(self, wine):
         X, model = wine
         y = load_wine().target
-        display = LoadingsDisplay.from_estimator(model, X)
-        other_units = CappedLDA().fit(X * 1000.0, y)
-        again = LoadingsDisplay.from_estimator(other_units, X * 1000.0)
+        display = LoadingsDisplay.from_estimator(model)
+        units = 10.0 ** (np.arange(13) % 7 - 3)
+        again = LoadingsDisplay.from_estimator(CappedLDA().fit(X * units, y))
         assert_allclose(display.loadings, again.loadings, rtol=1e-6)
 
-    def test_feature_that_is_mostly_one_value(self):
-        X = np.zeros((20, 2))
-        X[0] = [1.0, 4.0]
-        X[:, 1] += np.arange(20)
-        y = np.repeat([0, 1], 10)
+    @pytest.mark.parametrize("epsilon", ["auto", np.inf])
+    def test_they_are_those_of_the_summary(self, wine, epsilon):
+        X, _ = wine
+        model = CappedLDA(epsilon=epsilon).fit(X, load_wine().target)
+        summary = model.summary()
+        for component, line in enumerate(summary.directions):
+            display = LoadingsDisplay.from_estimator(model, component=component, n_features=3)
+            names = [label.get_text() for label in display.ax_.get_yticklabels()]
+            bars = [bar.get_width() for bar in display.bars_]
+            parts = [f"{name} {width:+.2g}" for name, width in zip(names, bars, strict=True)]
+            assert line.endswith(": " + ", ".join(parts))
+            assert line.startswith(f"direction {component + 1} ")
+            label = display.ax_.get_xlabel()
+            assert label.startswith(f"loading in direction {component + 1}, ")
+            assert summary.loadings.endswith(label.split(", ")[1])
+
+    def test_other_discriminants_have_a_covariance_or_nothing(self, wine):
+        X, _ = wine
+        y = load_wine().target
+        model = LinearDiscriminantAnalysis(store_covariance=True).fit(X, y)
+        display = LoadingsDisplay.from_estimator(model)
+        deviations = np.sqrt(np.diagonal(model.covariance_))
+        assert_allclose(display.loadings, model.scalings_[:, 0] * deviations)
         model = LinearDiscriminantAnalysis().fit(X, y)
-        display = LoadingsDisplay.from_estimator(model, X)
-        assert_allclose(display.loadings[0], model.scalings_[0, 0] * X[:, 0].std())
+        display = LoadingsDisplay.from_estimator(model)
+        assert_allclose(display.loadings, model.scalings_[:, 0])
+        assert display.ax_.get_xlabel() == "loading in direction 1, per unit of the feature"
 
     def test_default_and_given_names(self, fitted):
         display = LoadingsDisplay.from_estimator(fitted)

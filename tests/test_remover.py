@@ -6,14 +6,52 @@ import pandas as pd
 import pytest
 from imblearn.base import is_sampler
 from imblearn.pipeline import make_pipeline
+from imblearn.utils.estimator_checks import estimator_checks_generator
 from scipy import sparse
 from sklearn.base import clone
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV
 from sklearn.preprocessing import StandardScaler
+from sklearn.utils import get_tags
+from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from cappedlda import CappedLDA, CappedLDACV, OutlierRemover
+
+
+@parametrize_with_checks([OutlierRemover()])
+def test_checks_of_scikit_learn(estimator, check, monkeypatch):
+    monkeypatch.setenv("SCIPY_ARRAY_API", "1")  # without it one check would not run
+    check(estimator)
+
+
+# Of imbalanced-learn, but the one with y in several columns, which no discriminant here takes.
+SAMPLER_CHECKS = {
+    check.func.__name__: check
+    for _, check in estimator_checks_generator(OutlierRemover())
+    if check.func.__name__ != "check_samplers_multiclass_ova"
+}
+
+
+@pytest.mark.filterwarnings("ignore:A column-vector y was passed")
+@pytest.mark.parametrize("name", SAMPLER_CHECKS)
+def test_checks_of_imbalanced_learn(name):
+    SAMPLER_CHECKS[name](OutlierRemover())
+
+
+def test_what_it_takes_and_tells(dirty):
+    X, y, _ = dirty
+    tags = get_tags(OutlierRemover())
+    assert tags.input_tags.sparse
+    assert tags.target_tags.required
+    assert tags.estimator_type == "sampler"
+    names = ["a", "b", "c", "d", "e", "f"]
+    labels = np.array(["u", "v", "w"])[y]
+    sampler = OutlierRemover().fit(pd.DataFrame(X, columns=names), labels)
+    assert sampler.get_feature_names_out().tolist() == names
+    kept = labels[sampler.sample_indices_]
+    assert sampler.sampling_strategy_ == {name: int((kept == name).sum()) for name in "uvw"}
+    assert OutlierRemover().fit(X, y).get_feature_names_out().tolist()[0] == "x0"
 
 
 @pytest.mark.parametrize(
@@ -21,9 +59,9 @@ from cappedlda import CappedLDA, CappedLDACV, OutlierRemover
 )
 def test_what_the_fit_marks_is_removed(dirty, remove, attribute):
     X, y, spoilt = dirty
-    removed = getattr(CappedLDA(q=2.0).fit(X, y), attribute)
+    removed = getattr(CappedLDA(leave_out="flagged").fit(X, y), attribute)
     assert removed[spoilt].all()
-    sampler = OutlierRemover(CappedLDA(q=2.0), remove=remove)
+    sampler = OutlierRemover(CappedLDA(leave_out="flagged"), remove=remove)
     X_kept, y_kept = sampler.fit_resample(X, y)
     np.testing.assert_array_equal(X_kept, X[~removed])
     np.testing.assert_array_equal(y_kept, y[~removed])
@@ -63,7 +101,7 @@ def test_its_parameters_can_be_searched(dirty):
     pipeline = make_pipeline(OutlierRemover(CappedLDA()), LogisticRegression())
     grid = {
         "outlierremover__remove": ["left_out", "flagged"],
-        "outlierremover__estimator__q": [1.0, 2.0],
+        "outlierremover__estimator__epsilon": ["auto", 6.0],
     }
     search = GridSearchCV(pipeline, grid, cv=2).fit(X, y)
     assert len(search.cv_results_["params"]) == 4

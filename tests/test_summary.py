@@ -6,7 +6,6 @@ import pandas as pd
 import pytest
 from common import in_regime
 from sklearn.exceptions import NotFittedError
-from test_model_file import OLD
 
 from cappedlda import CappedLDA, CappedLDACV, load_model, save_model
 
@@ -37,21 +36,36 @@ def test_directions_name_their_largest_loadings(rng):
     X = rng.normal(size=(200, 3)) * [1.0, 100.0, 1.0]
     X[:, 1] += 500.0 * y  # a small coefficient, but per deviation the largest
     lda = CappedLDA().fit(pd.DataFrame(X, columns=["a", "b", "c"]), y)
-    (line,) = [line for line in lda.summary().directions if line.startswith("cappedlda0")]
-    assert line.startswith("cappedlda0 (100.0% of the separation): b +")
-    assert CappedLDA().fit(X, y).summary().directions[1].split(": ")[1].startswith("feature 1 +")
+    (line,) = lda.summary().directions
+    assert line.startswith("direction 1 (100.0% of the separation): b +")
+    assert CappedLDA().fit(X, y).summary().directions[0].split(": ")[1].startswith("x1 +")
 
 
 def test_decisions_are_told(rng, dirty):
     X, y, _ = dirty
-    lda = in_regime(CappedLDA(q=2.0, shrinkage=0.25), least_sample_rows=30, sample_rows_per_class=5)
+    lda = in_regime(CappedLDA(shrinkage=0.25), least_sample_rows=30, sample_rows_per_class=5)
     text = str(lda.fit(X, y).summary())
     assert f"a sample of {lda.n_sampled_} rows" in text
     assert lda.n_sampled_ > 0
-    assert "q_ = 2" in text
     assert "shrinkage_ = 0.25" in text
-    assert f"left out of the fit: rows beyond {lda.leave_out_level_:g} times" in text
-    assert "left out of the fit: nothing" in str(CappedLDA(epsilon=np.inf).fit(X, y).summary())
+    assert "left out of the fit: rows " in text
+    assert "left out of the fit: no row" in str(CappedLDA(epsilon=np.inf).fit(X, y).summary())
+
+
+@pytest.mark.parametrize(
+    ("level", "words"),
+    [
+        (1.0, "rows farther from their class than its cap in the discriminant space or its gate"),
+        (3.3000001, "rows more than 3.3 times as far from their class as its cap in the discrim"),
+        (np.inf, "no row"),
+    ],
+)
+def test_which_rows_are_left_out_is_said_plainly(dirty, level, words):
+    X, y, _ = dirty
+    lda = CappedLDA().fit(X, y)
+    lda.leave_out_level_ = level
+    (line,) = [line for line in lda.summary().decisions if line.startswith("left out")]
+    assert line.startswith(f"left out of the fit: {words}")
 
 
 def test_what_cross_validation_chose_is_told(dirty):
@@ -59,7 +73,7 @@ def test_what_cross_validation_chose_is_told(dirty):
     lda = CappedLDACV(cv=3, multipliers=(1.0,)).fit(X, y)
     text = str(lda.summary())
     assert text.startswith("CappedLDACV: ")
-    assert f"chosen in 3 folds: multiplier 1, q {lda.best_q_:g}, directions: 2" in text
+    assert "chosen in 3 folds: multiplier 1, directions: 2" in text
     assert f"accuracy {lda.best_score_:.1%}" in text
 
 
@@ -70,6 +84,10 @@ def test_in_notebooks_it_is_html_and_escaped(dirty):
     assert "<td>&lt;b&gt;</td>" in page
     assert page.count("<tr>") == 5
     assert page.count("<li>") == len(summary.directions) + len(summary.decisions)
+    assert page.count("<ul>") == 2
+    for heading in (summary.loadings, "Decisions"):  # above its list, not in it
+        assert f"<p>{heading}</p><ul><li>" in page
+        assert f"\n{heading}:\n" in str(summary)
     assert repr(summary) == str(summary)
 
 
@@ -101,13 +119,6 @@ def test_files_keep_it(dirty, tmp_path):
     lda = CappedLDA().fit(X, y)
     save_model(lda, tmp_path / "model.npz")
     assert str(load_model(tmp_path / "model.npz").summary()) == str(lda.summary())
-
-
-@pytest.mark.parametrize("version", OLD)
-def test_of_an_old_file_it_tells_what_is_known(version):
-    text = str(load_model(OLD[version]).summary())
-    assert cells(text, "class") == ["class", "prior"]
-    assert "epsilon_ = 4" in text
 
 
 def test_many_classes_and_directions_are_cut_short(rng):

@@ -5,14 +5,18 @@ import pickle
 
 import dask.array as da
 import numpy as np
+import pandas as pd
 import pytest
+import sklearn
 from common import make_classes, spoil
 from scipy import sparse
 from sklearn.base import clone
 from sklearn.covariance import ledoit_wolf_shrinkage
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils.fixes import parse_version
 
-from cappedlda import CappedLDA, CappedLDACV, load_model, save_model
+from cappedlda import CappedLDA, CappedLDACV, CappedNormLDA, load_model, save_model
 
 
 def residuals(X, y):
@@ -67,6 +71,58 @@ def test_chunks_and_dask_have_the_same_covariance(dirty):
     np.testing.assert_array_equal(chunked.covariance_, expected)
     lazy = CappedLDA().fit(da.from_array(X, chunks=(50, 6)), da.from_array(y, chunks=50))
     np.testing.assert_allclose(lazy.covariance_, expected, rtol=1e-12)
+
+
+def differences(model):
+    """The coefficients of all classes relative to the first: what a rule depends on."""
+    return model.coef_[1:] - model.coef_[:1]
+
+
+def test_the_rule_is_that_of_r_with_n_minus_c(clean):
+    """As MASS::lda: pooled covariance over n - c, of which solve(S, means) are the coefficients."""
+    X, y = clean
+    H = residuals(X, y)
+    means = np.stack([X[y == k].mean(axis=0) for k in range(3)])
+    coefficients = np.linalg.solve(H.T @ H / (len(y) - 3), means.T).T
+    lda = CappedLDA(epsilon=np.inf).fit(X, y)
+    np.testing.assert_allclose(differences(lda), coefficients[1:] - coefficients[0], rtol=1e-8)
+    Z = lda.transform(H + lda.xbar_)
+    np.testing.assert_allclose(Z.T @ Z / (len(y) - 3), np.eye(2), atol=1e-9)
+
+
+@pytest.mark.parametrize("solver", ["svd", "lsqr", "eigen"])
+def test_scikit_learn_divides_by_n(clean, solver):
+    X, y = clean
+    plain = LinearDiscriminantAnalysis(solver=solver).fit(X, y)
+    lda = CappedLDA(epsilon=np.inf).fit(X, y)
+    by_n = solver != "svd" or parse_version(sklearn.__version__) >= parse_version("1.9")
+    factor = len(y) / (len(y) - 3) if by_n else 1.0
+    np.testing.assert_allclose(differences(plain), factor * differences(lda), rtol=1e-7)
+    np.testing.assert_array_equal(lda.predict(X), plain.predict(X))
+    if solver == "svd":
+        ratio = np.abs(plain.transform(X) / lda.transform(X))
+        np.testing.assert_allclose(ratio, np.sqrt(factor), rtol=1e-6)
+
+
+def test_other_differences_are_as_the_page_tells(clean):
+    X, y = clean
+    words = pd.Series(np.array(["a", "b", "c"])[y])
+    plain, lda = LinearDiscriminantAnalysis().fit(X, words), CappedLDA().fit(X, words)
+    assert lda.classes_.dtype == object
+    np.testing.assert_array_equal(lda.classes_, plain.classes_)
+    with np.errstate(divide="ignore"):
+        LinearDiscriminantAnalysis(priors=[0.5, 0.5, 0.0]).fit(X, y)
+    with pytest.raises(ValueError, match="priors=.* must be positive; leave out classes"):
+        CappedLDA(priors=[0.5, 0.5, 0.0]).fit(X, y)
+    doubled = np.c_[X[:, 0], 2.0 * X[:, 0]]
+    assert LinearDiscriminantAnalysis().fit(doubled, y).transform(doubled).shape == (150, 1)
+    with pytest.warns(ConvergenceWarning, match="rank_deficient: Only 1 of 2 directions"):
+        lda = CappedLDA().fit(doubled, y)
+    assert lda.status_ == "rank_deficient"
+    assert lda.transform(doubled).shape == (150, 2)
+    for model in (LinearDiscriminantAnalysis(), CappedLDA()):
+        with pytest.raises(ValueError, match="number of samples must be more than the number of c"):
+            model.fit(X, np.arange(150))
 
 
 @pytest.mark.parametrize("shrinkage", [0.0, 0.3, 1.0])
@@ -148,26 +204,46 @@ def test_uniform_priors(clean):
     np.testing.assert_array_equal(chunked.coef_, given.coef_)
 
 
-@pytest.mark.parametrize("solver", ["svd", "lsqr", "eigen"])
-def test_other_solvers_are_not_needed(clean, solver):
-    with pytest.raises(ValueError, match=f"solver='{solver}' belongs to .* leave solver out"):
-        CappedLDA(solver=solver).fit(*clean)
-
-
 @pytest.mark.parametrize("estimator", [CappedLDA, CappedLDACV])
-def test_parameters_that_are_not_there_say_what_to_do(estimator):
-    with pytest.raises(TypeError, match="no parameter 'store_covariance'; leave it out: covar"):
-        estimator(store_covariance=True)
-    with pytest.raises(TypeError, match="leave it out: the covariance is robust already"):
-        estimator(covariance_estimator=None)
+@pytest.mark.parametrize(
+    ("name", "value", "words"),
+    [
+        ("store_covariance", True, "leave it out: CappedLDA has covariance_ after every fit"),
+        ("covariance_estimator", None, "leave it out: the covariance of CappedLDA is robust"),
+        ("solver", "svd", "leave out any other: one solver handles all shapes"),
+        ("solver", "paper", "solver='paper' is cappedlda.paper.CLDA"),
+        ("q", 2.0, "q is a parameter of CappedNormLDA"),
+        ("qs", (1.0,), "q is a parameter of CappedNormLDA; give it to a GridSearchCV"),
+        ("start", "lda", "start is a parameter of CappedNormLDA"),
+        ("centers", "mean", "it is centres, a parameter of CappedNormLDA"),
+        ("centres", "mean", "centres is a parameter of CappedNormLDA"),
+        ("ridge", 0.1, "ridge is a parameter of CappedNormLDA"),
+        ("max_iter", 9, "max_iter is a parameter of CappedNormLDA"),
+        ("tol", 0.1, "tol is a parameter of CappedNormLDA"),
+        ("polish", False, "polish=False is CappedNormLDA"),
+    ],
+)
+def test_parameters_that_are_not_there_say_where_they_are(estimator, name, value, words):
+    with pytest.raises(TypeError, match=f"{estimator.__name__}.. has no parameter '{name}': ") as e:
+        estimator(**{name: value})
+    assert words in str(e.value)
+
+
+@pytest.mark.parametrize("name", ["leave_out", "shrinkage", "polish", "centers", "solver"])
+def test_the_norm_says_where_the_parameters_of_the_others_are(name):
+    with pytest.raises(TypeError, match=f"CappedNormLDA.. has no parameter '{name}'"):
+        CappedNormLDA(**{name: 1})
+
+
+@pytest.mark.parametrize("estimator", [CappedLDA, CappedLDACV, CappedNormLDA])
+def test_the_hints_leave_the_parameters_alone(estimator):
     with pytest.raises(TypeError, match="unexpected keyword argument 'epsilno'"):
         estimator(epsilno=3.0)
     names = list(inspect.signature(estimator).parameters)
     assert names[0] == "n_components"
     assert set(names) == set(estimator().get_params())
-    assert repr(pickle.loads(pickle.dumps(clone(estimator(ridge=0.1))))) == repr(
-        estimator(ridge=0.1)
-    )
+    model = estimator(n_components=2, priors="uniform")
+    assert repr(pickle.loads(pickle.dumps(clone(model)))) == repr(model)
 
 
 @pytest.mark.parametrize(
@@ -190,5 +266,5 @@ def test_bad_values_are_refused(clean, settings, error, words):
 def test_many_sparse_features_cannot_be_shrunk(rng):
     X = sparse.random_array((60, 1200), density=0.05, rng=rng, format="csr")
     y = np.arange(60) % 2
-    with pytest.raises(ValueError, match=r"too many for shrinkage=0.1; use ridge"):
+    with pytest.raises(ValueError, match=r"too many for shrinkage=0.1; use None"):
         CappedLDA(shrinkage=0.1).fit(X, y)

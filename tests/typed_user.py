@@ -5,8 +5,9 @@ from typing import Any, assert_type
 import numpy as np
 from numpy.typing import NDArray
 
-from cappedlda import CappedLDA, CappedLDACV, capped_norm
+from cappedlda import CappedLDA, CappedLDACV, CappedNormLDA
 from cappedlda.noise import scatter
+from cappedlda.paper import CLDA, capped_norm
 from cappedlda.plotting import DistanceDisplay, DistanceDistanceDisplay
 
 
@@ -15,7 +16,7 @@ def main() -> float:
     y = np.repeat([0, 1, 2], 30)
     X = rng.normal(size=(90, 4)) + 4.0 * y[:, None]
     X, y, touched = scatter(X, y, share=0.1, random_state=0)
-    lda = CappedLDA(epsilon="auto", q=1.0, solver="mm").fit(X, y, sample_weight=np.ones(90))
+    lda = CappedLDA(epsilon="auto", leave_out="harmful").fit(X, y, sample_weight=np.ones(90))
     assert_type(lda, CappedLDA)
     assert_type(lda.outliers_, NDArray[np.bool_])
     assert_type(lda.transform(X), NDArray[np.floating[Any]])
@@ -23,7 +24,10 @@ def main() -> float:
     assert_type(lda.status_, str)
     search = CappedLDACV("all", multipliers=[1.0, np.inf], cv=3).fit(X, y)
     assert_type(search, CappedLDACV)
-    assert_type(search.best_q_, float)
+    assert_type(search.best_multiplier_, float)
+    norm = CappedNormLDA(q=1.0, centres="kept").fit(X, y)
+    assert_type(norm.q_, float)
+    assert_type(CLDA(1, epsilon=1e3).fit(X, y), CLDA)
     display = DistanceDisplay.from_estimator(lda, X, y)
     display.figure_.clear()
     assert_type(display, DistanceDisplay)

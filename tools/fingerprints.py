@@ -17,21 +17,30 @@ from pathlib import Path
 
 import numpy as np
 from scipy import sparse
+from sklearn.base import clone
 from sklearn.datasets import load_iris, load_wine, make_classification
 
-from cappedlda import CappedLDA, CappedLDACV, compared
+from cappedlda import CappedLDA, CappedLDACV, CappedNormLDA
 from cappedlda._data.jobs import NormsJob, block_record
 from cappedlda._data.record import Query
+from cappedlda.paper import CLDA, compared
 
-METHODS = {"q=1": {"q": 1.0}, "q=2": {"q": 2.0}, "paper": {"solver": "paper"}}
+METHODS = {
+    "capped": CappedLDA(),
+    "norm q=1": CappedNormLDA(),
+    "norm q=2": CappedNormLDA(q=2.0),
+    "paper": CLDA(),
+}
 VARIANTS = {
-    "no polish": {"polish": False},
-    "lda": {"start": "lda"},
-    "identity": {"start": "identity"},
-    "mean": {"centers": "mean"},
-    "inf": {"epsilon": np.inf},
-    "epsilon": {"epsilon": 3.0},
-    "extra": {"n_components": 4},
+    "flagged": CappedLDA(leave_out="flagged"),
+    "inf": CappedLDA(epsilon=np.inf),
+    "epsilon": CappedLDA(epsilon=3.0),
+    "extra": CappedLDA(4),
+    "norm lda": CappedNormLDA(start="lda"),
+    "norm identity": CappedNormLDA(start="identity"),
+    "norm mean": CappedNormLDA(centres="mean"),
+    "norm inf": CappedNormLDA(epsilon=np.inf),
+    "norm extra": CappedNormLDA(4),
 }
 RECORDS = [(1, 1, 2), (7, 3, 2), (100, 13, 3), (1000, 24, 2), (500, 50, 7), (300, 130, 4)]
 
@@ -161,14 +170,13 @@ def main():
             kind = np.dtype(dtype).name
             told_records(dtype)
             for name, fit in data(dtype, Path(folder)):
-                for method, parameters in METHODS.items():
-                    told(f"{name} | {kind} | {method}", CappedLDA(**parameters), fit)
+                for method, estimator in METHODS.items():
+                    told(f"{name} | {kind} | {method}", clone(estimator), fit)
             X, y = load_wine(return_X_y=True)
             X = spoiled(X).astype(dtype)
             told_predictions(f"wine spoiled | {kind}", CappedLDA().fit(X, y), X, y)
-            for variant, parameters in VARIANTS.items():
-                name = f"wine spoiled | {kind} | {variant}"
-                told(name, CappedLDA(**parameters), of_array(X, y))
+            for variant, estimator in VARIANTS.items():
+                told(f"wine spoiled | {kind} | {variant}", clone(estimator), of_array(X, y))
             told(f"wine spoiled | {kind} | cv", CappedLDACV("all"), of_array(X, y))
         X, y = load_iris(return_X_y=True)
         for name in compared.__all__:

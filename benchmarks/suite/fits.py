@@ -33,19 +33,12 @@ class FitProblem:
     ----------
     shape : str
         Rows, features and classes, as "1000x20x5".
-    q : float
     dtype : str
     """
 
-    def __init__(self, shape, q=1.0, dtype="float64", **options):
+    def __init__(self, shape, dtype="float64", **options):
         self.X, self.y, self.planted = contaminated(*map(int, shape.split("x")), dtype=dtype)
-        self.model = CappedLDA(q=q, **{"n_jobs": 1, **options})
-
-    def with_q(self, q):
-        """Return the same data with another exponent."""
-        other = copy(self)
-        other.model = clone(self.model).set_params(q=q)
-        return other
+        self.model = CappedLDA(**{"n_jobs": 1, **options})
 
     def fit(self):
         """Fit the model."""
@@ -68,14 +61,14 @@ class FitProblem:
 class Fit:
     """Fits of moderate size."""
 
-    params = (SHAPES, [1.0, 2.0])
-    param_names = ("shape", "q")
+    params = (SHAPES,)
+    param_names = ("shape",)
     timeout = 300
 
-    def setup(self, shape, q):
-        self.problem = FitProblem(shape, q)
+    def setup(self, shape):
+        self.problem = FitProblem(shape)
 
-    def track_ratio_to_gram(self, shape, q):
+    def track_ratio_to_gram(self, shape):
         """Return fit time / X.T @ X time, one thread."""
         return self.problem.ratio_to_gram()
 
@@ -83,13 +76,13 @@ class Fit:
 class FitOfTargetShapes(Fit):
     """Fits of the shapes that there are targets for; only with CAPPEDLDA_BENCH=full."""
 
-    params = (TARGET_SHAPES, [1.0, 2.0])
+    params = (TARGET_SHAPES,)
     timeout = 1800
 
-    def setup(self, shape, q):
+    def setup(self, shape):
         if not FULL:
             raise NotImplementedError
-        super().setup(shape, q)
+        super().setup(shape)
 
 
 class FitAgainstLDA:
@@ -172,17 +165,17 @@ class FitsAtOnce:
 class Quality:
     """What the speed must not cost."""
 
-    params = (["100000x50x10", "100000x20x5"], [1.0, 2.0])
-    param_names = ("shape", "q")
+    params = (["100000x50x10", "100000x20x5"],)
+    param_names = ("shape",)
 
-    def setup(self, shape, q):
-        self.problem = FitProblem(shape, q)
+    def setup(self, shape):
+        self.problem = FitProblem(shape)
 
-    def track_passes(self, shape, q):
+    def track_passes(self, shape):
         """Return the number of passes over all rows."""
         return self.problem.fit().n_passes_
 
-    def track_missed(self, shape, q):
+    def track_missed(self, shape):
         """Return the share of planted outliers that are not found."""
         return 1.0 - self.problem.fit().outliers_[self.problem.planted].mean()
 

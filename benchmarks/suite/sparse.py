@@ -2,7 +2,7 @@
 
 from cappedlda import CappedLDA
 from cappedlda._data.threads import single_threaded_blas
-from cappedlda.datasets import make_zipf_text
+from cappedlda.paper.datasets import make_zipf_text
 
 from .common import ratio
 

@@ -11,10 +11,11 @@ from sphinx import addnodes
 
 MODULES = (
     "cappedlda",
-    "cappedlda.datasets",
-    "cappedlda.experiments",
     "cappedlda.noise",
     "cappedlda.onnx",
+    "cappedlda.paper",
+    "cappedlda.paper.datasets",
+    "cappedlda.paper.experiments",
     "cappedlda.plotting",
     "cappedlda.sources",
 )

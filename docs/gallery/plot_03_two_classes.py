@@ -52,7 +52,7 @@ for model, name in ((plain, "plain LDA"), (capped, "CappedLDA")):
 plt.show()
 
 # %%
-# What the direction is made of. Loadings are multiplied by the spread of the feature, so that
-# features in different units can be compared.
+# What the direction is made of. Loadings are per deviation of the feature within the classes, so
+# that features in different units can be compared.
 
-display = LoadingsDisplay.from_estimator(capped, X_train, feature_names=cancer.feature_names)
+display = LoadingsDisplay.from_estimator(capped, feature_names=cancer.feature_names)

@@ -14,7 +14,7 @@ from sklearn.model_selection import RepeatedStratifiedKFold
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from cappedlda import CappedLDA, CappedLDACV
+from cappedlda import CappedLDA, CappedLDACV, CappedNormLDA
 from cappedlda.noise import leverage, scatter
 from cappedlda.plotting import (
     CellMapDisplay,
@@ -61,10 +61,10 @@ typos.iloc[17, 9] = 0.0
 display = CellMapDisplay.from_estimator(CappedLDA().fit(X, y), typos)
 
 # %%
-# How the iteration went, in the last frame: a value per evaluation. It does not rise. The
-# default ends once the kept rows are known; without the polish it goes on to the minimum.
+# How the iteration went, in the last frame: a value per evaluation. It does not rise.
+# ``CappedLDA`` ends once the kept rows are known, ``CappedNormLDA`` goes on to the minimum.
 
-display = ConvergenceDisplay.from_estimator(CappedLDA(polish=False).fit(dirty, y))
+display = ConvergenceDisplay.from_estimator(CappedNormLDA().fit(dirty, y))
 
 # %%
 # What a direction is made of.
@@ -72,7 +72,7 @@ display = ConvergenceDisplay.from_estimator(CappedLDA(polish=False).fit(dirty, y
 figure, axes = plt.subplots(2, 1, figsize=(7, 6), layout="constrained")
 for component, ax in enumerate(axes):
     LoadingsDisplay.from_estimator(
-        lda, X, component=component, feature_names=X.columns, ax=ax, n_features=8
+        lda, component=component, feature_names=X.columns, ax=ax, n_features=8
     )
 plt.show()
 

@@ -41,12 +41,16 @@ print(f"directions, then neighbours    {cross_val_score(pipeline, dirty, y, cv=5
 
 search = GridSearchCV(
     CappedLDA(),
-    {"epsilon": ["auto", 3.0, 5.0, 10.0], "q": [1.0, 1.5, 2.0]},
+    {"epsilon": ["auto", 3.0, 5.0, 10.0], "shrinkage": ["few_rows", 0.1, 0.5]},
     cv=5,
 ).fit(dirty, y)
 print(search.best_params_, f"{search.best_score_:.3f}")
 table = pd.DataFrame(search.cv_results_).pivot_table(
-    index="param_epsilon", columns="param_q", values="mean_test_score", aggfunc="mean", sort=False
+    index="param_epsilon",
+    columns="param_shrinkage",
+    values="mean_test_score",
+    aggfunc="mean",
+    sort=False,
 )
 print(table.round(3).to_string())
 

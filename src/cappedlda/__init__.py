@@ -6,24 +6,24 @@ The map of the package is in docs/develop/architecture.md; a fit is told step by
 import importlib
 
 from cappedlda._model_file import load_model, save_model
-from cappedlda._norms import capped_norm
 from cappedlda._version import __version__
 from cappedlda.capped import CappedLDA
 from cappedlda.cv import CappedLDACV
+from cappedlda.norm import CappedNormLDA
 from cappedlda.remover import OutlierRemover
 
 __all__ = [
     "CappedLDA",
     "CappedLDACV",
+    "CappedNormLDA",
     "OutlierRemover",
     "__version__",
-    "capped_norm",
     "load_model",
     "save_model",
 ]
 
 # Imported when first used: `import cappedlda; cappedlda.plotting` works and costs nothing before.
-_SUBMODULES = {"compared", "datasets", "experiments", "noise", "onnx", "plotting", "sources"}
+_SUBMODULES = {"noise", "onnx", "paper", "plotting", "sources"}
 
 
 def __getattr__(name):

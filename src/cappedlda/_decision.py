@@ -1,15 +1,14 @@
-"""Decisions on new rows: whether they are outliers, and whether to trust a prediction."""
+"""Decisions on new rows: whether to reject them, and whether to trust a prediction."""
 
 from __future__ import annotations
 
-import inspect
 from typing import Any
 
 import numpy as np
 from scipy.sparse import issparse
 from sklearn.utils.validation import check_is_fitted
 
-from cappedlda._data.base import not_finite, slices_of
+from cappedlda._data.base import slices_of
 from cappedlda._discriminant import class_codes
 from cappedlda._fit.calibration import MOST_NOTED, Calibration, Calibrator
 from cappedlda._measuring import MeasuringDiscriminant
@@ -18,16 +17,20 @@ from cappedlda._solvers.leave_one_out import plane_axes
 from cappedlda._typing import ArrayLike, Bools, Floats, Labels, MatrixLike
 from cappedlda._validation import check_real
 
-# What a feature that is constant within the classes may differ by, relative to its size: rounding,
-# even that of float32.
+# What a feature that is constant within the classes may differ by, relative to its size and to its
+# unit: rounding, even that of float32. The mean of a feature that is 0 in all kept rows is rounding
+# too, where other rows were in the mean before.
 SAME_CONSTANT = 1e-6
 
 
 class DecidingDiscriminant(MeasuringDiscriminant):
     """A discriminant that decides on new rows at a stated rate of false alarms."""
 
-    cells: str
-    missing: str
+    # Parameters of the estimators that know a covariance of all features.
+    cells: str = "all"
+    missing: str = "error"
+    # Factor of the scores of the linear rule: as sure as training rows that are left out say.
+    _temperature: float
     # What makes the calibration is replaced by its arrays when it is first asked for.
     _calibration: dict[str, Floats] | Calibrator | None = None
     # Training rows by which the cut-off of cells is chosen, and the metric once it was asked for.
@@ -41,10 +44,9 @@ class DecidingDiscriminant(MeasuringDiscriminant):
         return tags
 
     def _check_finite(self, X, first=0):
-        names = getattr(self, "feature_names_in_", None)
         if self.missing == "error" or issparse(X):
             remedy = "remove or impute such rows"
-            if not issparse(X):
+            if not issparse(X) and self._calibration is not None:
                 remedy += ', or predict without such cells by set_params(missing="ignore")'
             super()._check_finite(X, first, remedy)
         elif self._cell_metric() is None:
@@ -57,9 +59,8 @@ class DecidingDiscriminant(MeasuringDiscriminant):
             infinite = np.isinf(X).any(axis=1)
             if infinite.any():
                 remedy = 'mark missing cells by NaN, or use cells="capped"'
-                raise not_finite(
-                    np.where(np.isnan(X), 0, X), int(infinite.argmax()), names, first, remedy
-                )
+                given = np.where(np.isnan(X), 0, X)
+                raise self._not_finite(given, int(infinite.argmax()), first, remedy)
 
     def _amend_scores(self, X, scores):
         cell_rules.amend_scores(self, X, scores)
@@ -193,23 +194,23 @@ class DecidingDiscriminant(MeasuringDiscriminant):
             raise ValueError(
                 "This model knows no covariance of all features, from which other cells are "
                 "expected: it has more features than rows, or more than 1000 sparse ones, or no "
-                "class of two rows, or was fitted with polish=False or solver='paper'."
+                "class of two rows, or is no CappedLDA."
             )
 
     def _codes_or_predicted(self, X, y):
         return class_codes(self._decide(X)) if y is None else self._codes(y, X.shape[0])
 
-    def is_outlier(self, X: MatrixLike, y: ArrayLike | None = None, alpha: float = 0.01) -> Bools:
-        """Decide which rows do not come from any class, at a stated rate of false alarms.
+    def is_rejected(self, X: MatrixLike, y: ArrayLike | None = None, alpha: float = 0.01) -> Bools:
+        """Decide which new rows do not come from any class, at a stated rate of false alarms.
 
-        A row is an outlier if it is too far from the nearest class in the discriminant space, or
+        A row is rejected if it is too far from the nearest class in the discriminant space, or
         too far off that space in all features together. Both distances are Mahalanobis
         distances by the covariance of the rows that the fit has kept. The cut-offs are
         quantiles of the same distances of kept training rows, each left out of the covariance and
         of the mean of its class: the same quantile in both spaces, chosen so that a share
         `alpha` of these rows is beyond one cut-off or the other.
 
-        A feature that is constant within the classes has no distance: there a row is an outlier
+        A feature that is constant within the classes has no distance: there a row is rejected
         if it has another value than every class, or than its own class if `y` is given.
 
         With ``cells="capped"``, if at most a tenth of the cells of a row are wrong, each counts
@@ -223,14 +224,14 @@ class DecidingDiscriminant(MeasuringDiscriminant):
         y : array-like of shape (n_samples,), default=None
             Class of each row, if known. A row is then judged by its distance from that class.
         alpha : float, default=0.01
-            Share of good rows that may be taken for outliers. It cannot be less than
+            Share of good rows that may be rejected. It cannot be less than
             1 / (1 + noted rows): the distances of up to 4096 kept rows are noted, none of them
             alone in its class. With fewer than about 2 / `alpha` rows the share may be up to
             twice as large.
 
         Returns
         -------
-        outlier : ndarray of shape (n_samples,), bool
+        rejected : ndarray of shape (n_samples,), bool
 
         See Also
         --------
@@ -243,14 +244,14 @@ class DecidingDiscriminant(MeasuringDiscriminant):
         >>> from cappedlda import CappedLDA
         >>> X, y = load_digits(return_X_y=True)
         >>> lda = CappedLDA().fit(X[:1000], y[:1000])
-        >>> bool(lda.is_outlier(X[1000:]).mean() < 0.1)
+        >>> bool(lda.is_rejected(X[1000:]).mean() < 0.1)
         True
         >>> shuffled = np.random.default_rng(0).permuted(X[1000:], axis=1)
-        >>> bool(lda.is_outlier(shuffled).mean() > 0.99)
+        >>> bool(lda.is_rejected(shuffled).mean() > 0.99)
         True
         """
         self._check_calibration(alpha)
-        return self._by_rows("_is_outlier", X, y, alpha=alpha)
+        return self._by_rows("_is_rejected", X, y, alpha=alpha)
 
     def predict_or_reject(
         self,
@@ -258,7 +259,7 @@ class DecidingDiscriminant(MeasuringDiscriminant):
         alpha: float = 0.01,
         *,
         min_proba: float | None = None,
-        reject_label: Any = -1,
+        reject_label: Any = None,
     ) -> Labels:
         """Predict the class of each row, or reject a row whose prediction cannot be trusted.
 
@@ -266,13 +267,13 @@ class DecidingDiscriminant(MeasuringDiscriminant):
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features)
         alpha : float, default=0.01
-            Share of good rows that may be rejected as outliers; see `is_outlier`.
+            Share of good rows that may be rejected as strange; see `is_rejected`.
         min_proba : float, default=None
             Reject also rows whose most probable class has a smaller probability. None rejects
-            outliers only.
-        reject_label : int, float or str, default=-1
+            strange rows only.
+        reject_label : int, float or str, default=None
             What is returned for rejected rows. It must not be a class, and is a string if the
-            classes are.
+            classes are. None is -1 for classes that are numbers and "rejected" for others.
 
         Returns
         -------
@@ -297,7 +298,7 @@ class DecidingDiscriminant(MeasuringDiscriminant):
         return self._by_rows("_predict_or_reject", X, **settings)
 
     def _predict_or_reject(self, X, _=None, *, alpha, min_proba, reject_label):
-        rejected = self._is_outlier(X, None, alpha)
+        rejected = self._is_rejected(X, None, alpha)
         if min_proba is None:
             codes = class_codes(self._decide(X))
         else:
@@ -308,21 +309,24 @@ class DecidingDiscriminant(MeasuringDiscriminant):
 
     def _labels_with(self, reject_label):
         """Return the classes, and the label of rejected rows after them."""
-        classes, label = self.classes_, np.asarray(reject_label)
-        named = [array.dtype.kind in "OUST" for array in (classes, label)]
-        if label.ndim or named[0] != named[1]:
-            like = "strings: use a string like 'rejected'"
-            if not named[0]:
-                like = "numbers: use a number, such as -1"
-            raise TypeError(f"reject_label={reject_label!r} does not fit classes that are {like}.")
+        classes = self.classes_
+        words = isinstance(classes.tolist()[0], (str, bytes))
+        default = "rejected" if words else -1
+        label = default if reject_label is None else reject_label
+        if np.ndim(label) or isinstance(label, (str, bytes)) != words:
+            kind = "strings" if words else "numbers"
+            raise TypeError(
+                f"reject_label={label!r} does not fit classes that are {kind}; use None, or one of "
+                f"them such as {default!r}."
+            )
         if label in classes:
             raise ValueError(
-                f"reject_label={reject_label!r} is a class; use a label that is none of "
+                f"reject_label={label!r} is a class; use a label that is none of "
                 f"{classes.tolist()}."
             )
         return np.append(classes, label)
 
-    def _is_outlier(self, X, y, alpha):
+    def _is_rejected(self, X, y, alpha):
         calibration = self._calibrated()
         codes = None if y is None else self._codes(y, X.shape[0])
         constants = self._has_constants(cell_rules.filled(self, X, codes), codes, calibration.flat)
@@ -362,10 +366,11 @@ class DecidingDiscriminant(MeasuringDiscriminant):
         found, (flat,) = np.ones(X.shape[0], bool), np.nonzero(flat)
         if len(flat) == 0:
             return found
-        constants = self.means_[:, flat]
+        constants, unit = self.means_[:, flat], self._spread[flat]
         for rows in slices_of(X.shape[0], self._regime.slab_rows(X.shape[1])):
             block = X[rows][:, flat].toarray() if issparse(X) else X[rows, flat]
-            found[rows] = are_constants(block, constants, None if codes is None else codes[rows])
+            own = None if codes is None else codes[rows]
+            found[rows] = are_constants(block, constants, unit, own)
         return found
 
     def _check_calibration(self, alpha):
@@ -376,8 +381,7 @@ class DecidingDiscriminant(MeasuringDiscriminant):
             raise ValueError(
                 "This model knows no covariance of all features, which decisions on new rows "
                 "need: it has more features than rows, or more than 1000 sparse ones, or no class "
-                "of two rows, or was fitted with polish=False or solver='paper', or comes from a "
-                "file of an earlier version. Use outlyingness(X) > 1 instead."
+                "of two rows, or is no CappedLDA. Use outlyingness(X) > 1 instead."
             )
         n_rows = calibration.weights.sum()
         if alpha * (n_rows + 1.0) < 1.0:
@@ -405,7 +409,7 @@ class DecidingDiscriminant(MeasuringDiscriminant):
         if found is None:
             return None
         whitener = found.whitener() if isinstance(found, Calibrator) else found["whitener"]
-        rule = self.means_, self.xbar_, self.coef_, self.priors_
+        rule = self.means_, self.xbar_, self.coef_, self.priors_, self._temperature
         metric = cell_rules.make_metric(whitener, *rule)
         if metric is None:
             return None
@@ -428,11 +432,6 @@ class DecidingDiscriminant(MeasuringDiscriminant):
         state.pop("_cell_cache", None)  # made from the rest
         return state
 
-    def __setstate__(self, state):
-        """Restore a pickle; parameters that its version did not have yet get their defaults."""
-        parameters = inspect.signature(type(self)).parameters.values()
-        super().__setstate__({item.name: item.default for item in parameters} | state)
-
 
 def from_centres(images, centres, codes):
     """Return the distances from the nearest centre, or from that of the class of each row."""
@@ -444,9 +443,12 @@ def from_centres(images, centres, codes):
     return nearest
 
 
-def are_constants(values, constants, codes):
-    """Return which rows of shape (N, f) are one of the constants (c, f), or that of their class."""
-    tolerance = SAME_CONSTANT * np.abs(constants).max(axis=0)
+def are_constants(values, constants, unit, codes):
+    """Return which rows of shape (N, f) are one of the constants (c, f), or that of their class.
+
+    The units of the features are of shape (f,).
+    """
+    tolerance = SAME_CONSTANT * np.maximum(np.abs(constants).max(axis=0), unit)
     if codes is not None:
         return np.all(np.abs(values - constants[codes]) <= tolerance, axis=1)
     found, left = np.zeros(len(values), bool), np.arange(len(values))

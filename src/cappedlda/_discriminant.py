@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from scipy.sparse import issparse
 from scipy.special import expit, log_softmax, softmax
+from sklearn import config_context
 from sklearn.base import (
     BaseEstimator,
     ClassifierMixin,
@@ -15,14 +16,15 @@ from sklearn.utils import assert_all_finite
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from cappedlda._data.array import check_file
-from cappedlda._data.base import first_not_finite, not_finite, slices_of
-from cappedlda._data.factory import blocks_of, is_dask, is_read_by_slices
+from cappedlda._data.base import first_not_finite, slices_of
+from cappedlda._data.factory import blocks_of
+from cappedlda._data.kinds import kind_of
 from cappedlda._data.threads import blas_threads, ordered_map, single_threaded_blas
 from cappedlda._kernels import kernels_for
 from cappedlda._regime import REGIME
 from cappedlda._solvers import linalg
 from cappedlda._typing import Floats, Labels, MatrixLike
-from cappedlda._validation import FLOATS, check_centres, check_structure, check_text
+from cappedlda._validation import FLOATS, check_centres, check_structure, check_text, not_finite
 
 # Methods that begin with a product of all rows and a small matrix.
 _LINEAR = {"_transform", "_decide", "_predict", "_probabilities", "_log_probabilities"}
@@ -71,39 +73,48 @@ class LinearDiscriminant(
         if issparse(X):
             check_structure(X)
         check_text(X)
-        X = validate_data(
-            self,
-            X,
-            reset=False,
-            dtype=FLOATS,
-            ensure_all_finite=False,
-            accept_sparse=self._sparse_format,
-        )
+        with config_context(array_api_dispatch=False):  # arrays of other libraries become NumPy's
+            X = validate_data(
+                self,
+                X,
+                reset=False,
+                dtype=FLOATS,
+                ensure_all_finite=False,
+                accept_sparse=self._sparse_format,
+            )
         if finite:
             self._check_finite(X, first)
         return X
 
     def _check_finite(self, X, first=0, remedy="remove or impute such rows"):
-        """Raise an error if a number is not finite; it names the row, counted from `first`."""
+        """Raise an error if a number is not finite; it names the row, counted from `first`.
+
+        None is a block of which nobody knows where it begins.
+        """
         if issparse(X):
             assert_all_finite(X, estimator_name=type(self).__name__, input_name="X")
             return
         row = first_not_finite(X)
         if row is not None:
-            names = getattr(self, "feature_names_in_", None)
-            raise not_finite(X, row, names, first, remedy)
+            raise self._not_finite(X, row, first, remedy)
+
+    def _not_finite(self, X, row, first, remedy):
+        where = f"row {row} of its block" if first is None else f"row {first + row}"
+        names = getattr(self, "feature_names_in_", None)
+        return not_finite(X[row], where, names, remedy=remedy)
 
     def _by_rows(self, method, X, y=None, **settings):
         """Return what a method gives for checked rows, whatever X is; lazily for dask."""
         check_is_fitted(self)
-        if is_dask(X):
+        kind = kind_of(X)
+        if kind == "dask":
             from cappedlda._data import dask as dask_rows
 
             return dask_rows.predicted(self, method, X, y, **settings)
         check_file(X)
         function = getattr(self, method)
         finite = method not in _LINEAR
-        if is_read_by_slices(X):
+        if kind == "sliced":
             found, first = [], 0
             for rows, labels in blocks_of(X, y, self._regime):
                 found.append(function(self._check_new(rows, True, first), labels, **settings))

@@ -6,7 +6,8 @@ import numpy as np
 from scipy.sparse import issparse
 from sklearn.utils.validation import _get_feature_names
 
-from cappedlda._data.factory import blocks_of, is_dask, is_read_by_slices
+from cappedlda._data.factory import blocks_of
+from cappedlda._data.kinds import index_of, is_polars, kind_of
 from cappedlda._model import cells
 from cappedlda._validation import check_count, known_codes
 
@@ -16,7 +17,8 @@ BEYOND = {(False, False): "", (True, False): "cap", (False, True): "gate", (True
 
 def explain(model, X, y=None, n_features=3, rows=None):
     """Return the table of `CappedLDA.explain`."""
-    if is_dask(X):
+    kind = kind_of(X)
+    if kind == "dask":
         raise TypeError(
             f"X is a {type(X).__name__} of dask, and a table of single rows is not lazy; choose "
             "rows by outlyingness(X, y) > 1, and give explain what their compute() returns."
@@ -24,13 +26,13 @@ def explain(model, X, y=None, n_features=3, rows=None):
     if model._spread is None:
         raise ValueError(
             "This model does not know how much features vary, which explain needs: it was fitted "
-            "without a robust start, or by solver='paper'. Fit it with start='robust'."
+            "without a robust start. Fit CappedLDA, or CappedNormLDA with start='robust'."
         )
     check_count("n_features", n_features, 1, np.inf, "use a positive integer")
-    names, index = names_of(model, X), X.index if hasattr(X, "iloc") else None
+    names, index = names_of(model, X), index_of(X)
     wanted = wanted_rows(rows, X.shape[0] if hasattr(X, "shape") else len(X))
     parts, start = [], 0
-    for block, labels in blocks_of(X, y) if is_read_by_slices(X) else [(X, y)]:
+    for block, labels in blocks_of(X, y) if kind == "sliced" else [(X, y)]:
         block = model._check_new(block, first=start)
         stop = start + block.shape[0]
         asked = None if wanted is None else wanted[start:stop]
@@ -43,7 +45,7 @@ def explain(model, X, y=None, n_features=3, rows=None):
     columns = {name: column[order] for name, column in columns.items()}
     if index is not None:
         columns["row"] = np.asarray(index)[columns["row"]]
-    return as_table(columns)
+    return as_table(columns, is_polars(X))
 
 
 def explain_rows(model, X, y, n_features, names, wanted=None):
@@ -168,8 +170,6 @@ def short(number):
 
 def left_out_rows(model, X, codes, ratio):
     """Return which rows a fit leaves out, given their classes and their outlyingness."""
-    if not hasattr(model, "_norm"):
-        return ratio > 1.0  # the earliest versions left out what they flagged
     left_out = np.empty(X.shape[0], bool)
     step = model._regime.slab_rows(X.shape[1])
     for start in range(0, len(left_out), step):
@@ -207,8 +207,15 @@ def wanted_rows(rows, n_rows):
     return wanted
 
 
-def as_table(columns):
-    """Return columns as a data frame, or as a structured array where pandas is not installed."""
+def as_table(columns, in_polars=False):
+    """Return columns as a data frame, as a structured array where pandas is not installed."""
+    if in_polars:
+        import polars as pl
+
+        words = {
+            name: column.tolist() for name, column in columns.items() if column.dtype == object
+        }
+        return pl.DataFrame({**columns, **words})
     if importlib.util.find_spec("pandas") is not None:
         import pandas as pd
 

@@ -51,15 +51,9 @@ class ArrayFileError(ValueError):
 
 
 def read_npz(path, names=None, check=None):
-    """Return arrays of an .npz file by their names.
+    """Return arrays of an .npz file by their names: all, or those of some names that are there.
 
-    Parameters
-    ----------
-    path : str or path-like
-    names : collection of str, optional
-        Only these are read, as far as they are there; by default all.
-    check : callable, optional
-        Gets the `ZipFile` before anything is unpacked, and may raise an `ArrayFileError`.
+    `check` gets the `ZipFile` before anything is unpacked, and may raise an `ArrayFileError`.
     """
     with _opened_npz(path) as archive:
         if check is not None:

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 
 from cappedlda._discriminant import class_codes, linear_rule
-from cappedlda._fit import fit_mm, fit_path
+from cappedlda._fit import fit_capped, fit_path
 from cappedlda._fit.outlyingness import outlyingness
 from cappedlda._initial.quantiles import column_medians
 
@@ -57,8 +57,8 @@ class Fold:
         # A solution always has all supervised directions, and no others can classify.
         options = replace(options, priors=self._priors, n_components=1)
         # However the candidates are fitted, a robust fit decides which rows are scored.
-        robust = replace(options, start="robust", polish=True, leave_out="harmful")
-        weight = share_in_score(test, fit_mm(train, path[0], robust))
+        robust = replace(options, leave_out="harmful")
+        weight = share_in_score(test, fit_capped(train, path[0], robust))
         for solution in fit_path(train, path, options):
             if solution is None:  # it could not be fitted
                 scores.append([0.0] * len(counts))

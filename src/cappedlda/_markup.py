@@ -36,14 +36,7 @@ def join(content):
 
 
 def table(header, rows, numbers=()):
-    """Return a table; the columns in `numbers` are aligned at the right.
-
-    Parameters
-    ----------
-    header : list of str
-    rows : list of list
-    numbers : collection of int
-    """
+    """Return a table; the columns in `numbers` are aligned at the right."""
 
     def cells(kind, row):
         return [

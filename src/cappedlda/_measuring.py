@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from sklearn.utils import check_array
@@ -20,7 +20,10 @@ from cappedlda._explain import explain
 from cappedlda._fit.outlyingness import least_outlyingness, outlyingness
 from cappedlda._model import cells
 from cappedlda._typing import ArrayLike, Floats, MatrixLike
-from cappedlda._validation import FLOATS, check_choice, known_codes
+from cappedlda._validation import FLOATS, check_choice, check_masked, known_codes
+
+# Attributes with an entry for each training row.
+_PER_ROW = ("distances_", "weights_", "outliers_", "left_out_")
 
 
 class MeasuringDiscriminant(LinearDiscriminant):
@@ -29,13 +32,25 @@ class MeasuringDiscriminant(LinearDiscriminant):
     means_: Floats
     caps_: Floats
     _metric: Floats
+    _metric_centres: Floats
     _gate: Gate | None
     _support_metric: Floats
     _support_centres: Floats
     _support_caps: Floats
     _support_gate: Floats | None
-    _norm: tuple[float, float]
+    _norm: tuple[float, float] | None
     _covariance: Floats | None = None
+
+    if not TYPE_CHECKING:  # to type checkers every name would be an attribute
+
+        def __getattr__(self, name):
+            if name in _PER_ROW and "scalings_" in vars(self):
+                raise AttributeError(
+                    f"This model has no {name}: results for each training row are kept neither by "
+                    "fit_chunks nor in a model file. Use measure_chunks(make_chunks), which gives "
+                    "them chunk by chunk, or outlyingness(X, y) > 1 for flagged rows."
+                )
+            return object.__getattribute__(self, name)  # fails again, in its own words
 
     def measure_chunks(
         self, make_chunks: Callable[[], Iterable[tuple[Any, ...]]]
@@ -54,11 +69,6 @@ class MeasuringDiscriminant(LinearDiscriminant):
             each chunk that has rows: what the attributes of these names are after `fit`.
         """
         check_is_fitted(self)
-        if not hasattr(self, "_norm"):
-            raise ValueError(
-                "This model was read from a file without what measure_chunks needs; "
-                "use outlyingness(X, y), or fit and save it again."
-            )
         return self._measured(ChunkReader(make_chunks))
 
     def _measured(self, reader):
@@ -74,10 +84,9 @@ class MeasuringDiscriminant(LinearDiscriminant):
         check_is_fitted(self)
         if self._covariance is None:
             raise AttributeError(
-                "This model has no covariance_: there is none with polish=False, with "
-                "solver='paper', for more than 1000 features that are sparse or more than the "
-                "rows, nor in files of earlier versions. Fit with the defaults, or compute it "
-                "from X[~left_out_]."
+                f"This {type(self).__name__} has no covariance_: only CappedLDA has one, of up to "
+                "1000 features, or more if they are neither sparse nor more than the rows. Compute "
+                "it from X[~left_out_]."
             )
         return self._covariance
 
@@ -93,19 +102,16 @@ class MeasuringDiscriminant(LinearDiscriminant):
 
     @property
     def _measure(self):
-        return Measure(self._usual, self._support, *self._norm)
+        return Measure(self._usual, self._support, self._norm)
 
     @property
     def _usual(self):
         """Rows outside are flagged."""
-        centres = getattr(self, "_metric_centres", self.means_)  # of older models the means
-        return Support(self._metric, centres, self.caps_, self._gate)
+        return Support(self._metric, self._metric_centres, self.caps_, self._gate)
 
     @property
     def _support(self):
         """Rows outside are left out."""
-        if not hasattr(self, "_support_metric"):
-            return self._usual  # of older models
         gate = self._gate
         if gate is not None:
             gate = None if self._support_gate is None else replace(gate, caps=self._support_gate)
@@ -164,7 +170,7 @@ class MeasuringDiscriminant(LinearDiscriminant):
         Returns
         -------
         table : DataFrame, or structured array without pandas, with a line for each such row
-            The most outlying come first. Columns:
+            Of polars if X is, else of pandas. The most outlying come first. Columns:
 
             - `row`: its index in a data frame, else its number from 0;
             - `class`, `predicted`: the given class, or the one it is measured from, and the one
@@ -219,7 +225,8 @@ class MeasuringDiscriminant(LinearDiscriminant):
         return images
 
     def _codes(self, y, n_rows):
-        y = column_or_1d(y)
+        check_masked(y, "y")
+        y = column_or_1d(np.asarray(y))
         if len(y) != n_rows:
             raise ValueError(f"X has {n_rows} rows and y has {len(y)}; give one label per row.")
         return known_codes(y, self.classes_)

@@ -1,9 +1,7 @@
 """Model files: a fitted model as an .npz archive of plain arrays, without pickle.
 
-One entry, `header`, is JSON: what the file is, its format version, the parameters and the scalar
-results. Another, `checksum`, is that of all others. What else there is `_model_fields` lists.
-Formats that were ever written stay readable; a change that old readers would misunderstand
-gets a new format version.
+One entry, `header`, is JSON: what the file is, its format version, the parameters, the scalar
+results and the recipe. Another, `checksum`, is that of all others. `_model_fields` lists the rest.
 """
 
 import hashlib
@@ -11,47 +9,43 @@ import json
 import os
 
 import numpy as np
+from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
 from cappedlda._cutoffs.gate import Gate
+from cappedlda._estimator import CappedDiscriminant
 from cappedlda._files import ArrayFileError, read_npz, replacing
 from cappedlda._fit.calibration import Calibration
-from cappedlda._model_fields import (
-    CALIBRATION,
-    CV_FIELDS,
-    FIELDS,
-    GATE,
-    LABELS,
-    NUMBERS,
-    contradiction,
-)
+from cappedlda._model_fields import CALIBRATION, CV_FIELDS, FIELDS, GATE, LABELS
+from cappedlda._recipe import Category, Recipe
 from cappedlda._version import __version__
 from cappedlda.capped import CappedLDA
 from cappedlda.cv import CappedLDACV
+from cappedlda.norm import CappedNormLDA
 
 KIND = "cappedlda model"
 FORMAT_VERSION = 1
-ESTIMATORS = {"CappedLDA": CappedLDA, "CappedLDACV": CappedLDACV}
+ESTIMATORS = {kind.__name__: kind for kind in (CappedLDA, CappedLDACV, CappedNormLDA)}
 MOST_BYTES = 2**30  # of an unpacked file, unless its reader allows more
 # Attributes that are made of several entries, and what makes them.
 GROUPS = (
     ("_gate", GATE, Gate),
     ("_calibration", CALIBRATION, lambda *parts: Calibration(*parts)._asdict()),
 )
-CV_RESULTS, PARAMETER = "cv_results_.", "parameter."  # what such entries begin with
+HEADER = {"estimator": str, "parameters": dict, "results": dict, "recipe": dict, "notes": dict}
 
 
-def save_model(model: CappedLDA, path: str | os.PathLike[str]) -> None:
+def save_model(model: CappedDiscriminant, path: str | os.PathLike[str]) -> None:
     """Write a fitted model to a file that holds no code.
 
-    Everything is kept that `transform`, `predict`, `predict_proba`, `outlyingness`, `is_outlier`
+    Everything is kept that `transform`, `predict`, `predict_proba`, `outlyingness`, `is_rejected`
     and `explain` need, and the parameters; the results for single training rows (`weights_`,
     `distances_`, `outliers_`) are not. The file is an .npz archive of plain arrays: reading it
     never runs anything, unlike a pickle.
 
     Parameters
     ----------
-    model : CappedLDA or CappedLDACV
+    model : CappedLDA, CappedLDACV or CappedNormLDA
         A fitted one. Labels have to be numbers, booleans or strings; a parameter that is an object,
         such as a splitter as `cv`, is refused.
     path : str or path-like
@@ -79,17 +73,24 @@ def save_model(model: CappedLDA, path: str | os.PathLike[str]) -> None:
     array([0, 1, 2])
     >>> folder.cleanup()
     """
-    write_model(path, model, {})
+    write_model(path, model)
 
 
-def load_model(path: str | os.PathLike[str], *, max_bytes: int = MOST_BYTES) -> CappedLDA:
-    """Read a model that `save_model` wrote.
+def load_model(
+    path: str | os.PathLike[str], *, max_bytes: int = MOST_BYTES
+) -> CappedDiscriminant | Pipeline:
+    """Read a model that `save_model` or the command `cappedlda fit` wrote.
+
+    A model fitted by ``cappedlda fit`` with ``--encode``, ``--categories`` or ``--impute`` comes
+    back as a pipeline that takes raw tables: data frames with the columns of the training file,
+    in any order, with text and gaps. Its first step fills gaps and encodes categories as
+    ``cappedlda predict`` does; its last step is the discriminant.
 
     Parameters
     ----------
     path : str or path-like
         The file. It may come from anybody: nothing in it is run, and a file that is damaged,
-        is something else, or needs a newer version of this library is refused with a
+        is something else, or needs another version of this library is refused with a
         ValueError.
     max_bytes : int, default=2**30
         The most that the unpacked file may take in memory; a larger one is refused before it
@@ -97,8 +98,9 @@ def load_model(path: str | os.PathLike[str], *, max_bytes: int = MOST_BYTES) -> 
 
     Returns
     -------
-    model : CappedLDA or CappedLDACV
-        Fitted, but without `weights_`, `distances_` and `outliers_`.
+    model : CappedLDA, CappedLDACV, CappedNormLDA, or Pipeline
+        Fitted. The discriminant, `model[-1]` of a pipeline, has everything but the results for
+        single training rows: `weights_`, `distances_`, `outliers_` and `left_out_`.
 
     See Also
     --------
@@ -112,38 +114,57 @@ def load_model(path: str | os.PathLike[str], *, max_bytes: int = MOST_BYTES) -> 
     >>> X, y = load_iris(return_X_y=True)
     >>> folder = tempfile.TemporaryDirectory()
     >>> path = pathlib.Path(folder.name) / "iris.npz"
-    >>> save_model(CappedLDA(q=2.0).fit(X, y), path)
+    >>> save_model(CappedLDA(n_components=1).fit(X, y), path)
     >>> load_model(path)
-    CappedLDA(q=2.0)
+    CappedLDA(n_components=1)
     >>> folder.cleanup()
     """
-    return read_model(path, max_bytes)[0]
+    model, recipe, notes = read_model(path, max_bytes)
+    if recipe.plain:
+        return model
+    transformer = recipe.transformer(notes.get("n_columns"))
+    return Pipeline([("recipe", transformer), ("discriminant", model)])
 
 
-def write_model(path, model, notes):
-    """Write a model file with notes: a dictionary of JSON values."""
+def write_model(path, model, recipe=None, notes=None):
+    """Write a model file with a `Recipe`, and notes of the command line: JSON values."""
     kind = type(model).__name__
     if ESTIMATORS.get(kind) is not type(model):
         known = " or ".join(ESTIMATORS)
         raise TypeError(f"model is a {kind}; only a {known} can be saved.")
     check_is_fitted(model)
     arrays, scalars = fitted_values(model)
-    parameters = model.get_params()
-    for name, value in list(parameters.items()):
-        if isinstance(value, np.ndarray):
-            arrays[PARAMETER + name] = plain(name, parameters.pop(name))
     header = {
         "kind": KIND,
         "format_version": FORMAT_VERSION,
         "cappedlda": __version__,
         "estimator": kind,
-        "parameters": {name: encoded(name, value) for name, value in parameters.items()},
+        "parameters": {name: encoded(name, value) for name, value in model.get_params().items()},
         "results": {name: encoded(name, value) for name, value in scalars.items()},
-        "notes": notes,
+        "recipe": recipe_lists(recipe),
+        "notes": notes or {},
     }
     entries = {"header": np.array(json.dumps(header)), **arrays}
     with replacing(path) as temporary, open(temporary, "wb") as file:
         np.savez_compressed(file, **entries, checksum=np.array(checksum(entries)))
+
+
+def recipe_lists(recipe):
+    """Return a recipe as JSON can hold it."""
+    if recipe is None:
+        return {}
+    return recipe._replace(categories=[c._asdict() for c in recipe.categories])._asdict()
+
+
+def recipe_of(path, lists):
+    """Return the recipe that a header holds."""
+    if not lists:
+        return Recipe([])
+    try:
+        recipe = Recipe(**lists)
+        return recipe._replace(categories=[Category(**item) for item in recipe.categories])
+    except TypeError:
+        raise damaged(path, "its recipe is incomplete") from None
 
 
 def fitted_values(model):
@@ -156,8 +177,6 @@ def fitted_values(model):
     for group, value in ((GATE, model._gate), (CALIBRATION, model._calibrated())):
         if value is not None:
             arrays |= {f.name: getattr(value, f.name.partition("_")[2]) for f in group}
-    if cv:
-        arrays |= {CV_RESULTS + name: value for name, value in model.cv_results_.items()}
     return arrays, scalars
 
 
@@ -177,7 +196,7 @@ def checksum(entries):
 
 
 def read_model(path, max_bytes=MOST_BYTES):
-    """Return the model in a file, and its notes."""
+    """Return the model in a file, its recipe, and its notes."""
     header, arrays = read_archive(path, max_bytes)
     model = ESTIMATORS[header["estimator"]]()
     cv = isinstance(model, CappedLDACV)
@@ -186,7 +205,6 @@ def read_model(path, max_bytes=MOST_BYTES):
         name: tuple(value) if isinstance(value, list) else value
         for name, value in header["parameters"].items()
     }
-    parameters |= parts(arrays, PARAMETER)
     if unknown := parameters.keys() - model.get_params(deep=False).keys():
         raise damaged(path, f"its parameter {min(unknown)!r} is unknown")
     model.set_params(**parameters)
@@ -194,48 +212,35 @@ def read_model(path, max_bytes=MOST_BYTES):
         found = [values.pop(field.name, None) for field in group]
         setattr(model, attribute, None if found[0] is None else make(*found))
     if cv:
-        model.cv_results_ = checked_results(path, parts(arrays, CV_RESULTS), values["best_index_"])
-    vars(model).update(values)
-    if "_support_metric" in values and "_support_gate" not in values:
-        model._support_gate = None
-    return model, header["notes"]
+        values["cv_results_"] = {k: np.array(v) for k, v in values["cv_results_"].items()}
+    vars(model).update(values, n_features_in_=values["means_"].shape[1])
+    return model, recipe_of(path, header["recipe"]), header["notes"]
 
 
 def checked_values(path, found, cv):
-    """Return the values of the fields, or refuse what is missing, wrong or contradicts itself."""
+    """Return the values of the fields, or refuse one that is missing or of another kind."""
     values, sizes, fields = {}, {}, own_fields(cv)
     for _, group, _ in GROUPS:  # all of it or nothing
         fields += group if any(field.name in found for field in group) else ()
     for field in fields:
-        if field.name in found:
-            values[field.name] = found[field.name]
-        elif not field.optional:
-            raise damaged(path, f"{field.name} is missing")
-        else:
+        if field.name not in found:
+            if not field.optional:
+                raise damaged(path, f"{field.name} is missing")
+            if field.name.startswith("_"):  # a public attribute is not there at all
+                values[field.name] = None
             continue
+        values[field.name] = found[field.name]
         if problem := field.problem(values[field.name], sizes):
             raise damaged(path, problem)
-        if field.kind is NUMBERS:
-            values[field.name] = values[field.name].astype(np.float64, copy=False)
-    if problem := contradiction(values, sizes):
-        raise damaged(path, problem)
     if "feature_names_in_" in values:
         values["feature_names_in_"] = values["feature_names_in_"].astype(object)
-    if "_norm" in values:
+    if values["_norm"] is not None:
         values["_norm"] = tuple(values["_norm"])
     return values
 
 
-def checked_results(path, results, best):
-    """Return the table of cross-validation, if each column has a value for each candidate."""
-    shapes = {column.shape for column in results.values()}
-    if len(shapes) != 1 or len(shape := shapes.pop()) != 1 or shape[0] <= best:
-        raise damaged(path, "cv_results_ has columns of wrong lengths")
-    return results
-
-
 def read_archive(path, max_bytes):
-    """Return the header and the arrays of a model file of a version that is known."""
+    """Return the header and the arrays of a model file."""
     entries = read_entries(path, max_bytes)
     try:
         header = json.loads(str(entries["header"]))
@@ -243,10 +248,15 @@ def read_archive(path, max_bytes):
         raise foreign(path) from None
     if not isinstance(header, dict) or header.get("kind") != KIND:
         raise foreign(path)
-    check_version(path, header)
-    check_checksum(path, entries)
-    wanted = {"estimator": str, "parameters": dict, "results": dict, "notes": dict}
-    for name, kind in wanted.items():
+    if str(entries.pop("checksum", "")) != checksum(entries):
+        raise damaged(path, "its checksum is wrong")
+    if header.get("format_version") != FORMAT_VERSION:
+        raise ValueError(
+            f"{path} has format version {header.get('format_version')!r}, of cappedlda "
+            f"{header.get('cappedlda')}; cappedlda {__version__} reads version {FORMAT_VERSION}. "
+            "Install the version that wrote it, or save the model again."
+        )
+    for name, kind in HEADER.items():
         if not isinstance(header.get(name), kind):
             raise damaged(path, f"{name} is missing")
     if header["estimator"] not in ESTIMATORS:
@@ -256,31 +266,12 @@ def read_archive(path, max_bytes):
 
 def read_entries(path, max_bytes):
     """Return all arrays in an .npz file by their names."""
-
-    def check(archive):
-        check_size(path, archive, max_bytes)
-        check_directory(path, archive)
-
     try:
-        return read_npz(path, check=check)
+        return read_npz(path, check=lambda archive: check_size(path, archive, max_bytes))
     except TooLargeError:
         raise
     except ArrayFileError as error:
         raise (foreign(path) if error.foreign else damaged(path, error.reason)) from error
-
-
-def check_checksum(path, entries):
-    """Refuse entries that are not those that were written."""
-    written = entries.pop("checksum", None)
-    if written is not None:
-        if str(written) != checksum(entries):
-            raise damaged(path, "its checksum is wrong")
-        return
-    # Without a checksum, in files of early versions, a wrong name would be overlooked.
-    known = {"header", *(field.name for field in FIELDS + GATE + CALIBRATION)}
-    for name in entries.keys() - known:
-        if not name.startswith((CV_RESULTS, PARAMETER)):
-            raise damaged(path, f"its entry {name!r} is unknown")
 
 
 class TooLargeError(ArrayFileError):
@@ -288,7 +279,7 @@ class TooLargeError(ArrayFileError):
 
 
 def check_size(path, archive, max_bytes):
-    """Refuse an archive that a few kilobytes on disk make a memory full."""
+    """Refuse an archive of a few kilobytes that would fill the memory."""
     # No entry can be read beyond the size that the archive's directory gives for it.
     size = sum(entry.file_size for entry in archive.infolist())
     if size > max_bytes:
@@ -297,34 +288,6 @@ def check_size(path, archive, max_bytes):
             "that you trust, read it by load_model with a larger max_bytes"
         )
         raise TooLargeError(path, reason, foreign=True)
-
-
-def check_directory(path, archive):
-    """Refuse a directory in which an entry has swallowed others."""
-    # A comment there is not, and the sizes of huge entries take up to 28 bytes; one entry, 46.
-    if any(entry.comment or len(entry.extra) > 28 for entry in archive.infolist()):
-        raise ArrayFileError(path, "its list of entries is incomplete")
-
-
-def check_version(path, header):
-    """Refuse a format that is newer than this library."""
-    version = header.get("format_version")
-    if not isinstance(version, int) or isinstance(version, bool) or version < 1:
-        raise damaged(path, f"its format version is {version!r}")
-    if version > FORMAT_VERSION:
-        raise ValueError(
-            f"{path} has format version {version}, of cappedlda {header.get('cappedlda')}; "
-            f"cappedlda {__version__} reads versions up to {FORMAT_VERSION}. Update cappedlda."
-        )
-
-
-def parts(arrays, prefix):
-    """Return the arrays whose names begin with a prefix, by the rest of their names."""
-    return {
-        name.removeprefix(prefix): array
-        for name, array in arrays.items()
-        if name.startswith(prefix)
-    }
 
 
 def plain(name, value):
@@ -341,17 +304,14 @@ def plain(name, value):
 
 
 def encoded(name, value):
-    """Return a value as JSON can hold it."""
-    if isinstance(value, np.generic):
-        value = value.item()
+    """Return a value as JSON can hold it: arrays and numbers of NumPy as lists and numbers."""
     try:
-        json.dumps(value)
-    except TypeError:
+        return json.loads(json.dumps(value, default=lambda item: item.tolist()))
+    except (AttributeError, TypeError):
         raise ValueError(
             f"{name}={value!r} cannot be stored without pickle; before saving, set it to a "
             "number, a string or an array with set_params."
         ) from None
-    return value
 
 
 def foreign(path):

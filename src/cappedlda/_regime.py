@@ -27,13 +27,9 @@ class Regime:
         With fewer rows the initial estimate knows no covariance, only the scale of each feature.
     least_class_weight : float
         A class of less weight has no fence, gap or ball of its own.
-    q_rows_per_feature : float
-        With fewer rows the directions can follow every row, and q = 2 is used.
     unshrunk_rows_per_feature : float
         With as many rows the scatter of the support is not shrunk. With fewer the answer keeps
         the ridge of the iteration, and caps have no lower bound.
-    most_shrunk_features : int
-        With more features it is not shrunk either: an implicit scatter could not be.
     most_dense_features : int
         A sparse X of more features gets an implicit scatter, no matrix of n x n.
     cache_features : int
@@ -68,17 +64,15 @@ class Regime:
     """
 
     sample_share: float = 0.005
-    least_sample_rows: int = 2500
+    least_sample_rows: int = 10_000
     sample_rows_per_feature: int = 6
-    most_sample_rows: int = 5000
+    most_sample_rows: int = 10_000
     sample_rows_per_class: int = 50
     sample_worthwhile: float = 3
     overfit: float = 0.02
     covariance_rows_per_feature: float = 4
     least_class_weight: float = 20.0
-    q_rows_per_feature: float = 2
     unshrunk_rows_per_feature: float = 5
-    most_shrunk_features: int = 1000
     most_dense_features: int = 1000
     cache_features: int = 256
     single_features: int = 256

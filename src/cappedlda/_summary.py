@@ -23,6 +23,8 @@ class Summary:
     title : str
     classes : list of dict
         A line for each class: its name, and what is known of rows, flagged rows, rows left out.
+    loadings : str
+        What the loadings of the directions are.
     directions : list of str
         A line for each direction: its share of the between-class variance, its largest loadings.
     decisions : list of str
@@ -30,13 +32,18 @@ class Summary:
 
     title: str
     classes: list[dict[str, Any]]
+    loadings: str
     directions: list[str]
     decisions: list[str]
 
     def __str__(self):
         parts = [self.title, text_table(self.classes)]
-        parts += ["\n".join(lines) for lines in (self.directions, self.decisions)]
+        parts += ["\n".join([f"{heading}:", *lines]) for heading, lines in self._lists()]
         return "\n\n".join(parts)
+
+    def _lists(self):
+        """Return the headings, and the lines below each."""
+        return [(self.loadings, self.directions), ("Decisions", self.decisions)]
 
     def __repr__(self):
         return str(self)
@@ -49,16 +56,17 @@ class Summary:
                 tag("p", tag("b", self.title)),
                 html_table(header, rows, numbers=range(1, len(header))),
                 *(
-                    tag("ul", [tag("li", line) for line in lines])
-                    for lines in (self.directions, self.decisions)
+                    [tag("p", heading), tag("ul", [tag("li", line) for line in lines])]
+                    for heading, lines in self._lists()
                 ),
             ]
         )
 
 
 def summary_of(model):
-    """Return the `Summary` of a fitted `CappedLDA` or `CappedLDACV`."""
-    return Summary(title_of(model), classes_of(model), directions_of(model), decisions_of(model))
+    """Return the `Summary` of a fitted model."""
+    tables = classes_of(model), *directions_of(model), decisions_of(model)
+    return Summary(title_of(model), *tables)
 
 
 def title_of(model):
@@ -72,15 +80,14 @@ def title_of(model):
 
 def classes_of(model):
     """Return a line for each class, and one for all together."""
-    counts = getattr(model, "_class_counts", None)
+    counts = model._class_counts
     lines = []
-    for code, (name, prior) in enumerate(zip(model.classes_, model.priors_, strict=True)):
-        found = {} if counts is None else counted(counts[code])
-        lines.append({"class": str(name), **found, "prior": f"{prior:.3f}"})
+    for name, found, prior in zip(model.classes_, counts, model.priors_, strict=True):
+        lines.append({"class": str(name), **counted(found), "prior": f"{prior:.3f}"})
     if len(lines) > MOST_CLASSES:
         lines[MOST_CLASSES:] = [dict.fromkeys(lines[0], "...")]
-    found = {} if counts is None else counted(counts.sum(axis=0))
-    return [*lines, {"class": "all", **found, "prior": f"{model.priors_.sum():.3f}"}]
+    total = counted(counts.sum(axis=0))
+    return [*lines, {"class": "all", **total, "prior": f"{model.priors_.sum():.3f}"}]
 
 
 def counted(counts):
@@ -92,21 +99,42 @@ def counted(counts):
     }
 
 
+def loadings_of(model):
+    """Return the loadings of the directions, shape (n, d), and whether they are per deviation.
+
+    A loading tells by how much a row moves in a direction if a feature grows by one of its
+    deviations within the classes; by one unit where the model does not know these.
+    """
+    deviations = getattr(model, "_spread", None)
+    if deviations is None and hasattr(model, "covariance_"):
+        deviations = np.sqrt(np.diagonal(model.covariance_))
+    if deviations is None:
+        return model.scalings_, False
+    return model.scalings_ * deviations[:, None], True
+
+
+def unit_of_loadings(per_deviation):
+    """Return what the loadings are, in words."""
+    return f"per {'deviation within classes' if per_deviation else 'unit'} of the feature"
+
+
+def direction_name(k):
+    """Return what a direction, counted from 0, is called."""
+    return f"direction {k + 1}"
+
+
 def directions_of(model):
-    """Return a line for each of the first directions, with its largest loadings."""
-    spread = model._spread
-    unit = "unit" if spread is None else "deviation"
-    loadings = model.scalings_ if spread is None else model.scalings_ * spread[:, None]
-    numbers = [f"feature {j}" for j in range(model.n_features_in_)]
-    features = getattr(model, "feature_names_in_", numbers)
-    lines = [f"Directions, with their largest loadings per {unit} of the feature:"]
-    names, shares = model.get_feature_names_out(), model.explained_variance_ratio_
-    for k in range(min(len(names), MOST_DIRECTIONS)):
+    """Return a heading, and a line for each of the first directions with its largest loadings."""
+    loadings, per_deviation = loadings_of(model)
+    names = getattr(model, "feature_names_in_", [f"x{j}" for j in range(model.n_features_in_)])
+    lines, shares = [], model.explained_variance_ratio_
+    for k in range(min(len(shares), MOST_DIRECTIONS)):
         largest = np.argsort(-np.abs(loadings[:, k]), kind="stable")[:N_LOADINGS]
-        parts = ", ".join(f"{features[j]} {loadings[j, k]:+.2g}" for j in largest)
-        lines.append(f"{names[k]} ({shares[k]:.1%} of the separation): {parts}")
-    more = len(names) - MOST_DIRECTIONS
-    return [*lines, f"and {more} more"] if more > 0 else lines
+        parts = ", ".join(f"{names[j]} {loadings[j, k]:+.2g}" for j in largest)
+        lines.append(f"{direction_name(k)} ({shares[k]:.1%} of the separation): {parts}")
+    if len(shares) > MOST_DIRECTIONS:
+        lines.append(f"and {len(shares) - MOST_DIRECTIONS} more")
+    return f"Directions, with their largest loadings {unit_of_loadings(per_deviation)}", lines
 
 
 def decisions_of(model):
@@ -115,21 +143,26 @@ def decisions_of(model):
     if hasattr(model, "best_score_"):
         lines.append(
             f"chosen in {model.n_splits_} folds: multiplier {model.best_multiplier_:g}, "
-            f"q {model.best_q_:g}, directions: {model.best_n_components_}; "
+            f"directions: {model.best_n_components_}; "
             f"accuracy {model.best_score_:.1%}"
         )
-    if hasattr(model, "n_sampled_"):
-        sampled = f"a sample of {model.n_sampled_:,} rows" if model.n_sampled_ else "all rows"
-        lines.append(f"began with {sampled}")
+    sampled = f"a sample of {model.n_sampled_:,} rows" if model.n_sampled_ else "all rows"
+    lines.append(f"began with {sampled}")
     if hasattr(model, "q_"):
         lines.append(f"exponent: q_ = {model.q_:g}")
     if hasattr(model, "shrinkage_"):
         lines.append(f"covariance shrunk by shrinkage_ = {model.shrinkage_:.3g}")
-    if hasattr(model, "leave_out_level_"):
-        level = model.leave_out_level_
-        what = "nothing" if level == np.inf else f"rows beyond {level:g} times cap or gate"
-        lines.append(f"left out of the fit: {what}")
-    return lines
+    return [*lines, f"left out of the fit: {left_out_rows(model.leave_out_level_)}"]
+
+
+def left_out_rows(level):
+    """Return in words which rows are left out, by the multiple of the limits they are beyond."""
+    if level == np.inf:
+        return "no row"
+    farther = "farther from their class than"
+    if level != 1.0:
+        farther = f"more than {level:.2g} times as far from their class as"
+    return f"rows {farther} its cap in the discriminant space or its gate in all features"
 
 
 def class_counts(rows, samples, solution):

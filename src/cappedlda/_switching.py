@@ -1,16 +1,32 @@
-"""Hints for those who come from scikit-learn's LinearDiscriminantAnalysis."""
+"""Hints for those who pass a parameter of another estimator, ours or scikit-learn's."""
 
 import inspect
 
-# Its parameters that there are not here, and what to do instead.
-NOT_NEEDED = {
-    "store_covariance": "covariance_ is there after every fit with the defaults",
-    "covariance_estimator": "the covariance is robust already, and can be shrunk by shrinkage",
+_OF_THE_NORM = "{name} is a parameter of CappedNormLDA, the minimiser of the capped norm"
+_OF_CAPPED_LDA = "{name} is a parameter of CappedLDA"
+# What to do instead, for an estimator that does not have the parameter.
+ELSEWHERE = {
+    "q": _OF_THE_NORM,
+    "centres": _OF_THE_NORM,
+    "centers": "it is centres, a parameter of CappedNormLDA",
+    "start": _OF_THE_NORM,
+    "ridge": _OF_THE_NORM,
+    "max_iter": _OF_THE_NORM,
+    "tol": _OF_THE_NORM,
+    "polish": "polish=False is CappedNormLDA, polish=True is CappedLDA",
+    "qs": "q is a parameter of CappedNormLDA; give it to a GridSearchCV",
+    "solver": "solver='paper' is cappedlda.paper.CLDA; leave out any other: one solver handles all "
+    "shapes, with any shrinkage, and transform always works",
+    "leave_out": _OF_CAPPED_LDA,
+    "shrinkage": _OF_CAPPED_LDA,
+    "store_covariance": "leave it out: CappedLDA has covariance_ after every fit",
+    "covariance_estimator": "leave it out: the covariance of CappedLDA is robust already, and can "
+    "be shrunk by shrinkage",
 }
 
 
 class SwitchingHints:
-    """An estimator that says what to do instead of some parameters that it does not have."""
+    """An estimator that says where to find some parameters that it does not have."""
 
     def __init_subclass__(cls, **settings):
         super().__init_subclass__(**settings)
@@ -20,8 +36,7 @@ class SwitchingHints:
 
     def __new__(cls, *_, **keywords):
         """Return a new estimator, or raise an error with a hint."""
-        for name in NOT_NEEDED.keys() & keywords.keys():
-            raise TypeError(
-                f"{cls.__name__}() has no parameter {name!r}; leave it out: {NOT_NEEDED[name]}."
-            )
+        for name in keywords.keys() & ELSEWHERE.keys() - cls.__signature__.parameters.keys():
+            hint = ELSEWHERE[name].format(name=name)
+            raise TypeError(f"{cls.__name__}() has no parameter {name!r}: {hint}.")
         return super().__new__(cls)

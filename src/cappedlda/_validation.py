@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from numbers import Integral, Real
 
 import numpy as np
+from sklearn import config_context
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import (
     _check_sample_weight,
@@ -17,10 +18,15 @@ from sklearn.utils.validation import (
 FLOATS = (np.float64, np.float32)
 NAMES = "biuSU"  # kinds of labels that name classes in any case
 MOST_NAMED = 8  # columns that an error lists
+# Begins of the names of types, in pandas, polars and Arrow, that are no numbers but times.
+DATES = ("date", "time", "duration", "period", "interval")
+TEXT = ("object", "str", "large_str", "categor", "dictionary", "enum")
+DATES_REMEDY = "turn them into numbers, such as days since a date, or drop them"
 # Squares of larger numbers, or of smaller ones than its inverse, are not numbers any more.
 LARGEST = 1e150
 # Of all rows together: sums of weighted squares have to stay finite.
 LARGEST_WEIGHT = 1e300
+LEAST_WEIGHT = 1e-290  # their number over it is finite too
 # By how much the sum of priors may differ from 1 without a warning.
 PRIORS_TOLERANCE = 1e-5
 # Units of features between which numbers over their units are finite.
@@ -80,10 +86,10 @@ def check_epsilon(epsilon):
     check_real("epsilon", epsilon, 1.0 / LARGEST, np.inf, advice)
 
 
-def check_start(start, shape):
+def check_start(start, shape, words=("robust", "lda", "identity")):
     """Return the parameter start: a word, or a finite array of the given shape."""
     if isinstance(start, str):
-        check_choice("start", start, ("robust", "lda", "identity"))
+        check_choice("start", start, words)
         return start
     if np.asarray(start).dtype.kind not in "fiu":
         raise TypeError(f"start={start!r} must be a word or an array of real numbers.")
@@ -91,23 +97,13 @@ def check_start(start, shape):
     if start.shape != shape:
         raise ValueError(
             f"start has shape {start.shape}, but this problem needs (n_features, directions) = "
-            f'{shape}; use such an array, "robust", "lda" or "identity".'
+            f"{shape}; use such an array, or one of {', '.join(map(repr, words))}."
         )
     if not np.isfinite(start).all():
         raise ValueError("start contains NaN or infinity; give finite numbers.")
     if np.linalg.matrix_rank(start) < start.shape[1]:
         raise ValueError("start has linearly dependent columns; give independent ones.")
     return start
-
-
-def check_solver(solver):
-    """Check the parameter solver; those of scikit-learn have other names for nothing to choose."""
-    if isinstance(solver, str) and solver in ("svd", "lsqr", "eigen"):
-        raise ValueError(
-            f"solver={solver!r} belongs to LinearDiscriminantAnalysis; leave solver out: one "
-            "solver handles all shapes, with any shrinkage, and transform always works."
-        )
-    check_choice("solver", solver, ("mm", "paper"))
 
 
 def check_shrinkage(shrinkage):
@@ -183,38 +179,127 @@ def check_training_data(estimator, X, y, accept_sparse=False, finite=True):
 
     Whether the numbers are finite is left to others with `finite=False`.
     """
-    check_text(X)
     if finite or not is_plain(X, y):
-        X, y = check_X_y(
-            X,
-            y,
-            accept_sparse,
-            dtype=FLOATS,
-            ensure_min_samples=2,
-            ensure_all_finite=finite,
-            estimator=estimator,
-        )
+        check_order(X, y)
+        check_text(X)
+        check_missing_labels(y)
+        # Arrays of other libraries, which scikit-learn may keep as they are, become NumPy's.
+        with config_context(array_api_dispatch=False):
+            X, y = check_X_y(
+                X,
+                y,
+                accept_sparse,
+                dtype=FLOATS,
+                ensure_min_samples=2,
+                ensure_all_finite=finite,
+                estimator=estimator,
+            )
     return X, *codes_and_classes(y)
 
 
-def check_text(X):
-    """Check that no column of a data frame holds text, and name those that do."""
-    if not hasattr(X, "columns") or not hasattr(X, "dtypes"):
-        return
-    types = zip(X.columns, X.dtypes, strict=True)
-    if names := [name for name, dtype in types if may_be_text(dtype) and is_text(X[name])]:
-        shown = ", ".join(map(repr, names[:MOST_NAMED]))
-        more = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
+def check_order(X, y):
+    """Check that X and y are not swapped: rows with columns come first, then labels."""
+    (X_dims, X_width), (y_dims, y_width) = map(dimensions, (X, y))
+    if y_dims == 2 and y_width > 1 and (X_dims == 1 or X_width == 1):
         raise ValueError(
-            f"X has text in the columns {shown}{more}, but has to be numbers; encode these columns,"
-            " for example by a OneHotEncoder in a pipeline, or drop them. Only the command line "
-            "(cappedlda fit --encode, cappedlda predict) takes such a table as it is."
+            f"y has {y_width} columns and X has {X_width}: they seem to be swapped; use fit(X, y), "
+            "the rows first and then their labels."
         )
+
+
+def dimensions(values):
+    """Return the number of dimensions of an array or of nested lists, and the columns."""
+    if hasattr(values, "shape"):
+        return len(values.shape), values.shape[1] if len(values.shape) > 1 else 1
+    if not isinstance(values, (list, tuple)) or not len(values):
+        return 0, 0
+    first = values[0]
+    return (2, len(first)) if isinstance(first, (list, tuple, np.ndarray)) else (1, 1)
+
+
+def check_masked(values, name):
+    """Check that no entry of an array is masked: what is below a mask is no number."""
+    if isinstance(values, np.ma.MaskedArray) and np.ma.is_masked(values):
+        raise ValueError(
+            f"{name} is a masked array, of which {np.ma.count_masked(values)} entries are masked; "
+            f"fill them ({name}.filled(...)), or remove their rows."
+        )
+
+
+def check_missing_labels(y, name="y"):
+    """Check that no label is masked, None, NaN among words, or another sign of a missing one.
+
+    Missing numbers are found by scikit-learn, which has its own words for them.
+    """
+    check_masked(y, name)
+    # NumPy would make a word of a NaN among words.
+    y = np.array(y, object) if isinstance(y, (list, tuple)) else np.asarray(y)
+    if y.ndim == 1 and y.dtype == object:
+        refuse_missing_labels(y, name)
+
+
+def refuse_missing_labels(y, name):
+    """Raise an error if a label is NaN, infinite, None, or another sign of a missing one."""
+    if y.dtype.kind == "f":
+        missing = ~np.isfinite(y)
+    elif y.dtype.kind == "O" and any(map(_is_missing, distinct(y))):
+        missing = np.array([_is_missing(label) for label in y], bool)
+    else:
+        return
+    if missing.any():
+        first = int(np.argmax(missing))
+        raise ValueError(
+            f"{name} has missing labels, the first in its row {first} ({y[first]}); remove such "
+            "rows."
+        )
+
+
+def _is_missing(label):
+    try:
+        return label is None or bool(label != label)
+    except TypeError:  # pandas.NA is neither equal nor unequal to itself
+        return True
+
+
+def columns_of(X):
+    """Return the names of the columns of a frame and their types, nothing for other input."""
+    if hasattr(X, "column_names") and hasattr(X, "schema"):  # a table of pyarrow
+        return list(zip(X.column_names, X.schema.types, strict=True))
+    if hasattr(X, "columns") and hasattr(X, "dtypes"):
+        return list(zip(X.columns, X.dtypes, strict=True))
+    return []
+
+
+def check_text(X):
+    """Check that X holds neither text nor dates, and name the columns of a frame that do."""
+    if getattr(getattr(X, "dtype", None), "kind", "f") in ("m", "M"):
+        raise ValueError(f"X has dates or times, {X.dtype}; {DATES_REMEDY}.")
+    columns = columns_of(X)
+    if names := [name for name, dtype in columns if is_date(dtype)]:
+        raise ValueError(f"X has dates or times in the columns {listed(names)}; {DATES_REMEDY}.")
+    if names := [name for name, dtype in columns if may_be_text(dtype) and is_text(X[name])]:
+        raise ValueError(
+            f"X has text in the columns {listed(names)}, but has to be numbers; encode these "
+            "columns, for example by a OneHotEncoder in a pipeline, or drop them. Only the command "
+            "line (cappedlda fit --encode, cappedlda predict) takes such a table as it is."
+        )
+
+
+def listed(names):
+    """Return some names as an error lists them."""
+    shown = ", ".join(map(repr, names[:MOST_NAMED]))
+    more = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
+    return shown + more
+
+
+def is_date(dtype):
+    """Return whether a column of a frame holds dates, times or spans of time, by its type."""
+    return str(dtype).lower().startswith(DATES)
 
 
 def may_be_text(dtype):
     """Return whether a column of a data frame may hold text, by its type."""
-    return str(dtype).lower() in ("object", "str", "string", "category", "categorical")
+    return str(dtype).lower().startswith(TEXT)
 
 
 def is_text(column):
@@ -242,6 +327,7 @@ def is_plain(X, y):
 
 def check_labels(estimator, y, X):
     """Return the class codes (int32) of the rows of X, and the sorted classes."""
+    check_missing_labels(y)
     y = _check_y(y, estimator=estimator)
     check_consistent_length(X, y)
     return codes_and_classes(y)
@@ -269,7 +355,7 @@ def check_centres(centres):
         low, high = min(feature.tolist()), max(feature.tolist())
         if not high - low <= SAME_CENTRES * max(abs(low), abs(high)):
             return
-    raise ValueError("The centres of all classes coincide in X: no direction separates them.")
+    raise ValueError("The class means coincide in X: no direction separates the classes.")
 
 
 def check_units(scale, dtype):
@@ -362,7 +448,9 @@ def check_weights(sample_weight, X, codes, classes):
     """Return the sample weights in float64, or None for all ones."""
     if sample_weight is None:
         return None
-    weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+    check_masked(sample_weight, "sample_weight")
+    with config_context(array_api_dispatch=False):
+        weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
     check_class_weights(np.bincount(codes, weights, minlength=len(classes)), classes)
     return np.ascontiguousarray(weights * weight_unit(weights.sum(), np.count_nonzero(weights)))
 
@@ -381,6 +469,8 @@ def check_class_weights(per_class, classes):
     total = per_class.sum()
     if not total <= LARGEST_WEIGHT:
         raise ValueError(f"sample_weight adds up to {total:g}; divide it by a large number.")
+    if 0.0 < total < LEAST_WEIGHT:
+        raise ValueError(f"sample_weight adds up to {total:g}; multiply it by a large number.")
     if not per_class.any():
         raise ValueError("sample_weight is zero for every row; give some rows a positive weight.")
     if not per_class.all():
@@ -388,3 +478,33 @@ def check_class_weights(per_class, classes):
         raise ValueError(
             f"sample_weight is zero for every row of the classes {names}; remove these rows."
         )
+
+
+def check_enough_rows(class_weights):
+    """Check that there are more rows, as weights count them, than classes."""
+    n_rows, n_classes = class_weights.sum(), len(class_weights)
+    if n_rows <= n_classes * (1.0 + 1e-9):
+        # It begins as the error of scikit-learn's LinearDiscriminantAnalysis.
+        raise ValueError(
+            "The number of samples must be more than the number of classes, but y has "
+            f"{n_classes} classes in {n_rows:g} rows; give several rows of a class. If y numbers "
+            "or names the rows, give the column of their classes instead."
+        )
+
+
+def not_finite(values, where, names=None, what="X", remedy="remove or impute such rows"):
+    """Return the error for a row of X that has a number which is not finite.
+
+    Parameters
+    ----------
+    values : ndarray of shape (n,)
+    where : str
+        Which row it is.
+    names : sequence of str, optional
+        Of the features.
+    what, remedy : str
+    """
+    column = int(np.argmin(np.isfinite(values)))
+    found = "NaN" if np.isnan(values[column]) else "infinity"
+    name = f"{column} (counted from 0)" if names is None else repr(names[column])
+    return ValueError(f"{what} contains {found}, first in {where}, column {name}; {remedy}.")

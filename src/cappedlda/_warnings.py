@@ -11,9 +11,9 @@ FEW_ROWS = 5
 
 _REMEDIES = {
     "max_iter": "The projection still changed by {change:.1e} (tol={tol:.1e}) after {n_iter} "
-    "passes; increase max_iter or tol.",
+    "passes; {more}.",
     "saturated": "epsilon={epsilon:.3g} is below the distance of every class mean, so that no "
-    "between-class term is left; increase epsilon, or use solver='mm'.",
+    "between-class term is left; increase epsilon, or use CappedLDA.",
     "all_capped": "epsilon={epsilon:.3g} is below the distance of every sample, so that none is "
     "left; increase epsilon.",
     "rank_deficient": "Only {rank} of {wanted} directions separate the classes; decrease "
@@ -34,7 +34,7 @@ def warn_of(solution, model, n_supervised, stacklevel):
     Parameters
     ----------
     solution : Solution
-    model : CappedLDA
+    model : CappedDiscriminant
         With its fitted attributes.
     n_supervised : int
         Supervised directions that were wanted.
@@ -42,6 +42,7 @@ def warn_of(solution, model, n_supervised, stacklevel):
         Of the caller of `fit`, as `warnings.warn` counts in this function.
     """
     if model.status_ != "converged":
+        can_go_on = hasattr(model, "max_iter")
         message = _REMEDIES[model.status_].format(
             change=solution.trace.change,
             tol=solution.trace.tol,
@@ -49,9 +50,10 @@ def warn_of(solution, model, n_supervised, stacklevel):
             epsilon=model.epsilon_,
             rank=solution.W.shape[1],
             wanted=n_supervised,
+            more="increase max_iter or tol" if can_go_on else "the result is usable",
         )
         warnings.warn(f"{model.status_}: {message}", ConvergenceWarning, stacklevel=stacklevel)
-    if getattr(model, "solver", "mm") == "mm":  # there is no other for CappedLDACV
+    if model._warns_of_losses:
         _warn_of_losses(solution, model, stacklevel + 1)
     if solution.uncapped.any():
         names = model.classes_[solution.uncapped].tolist()

@@ -1,10 +1,9 @@
-"""CappedLDACV: CappedLDA with its cap, norm and directions chosen by cross-validation."""
+"""CappedLDACV: CappedLDA with its cap and directions chosen by cross-validation."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
-from itertools import product
 from os import PathLike
 from typing import Any, Literal, NoReturn, Self
 
@@ -15,17 +14,10 @@ from sklearn.model_selection import check_cv
 from cappedlda._data.array import ArrayRows
 from cappedlda._data.threads import ordered_map, single_threaded_blas
 from cappedlda._discriminant import linear_rule
-from cappedlda._fit import fit_mm
+from cappedlda._fit import Objective, fit_capped
 from cappedlda._folds import Fold
 from cappedlda._typing import ArrayLike, MatrixLike
-from cappedlda._validation import (
-    check_count,
-    check_flag,
-    check_real,
-    check_seed,
-    check_sequence,
-    check_start,
-)
+from cappedlda._validation import check_count, check_flag, check_real, check_seed, check_sequence
 from cappedlda._warnings import warn_of
 from cappedlda.capped import CappedLDA
 
@@ -34,18 +26,17 @@ DIGITS = 12
 
 
 class CappedLDACV(CappedLDA):
-    """Robust linear discriminant analysis, its cap and norm chosen by cross-validation.
+    """Robust linear discriminant analysis, its cap chosen by cross-validation.
 
-    Candidates are multiples of the automatic cap of `CappedLDA`, exponents q, and numbers
-    of directions. In each fold the robust start is found once, each candidate is fitted
-    from the solution of its neighbour, and all numbers of directions are scored from one
-    projection. The chosen candidate is then fitted to all rows.
+    Candidates are multiples of the automatic cap of `CappedLDA` and numbers of directions. In
+    each fold the robust start is found once, each candidate is fitted from the solution of its
+    neighbour, and all numbers of directions are scored from one projection. The chosen candidate
+    is then fitted to all rows.
 
     Held-out rows are as dirty as the others. The score is the accuracy on all of them except
-    those that would be harmful: in each fold a default fit to the training rows (multiplier 1,
-    the first of `qs`, ``start="robust"``, ``leave_out="harmful"``) finds how far off a row has
-    to be to harm the classification of the rows it trusts, and held-out rows beyond are not
-    scored. At least the nearer half of every class is scored in any case.
+    those that would be harmful: in each fold a default fit to the training rows finds how far off
+    a row has to be to harm the classification of the rows it trusts, and held-out rows beyond are
+    not scored. At least the nearer half of every class is scored in any case.
 
     The scored rows are the same for every candidate and do not depend on what it leaves out.
     So a cap that erases rare but harmless rows has to classify them nevertheless, and its
@@ -64,30 +55,20 @@ class CappedLDACV(CappedLDA):
         the score does.
     multipliers : sequence of float, default=(0.5, 0.7, 1.0, 1.4, 2.0, inf)
         Multiples of the automatic cap, from which `leave_out` goes on; inf leaves out nothing,
-        which is plain LDA if `polish` is true. However small, a cap trusts the nearer half of
-        every class.
-    qs : sequence of float, default=(1.0, 2.0)
-        Exponents of the capped norm, 0 < q <= 2. The first is the default.
+        which is plain LDA. However small, a cap trusts the nearer half of every class.
     cv : int, splitter or iterable of (train, test) indices, default=5
         A number stands for stratified folds of the rows in their order.
     one_standard_error : bool, default=True
         Leave the default candidate only for one whose mean score is better by more than
         one standard error of the difference over the folds. The default is the
-        multiplier nearest to 1, the first of `qs` and the most directions; equal means
-        are decided towards it in any case.
-    centers : {"kept", "mean"}, default="kept"
-        See `CappedLDA` for this and all that follow.
-    start : {"robust", "lda", "identity"} or array of shape (n_features, directions), \
-default="robust"
-    ridge : "auto" or float, default="auto"
-    polish : bool, default=True
+        multiplier nearest to 1 and the most directions; equal means are decided towards it in
+        any case.
     leave_out : {"harmful", "flagged"}, default="harmful"
+        See `CappedLDA` for this and all that follow.
     shrinkage : "few_rows", "auto", float or None, default="few_rows"
     priors : "uniform" or array-like of shape (n_classes,), default=None
     cells : {"capped", "all"}, default="capped"
     missing : {"error", "ignore"}, default="error"
-    max_iter : int, default=100
-    tol : float, default=1e-4
     n_jobs : int, default=None
         Threads, over folds; None uses as many as the process may. The result is the same
         bit for bit.
@@ -99,12 +80,12 @@ default="robust"
     Attributes
     ----------
     cv_results_ : dict of str to ndarray of shape (n_candidates,)
-        `param_multiplier`, `param_q`, `param_n_components`, `split0_test_score` and so on,
+        `param_multiplier`, `param_n_components`, `split0_test_score` and so on,
         `mean_test_score`, `std_test_score`, `rank_test_score`, and `n_converged`, the
         number of folds in which the fit converged.
     best_index_ : int
         Of the chosen candidate in `cv_results_`.
-    best_multiplier_, best_q_, best_score_ : float
+    best_multiplier_, best_score_ : float
     best_n_components_, n_splits_ : int
     best_epsilon_ : float
         The cap that the multiplier gave with all rows; also `epsilon_`.
@@ -122,8 +103,8 @@ default="robust"
     >>> X, y = load_wine(return_X_y=True)
     >>> X[::20] *= -5.0  # spoil every twentieth row
     >>> lda = CappedLDACV(n_components="all", multipliers=(1.0, 2.0)).fit(X, y)
-    >>> lda.best_multiplier_, lda.best_q_, lda.best_n_components_
-    (1.0, 1.0, 2)
+    >>> lda.best_multiplier_, lda.best_n_components_
+    (1.0, 2)
     >>> int(lda.outliers_.sum())
     9
     """
@@ -132,7 +113,6 @@ default="robust"
     best_index_: int
     best_multiplier_: float
     best_epsilon_: float
-    best_q_: float
     best_n_components_: int
     best_score_: float
     n_splits_: int
@@ -142,40 +122,26 @@ default="robust"
         n_components: int | Sequence[int] | Literal["all"] | None = None,
         *,
         multipliers: Sequence[float] = (0.5, 0.7, 1.0, 1.4, 2.0, np.inf),
-        qs: Sequence[float] = (1.0, 2.0),
         cv: Any = 5,
         one_standard_error: bool = True,
-        centers: Literal["kept", "mean"] = "kept",
-        start: Literal["robust", "lda", "identity"] | ArrayLike = "robust",
-        ridge: float | Literal["auto"] = "auto",
-        polish: bool = True,
         leave_out: Literal["harmful", "flagged"] = "harmful",
         shrinkage: float | Literal["few_rows", "auto"] | None = "few_rows",
         priors: ArrayLike | Literal["uniform"] | None = None,
         cells: Literal["capped", "all"] = "capped",
         missing: Literal["error", "ignore"] = "error",
-        max_iter: int = 100,
-        tol: float = 1e-4,
         n_jobs: int | None = None,
         random_state: int | np.random.RandomState | None = None,
         verbose: int = 0,
     ) -> None:
         self.n_components = n_components  # type: ignore[assignment]  # several to choose from
         self.multipliers = multipliers
-        self.qs = qs
         self.cv = cv
         self.one_standard_error = one_standard_error
-        self.centers = centers
-        self.start = start
-        self.ridge = ridge
-        self.polish = polish
         self.leave_out = leave_out
         self.shrinkage = shrinkage
         self.priors = priors
         self.cells = cells
         self.missing = missing
-        self.max_iter = max_iter
-        self.tol = tol
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose
@@ -201,19 +167,16 @@ default="robust"
         rows, classes, priors = self._check_data(X, y, sample_weight)
         n_directions = min(len(classes) - 1, rows.shape[1])
         counts = self._check_counts(n_directions, rows.shape[1])
-        start = check_start(self.start, (rows.shape[1], n_directions))
         labels = classes[rows.codes]
         splits = check_cv(self.cv, labels, classifier=True).split(rows.X, labels)
         fixed = None if self.priors is None else priors
         folds = [Fold(rows, train, test, fixed) for train, test in splits]
-        default = self._objective(self.qs[0])
-        grid = [
-            self._objective(q).multiplied(float(m)) for m, q in product(self.multipliers, self.qs)
-        ]
+        default = Objective()
+        grid = [default.multiplied(float(m)) for m in self.multipliers]
         # The default comes first, for the score; the others follow one of their neighbours.
         path = sorted(dict.fromkeys([default, *grid]), key=default.distance)
         candidates = [(objective, count) for objective in grid for count in counts]
-        silent = replace(self._options(rows, priors, start, n_directions), report=None)
+        silent = replace(self._options(rows, priors, n_directions), report=None)
 
         def evaluate(fold):
             return fold.evaluate(path, counts, replace(silent, random_state=check_seed(seed)))
@@ -224,8 +187,8 @@ default="robust"
             scores, converged = (np.array(x)[:, steps].reshape(len(folds), -1) for x in found)
             best = choose(candidates, scores, default, self.one_standard_error)
             objective, n_components = candidates[best]
-            options = self._options(rows, priors, start, n_components)
-            solution = fit_mm(rows, objective, options)
+            options = self._options(rows, priors, n_components)
+            solution = fit_capped(rows, objective, options)
         k = n_components
         coef, intercept = linear_rule(
             solution.W[:, :k], solution.covariance[:k, :k], solution.centres, priors
@@ -233,13 +196,13 @@ default="robust"
         self._remember_features(X)
         self.classes_ = classes
         self.priors_ = priors
-        self.coef_, self.intercept_ = coef, intercept
+        self.coef_ = solution.temperature * coef
+        self.intercept_ = solution.temperature * intercept
         self.n_splits_ = len(folds)
         self.cv_results_ = tabulate(candidates, scores, converged)
         self.best_index_ = best
         self.best_multiplier_ = objective.multiplier
         self.best_epsilon_ = float(solution.epsilon)
-        self.best_q_ = objective.q
         self.best_n_components_ = n_components
         self.best_score_ = float(scores[:, best].mean())
         n_supervised = min(n_components, n_directions)
@@ -285,12 +248,14 @@ default="robust"
     def _check_parameters(self):
         self._check_common_parameters()
         check_flag("one_standard_error", self.one_standard_error)
-        for name, high, advice in (
-            ("multipliers", np.inf, "use positive numbers or inf"),
-            ("qs", 2.0, "use 0 < q <= 2"),
-        ):
-            for value in check_sequence(name, getattr(self, name), advice):
-                check_real(name, value, 0.0, high, advice)
+        advice = "use positive numbers or inf"
+        for value in check_sequence("multipliers", self.multipliers, advice):
+            check_real("multipliers", value, 0.0, np.inf, advice)
+        if self.leave_out == "flagged" and all(value == np.inf for value in self.multipliers):
+            raise ValueError(
+                f"leave_out='flagged' means nothing with multipliers={self.multipliers!r}, which "
+                'leave out nothing; add others than inf, or use leave_out="harmful".'
+            )
 
     def _check_counts(self, n_directions, n_features):
         """Return the numbers of directions to choose from."""
@@ -311,7 +276,6 @@ def tabulate(candidates, scores, converged):
     objectives, counts = zip(*candidates, strict=True)
     return {
         "param_multiplier": np.array([objective.multiplier for objective in objectives]),
-        "param_q": np.array([objective.q for objective in objectives]),
         "param_n_components": np.array(counts),
         **{f"split{i}_test_score": split for i, split in enumerate(scores)},
         "mean_test_score": scores.mean(axis=0),

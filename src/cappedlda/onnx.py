@@ -1,7 +1,7 @@
 """Export of fitted discriminants to ONNX, for programs without Python.
 
 Needs ``pip install "cappedlda[onnx]"``. Importing this module tells skl2onnx how to convert
-`CappedLDA`, `CappedLDACV` and the compared methods, alone or inside a pipeline.
+all discriminants of this library, alone or inside a pipeline.
 """
 
 from __future__ import annotations
@@ -38,8 +38,10 @@ from sklearn.base import is_classifier
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
-from cappedlda import CappedLDA, CappedLDACV, compared
+from cappedlda import CappedLDA, CappedLDACV, CappedNormLDA
+from cappedlda._estimator import CappedDiscriminant
 from cappedlda._validation import check_flag
+from cappedlda.paper import CLDA, compared
 
 if TYPE_CHECKING:
     from onnx import ModelProto
@@ -48,7 +50,8 @@ if TYPE_CHECKING:
 
 __all__ = ["to_onnx"]
 
-ESTIMATORS = (CappedLDA, CappedLDACV, *(getattr(compared, name) for name in compared.__all__))
+COMPARED = tuple(getattr(compared, name) for name in compared.__all__)
+ESTIMATORS = (CappedLDA, CappedLDACV, CappedNormLDA, CLDA, *COMPARED)
 OUTPUTS = ("predict", "transform", "all")
 # Classes are measured from in this many parts, at most: fewer need larger tensors of rows,
 # classes and features, and the time to make a graph grows with the square of its nodes.
@@ -56,7 +59,7 @@ MOST_PARTS = 32
 
 
 def to_onnx(
-    model: CappedLDA | Pipeline, X: MatrixLike, *, outlyingness: bool = False
+    model: CappedDiscriminant | Pipeline, X: MatrixLike, *, outlyingness: bool = False
 ) -> ModelProto:
     """Convert a fitted discriminant, or a pipeline with some, to ONNX.
 
@@ -69,14 +72,14 @@ def to_onnx(
 
     Parameters
     ----------
-    model : CappedLDA, CappedLDACV, a compared method, or a Pipeline
+    model : any discriminant of this library, or a Pipeline
         A fitted one. Labels have to be integers, booleans, which become integers, or strings.
     X : array-like of shape (n_samples, n_features)
         Some rows; they give the type of the input, float32 or float64, and its width.
     outlyingness : bool, default=False
-        Whether `CappedLDA` or `CappedLDACV`, as the model or the last step, has a fourth output
-        ``outlyingness``: how far a row is from the class where it fits best. A run then measures
-        rows from every class, whichever outputs are asked for.
+        Whether the model or the last step, not one of `cappedlda.paper.compared`, has a fourth
+        output ``outlyingness``: how far a row is from the class where it fits best. A run then
+        measures rows from every class, whichever outputs are asked for.
 
     Returns
     -------
@@ -127,10 +130,10 @@ def to_onnx(
         if isinstance(step, ESTIMATORS)
     }
     if outlyingness:
-        if not isinstance(steps[-1], CappedLDA):
+        if not isinstance(steps[-1], CappedDiscriminant):
             raise ValueError(
                 f"outlyingness=True, but {type(steps[-1]).__name__} does not measure it; use a "
-                "CappedLDA or CappedLDACV as the model or the last step, or outlyingness=False."
+                "CappedLDA or its like as the model or the last step, or outlyingness=False."
             )
         options[id(steps[-1])]["outlyingness"] = True
     if is_classifier(steps[-1]):  # probabilities as an array, not as dictionaries

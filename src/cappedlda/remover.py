@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, fields
 from typing import Any, Literal, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, clone
-from sklearn.utils import _safe_indexing
+from sklearn.base import BaseEstimator, OneToOneFeatureMixin, clone
+from sklearn.utils import InputTags, Tags, _safe_indexing
 from sklearn.utils.validation import validate_data
 
-from cappedlda._data.factory import is_dask
+from cappedlda._data.kinds import kind_of
+from cappedlda._estimator import CappedDiscriminant
 from cappedlda._typing import ArrayLike, MatrixLike
 from cappedlda._validation import check_choice
 from cappedlda.capped import CappedLDA
@@ -18,7 +20,29 @@ from cappedlda.capped import CappedLDA
 _MARKS = {"left_out": "left_out_", "flagged": "outliers_"}
 
 
-class OutlierRemover(BaseEstimator):
+# Tags of imbalanced-learn, which has more than scikit-learn.
+@dataclass
+class SamplerInputTags(InputTags):
+    """What a sampler takes."""
+
+    dataframe: bool = True
+
+
+@dataclass
+class SamplerTags:
+    """What a sampler tells of the rows it has chosen."""
+
+    sample_indices: bool = True
+
+
+@dataclass
+class TagsOfSampler(Tags):
+    """Tags of a sampler."""
+
+    sampler_tags: SamplerTags | None = None
+
+
+class OutlierRemover(OneToOneFeatureMixin, BaseEstimator):
     """Remove bad training rows before a classifier that cannot bear them.
 
     It is a sampler in the convention of imbalanced-learn: a step of
@@ -27,7 +51,7 @@ class OutlierRemover(BaseEstimator):
 
     Parameters
     ----------
-    estimator : CappedLDA or CappedLDACV, default=None
+    estimator : CappedLDA, CappedLDACV or CappedNormLDA, default=None
         Finds the rows; None is ``CappedLDA()``. It is cloned.
     remove : {"left_out", "flagged"}, default="left_out"
         "left_out" removes the rows that this fit leaves out because they do harm, "flagged" all
@@ -35,10 +59,12 @@ class OutlierRemover(BaseEstimator):
 
     Attributes
     ----------
-    estimator_ : CappedLDA or CappedLDACV
+    estimator_ : CappedLDA, CappedLDACV or CappedNormLDA
         The fitted one.
     sample_indices_ : ndarray of shape (n_kept,)
         Positions of the rows that are handed on.
+    sampling_strategy_ : dict
+        The rows of each class that are handed on.
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (n_features,)
 
@@ -58,14 +84,15 @@ class OutlierRemover(BaseEstimator):
     """
 
     _estimator_type = "sampler"
-    estimator_: CappedLDA
+    estimator_: CappedDiscriminant
     sample_indices_: np.ndarray
+    sampling_strategy_: dict[Any, int]
     n_features_in_: int
     feature_names_in_: np.ndarray
 
     def __init__(
         self,
-        estimator: CappedLDA | None = None,
+        estimator: CappedDiscriminant | None = None,
         *,
         remove: Literal["left_out", "flagged"] = "left_out",
     ) -> None:
@@ -85,21 +112,32 @@ class OutlierRemover(BaseEstimator):
         self : OutlierRemover
         """
         check_choice("remove", self.remove, tuple(_MARKS))
-        if is_dask(X):
+        if kind_of(X) == "dask":
             raise TypeError(
                 f"X is a {type(X).__name__} of dask, of which rows cannot be taken at once; fit "
                 "CappedLDA to it, and index X and y with ~left_out_."
             )
-        if not isinstance(self.estimator, CappedLDA | None):
+        if not isinstance(self.estimator, CappedDiscriminant | None):
             raise TypeError(
-                f"estimator={self.estimator!r} finds no outliers; use an instance of CappedLDA or "
-                "CappedLDACV, or None."
+                f"estimator={self.estimator!r} finds no outliers; use an instance of CappedLDA, "
+                "CappedLDACV or CappedNormLDA, or None."
             )
         estimator = CappedLDA() if self.estimator is None else clone(self.estimator)
         self.estimator_ = estimator.fit(X, y)
         validate_data(self, X, skip_check_array=True)
         self.sample_indices_ = np.flatnonzero(~getattr(estimator, _MARKS[self.remove]))
+        labels, counts = np.unique(np.asarray(y)[self.sample_indices_], return_counts=True)
+        self.sampling_strategy_ = dict(zip(labels.tolist(), counts.tolist(), strict=True))
         return self
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        known = {field.name: getattr(tags, field.name) for field in fields(tags)}
+        tags = TagsOfSampler(**known, sampler_tags=SamplerTags())
+        tags.estimator_type = "sampler"
+        tags.target_tags.required = True
+        tags.input_tags = SamplerInputTags(sparse=True)
+        return tags
 
     def fit_resample(self, X: MatrixLike, y: ArrayLike) -> tuple[Any, Any]:
         """Return the rows that are not removed, and their labels.

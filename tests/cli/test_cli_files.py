@@ -11,7 +11,6 @@ import pytest
 from cappedlda import CappedLDA, load_model, save_model
 from cappedlda._cli import main
 from cappedlda._files import replacing
-from cappedlda._model_file import write_model
 
 pytest.importorskip("pandas")
 
@@ -67,7 +66,7 @@ def test_an_output_that_is_an_input_is_refused(line, folder, capsys):
 def test_redirected_inputs_are_safe_too(redirected, folder):
     before = contents(folder)
     line = f"{sys.executable} -m cappedlda predict m.npz {redirected}"
-    found = subprocess.run(line, shell=True, capture_output=True, text=True, timeout=60)
+    found = subprocess.run(line, shell=True, capture_output=True, text=True, timeout=600)
     assert found.returncode == 2
     assert "is the same file as" in found.stderr
     assert contents(folder) == before
@@ -101,29 +100,9 @@ def test_a_full_standard_output_is_named(folder):
         pytest.skip("this system has no /dev/full")
     argv = [sys.executable, "-m", "cappedlda", "predict", "m.npz", "d.csv", "--quiet"]
     with open("/dev/full", "wb") as full:
-        found = subprocess.run(argv, stdout=full, stderr=subprocess.PIPE, text=True, timeout=60)
+        found = subprocess.run(argv, stdout=full, stderr=subprocess.PIPE, text=True, timeout=600)
     assert found.returncode == 1
     assert found.stderr == "cappedlda predict: standard output: No space left on device\n"
-
-
-@pytest.mark.parametrize(
-    "notes",
-    [
-        {"n_columns": 6},
-        {"n_columns": 5, "features": [0, 1, 2, 3, 4, 5]},
-        {"n_columns": 6, "features": [0, 1, 2, 3, 4]},
-        {"n_columns": 6, "features": [0, 1, 2, 3, 4, -1]},
-        {"n_columns": True, "features": "abcdef"},
-        {"n_columns": 7, "features": [0, 1, 2, 3, 4, 5], "target_position": 7},
-        {"n_columns": 7, "features": [0, 1, 2, 3, 4, 5], "target": 6},
-    ],
-)
-def test_wrong_notes_are_refused(notes, folder, capsys):
-    model = load_model("m.npz")
-    write_model("n.npz", model, notes)
-    assert main(["outliers", "n.npz", "d.csv"]) == 1
-    message = "cappedlda outliers: n.npz is damaged: its notes on columns contradict themselves."
-    assert capsys.readouterr().err.startswith(message)
 
 
 def test_swapped_arguments_get_a_hint(folder, capsys):
@@ -148,13 +127,3 @@ def test_a_folder_of_parquet_files(folder, dirty, capsys):
     frame.drop(columns="a").to_parquet("parts/3.parquet", index=False)
     assert main(["fit", "parts", "--target", "y"]) == 1
     assert "parts/3.parquet has other columns than parts/0.parquet" in capsys.readouterr().err
-
-
-def test_notes_of_earlier_versions_are_read(folder, dirty, capsys):
-    """They said only where the features and the target are."""
-    X, y, _ = dirty
-    notes = {"target": None, "features": [1, 2, 3, 4, 5, 6], "n_columns": 8, "target_position": 7}
-    write_model("old.npz", load_model("m.npz"), notes)
-    np.save("old.npy", np.column_stack([np.zeros(len(y)), X, y]))
-    assert main(["predict", "old.npz", "old.npy", "--out", "p.npy", "--quiet"]) == 0
-    np.testing.assert_array_equal(np.load("p.npy"), load_model("m.npz").predict(X))

@@ -98,7 +98,7 @@ def test_missing_values(csv, capsys):
     [
         ({"f1": "red"}, [], "column 'f1', row 0 (counted from 0): 'red' is not a number"),
         ({"f1": np.inf}, [], "column 'f1', row 0 (counted from 0): the value is infinite"),
-        ({"kind": "ant"}, [], "data.csv, column 'kind': there is one class only, 'ant'"),
+        ({"kind": "ant"}, [], "data.csv, column 'kind': there is only one class, 'ant'"),
         ({"kind": range(150)}, [], "data.csv, column 'kind': there are 150 different labels"),
         ({"f1": np.nan}, ["--skip-missing"], "data.csv has no rows without a missing value"),
         ({}, ["--target", "knid"], "no column 'knid' for --target; did you mean 'kind'?"),
@@ -172,7 +172,7 @@ def test_bad_input(argv, message, fitted, csv, capsys):
     ("argv", "message"),
     [
         (["fit", "data.csv"], "give the column of the classes: --target COLUMN"),
-        (["fit", "data.csv", "--target", "kind", "--cv", "--q", "1"], "leave --epsilon and --q"),
+        (["fit", "data.csv", "--target", "kind", "--cv", "--epsilon", "1"], "leave --epsilon out"),
         (
             ["fit", "data.csv", "--target", "kind", "--model", "m.pickle"],
             "the suffix has to be .npz",
@@ -214,7 +214,7 @@ def test_help_names_what_can_be_written(command, written, capsys):
         ["fit"],
         ["fit", "data.csv", "--epsilon", "-1"],
         ["fit", "data.csv", "--epsilon", "nan"],
-        ["fit", "data.csv", "--q", "3"],
+        ["fit", "data.csv", "--q", "1"],
         ["fit", "data.csv", "--delimiter", "ab"],
         ["fit", "data.csv", "--encoding", "klingon"],
         ["predict", "m.npz"],

@@ -4,7 +4,6 @@ import io
 import json
 import subprocess
 import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -41,20 +40,19 @@ def test_fit_json(csv, fitted, capsys):
     assert [row["class"] for row in facts["classes"]] == KINDS.tolist()
     assert facts["epsilon"] == pytest.approx(model.epsilon_)
     assert facts["status"] == "converged"
-    assert facts["parameters"]["q"] == 1.0
+    assert facts["parameters"]["epsilon"] == "auto"
     assert facts["model"] is None
 
 
 def test_fit_tells_what_cross_validation_chose(csv, capsys):
     argv = ["fit", "data.csv", "--target", "kind", "--quiet", "--cv"]
     facts = run_json(capsys, *argv)
-    assert facts["parameters"]["best_q_"] in (1.0, 2.0)
     assert facts["parameters"]["best_score_"] > 0.9
     assert facts["parameters"]["best_multiplier_"] in (0.5, 0.7, 1.0, 1.4, 2.0, "inf")
     main(argv)
     (line,) = [line for line in capsys.readouterr().out.splitlines() if "Chosen by" in line]
     assert f"{facts['parameters']['best_multiplier_']} times" in line
-    assert f"q = {facts['parameters']['best_q_']:g}," in line
+    assert f"directions: {facts['parameters']['best_n_components_']};" in line
 
 
 def test_the_model_is_that_of_the_library(fitted):
@@ -68,7 +66,7 @@ def test_the_model_is_that_of_the_library(fitted):
 @pytest.mark.parametrize(
     ("options", "expected"),
     [
-        (["--epsilon", "4.5", "--q", "2"], CappedLDA(epsilon=4.5, q=2.0)),
+        (["--epsilon", "4.5"], CappedLDA(epsilon=4.5)),
         (["--epsilon", "inf"], CappedLDA(epsilon=np.inf)),
         (["--epsilon", "auto", "--n-components", "1"], CappedLDA(1)),
         (["--n-jobs", "2"], CappedLDA(n_jobs=2)),
@@ -115,7 +113,7 @@ def test_outliers_are_those_of_the_fit(fitted, capsys):
         np.testing.assert_allclose(found[name], expected[name], rtol=5e-4)
     assert all(len(f"{value:g}") <= 8 for value in found["outlyingness"])
     assert captured.err == (
-        "150 rows; 15 flagged, unusually far from their class; 15 that the fit leaves out\n"
+        "150 rows; 15 flagged, unusually far from their class; 15 of the kind the fit leaves out\n"
     )
 
 
@@ -135,16 +133,6 @@ def test_flagged_rows_that_do_no_harm_are_not_left_out(harmful, left_out, folder
     found = printed_table(run(capsys, *argv).out)
     np.testing.assert_array_equal(found["flagged"], model.outliers_)
     np.testing.assert_array_equal(found["left_out"], model.left_out_)
-
-
-def test_models_of_earlier_versions_leave_out_what_they_flag(folder, capsys):
-    path = Path(__file__).parents[1] / "model_format_1.npz"
-    model = load_model(path)
-    X = model.means_.copy()
-    X[0] += 1e4
-    np.savez("old.npz", X=X, y=model.classes_)
-    found = printed_table(run(capsys, "outliers", path, "old.npz", "--target", "y", "--all").out)
-    assert found["flagged"].tolist() == found["left_out"].tolist() == [True, False]
 
 
 def test_outliers_without_labels(fitted, capsys):

@@ -7,9 +7,10 @@ import numpy as np
 import pytest
 
 from cappedlda._cli import main, recipe
+from cappedlda._cli.dialects import notation_of
 from cappedlda._cli.formats import open_table
-from cappedlda._cli.recipe import Category, Recipe, RowSample
-from cappedlda._cli.text_tables import notation_of
+from cappedlda._cli.recipe import RowSample
+from cappedlda._recipe import Category, Recipe, texts
 
 pd = pytest.importorskip("pandas")
 
@@ -32,7 +33,7 @@ def test_thousands_separators_are_recognised_and_dates_stay_dates(tmp_path):
     assert table.notation == (",", ".")
     (block,) = table.blocks([1, 2, 3], [0])
     np.testing.assert_array_equal(block.X, [[1234.5, 0.5, 1000.0], [17.5, 1.25, 12.0]])
-    assert block.columns[0].tolist() == ["01.02.2024", "31.12.2023"]
+    assert block.others.iloc[:, 0].tolist() == ["01.02.2024", "31.12.2023"]
     with pytest.raises(ValueError, match="'01.02.2024' is not a number.*'since' holds dates"):
         list(table.blocks([0, 1]))
 
@@ -69,7 +70,7 @@ def test_marks_that_are_given_are_not_guessed(tmp_path, capsys):
     assert "--decimal and --thousands are both ','; they have to differ" in message
     assert main([*argv, "--drop", "since", "--decimal", "."]) == 1
     message = capsys.readouterr().err
-    assert "are written in another way than with the decimal mark '.'" in message
+    assert "numbers in 'amount', 'rate' are not written with the decimal mark '.'" in message
 
 
 @pytest.fixture
@@ -93,7 +94,7 @@ def test_spreadsheets(book):
     assert table.names == ["x", "kind"]
     (block,) = table.blocks([0], [1])
     np.testing.assert_array_equal(block.X[:, 0], [1.5, np.nan, 2.5])
-    assert block.columns[0].tolist() == ["a", "b", "a"]
+    assert block.others.iloc[:, 0].tolist() == ["a", "b", "a"]
     (block,) = open_table(book, sheet="second", decimal=",", thousands=".").blocks([0])
     np.testing.assert_array_equal(block.X[:, 0], [1234.5, 2.0])
 
@@ -119,39 +120,46 @@ def test_spreadsheets_without_openpyxl(book, monkeypatch):
         open_table(book)
 
 
-CATEGORY = Category(0, "basic", ("plus", "pro"), ("gold",), True)
+CATEGORY = Category("plan", ["basic", "plus", "pro"], ["gold"], True)
 
 
-def test_encoding_a_category():
-    values = np.array(["plus", " basic", None, "gold", "new", "pro", np.nan], dtype=object)
-    features, missing, unknown = CATEGORY.encode(values)
-    np.testing.assert_array_equal(
-        features, [[1, 0, 0], [0, 0, 0], [0, 0, 0], [0, 0, 1], [0, 0, 1], [0, 1, 0], [0, 0, 0]]
-    )
-    assert missing.nonzero()[0].tolist() == [2, 6]
-    assert unknown.nonzero()[0].tolist() == [4]
-    features, _, unknown = CATEGORY._replace(has_other=False).encode(values)
-    np.testing.assert_array_equal(features[[3, 4]], 0.0)  # as the usual one
-    assert unknown.nonzero()[0].tolist() == [4]
+@pytest.mark.parametrize("column", ["plan", 2])
+@pytest.mark.parametrize("has_other", [True, False])
+def test_scikit_learn_follows_a_recipe(column, has_other):
+    category = CATEGORY._replace(column=column, has_other=has_other)
+    recipe = Recipe([0] if column == 2 else ["age"], [category], [40.0])
+    plan = np.array(["plus", " basic", None, "gold", "new", "pro", np.nan], dtype=object)
+    table = pd.DataFrame({"age": [np.nan, 1, 2, 3, 4, 5, 6], "id": "x", "plan": plan})
+    if column == 2:
+        table.columns = range(3)
+    with pytest.warns(UserWarning, match="unknown categories"):
+        found = recipe.transformer(3).transform(table)
+    expected = [
+        [40, 1, 0, 0], [1, 0, 0, 0], [2, 0, 0, 0], [3, 0, 0, 1], [4, 0, 0, 1], [5, 0, 1, 0],
+        [6, 0, 0, 0],
+    ]  # fmt: skip
+    np.testing.assert_array_equal(found, np.array(expected)[:, : 3 + has_other])
+    if column == "plan":
+        assert found.columns.tolist() == recipe.feature_names()
 
 
-def test_applying_a_recipe():
-    X = np.array([[1.0, np.nan], [np.nan, 2.0]])
-    values = [np.array(["pro", None], dtype=object)]
-    filled = Recipe([3, 5], [CATEGORY._replace(column=4)], [10.0, 20.0]).apply(X, values)
-    np.testing.assert_array_equal(filled.X, [[1, 20, 0, 1, 0], [10, 2, 0, 0, 0]])
-    assert filled.filled == {3: 1, 5: 1, 4: 1}
-    gaps = Recipe([3, 5], [CATEGORY._replace(column=4)]).apply(X, values)
-    np.testing.assert_array_equal(np.isnan(gaps.X).sum(axis=1), [1, 4])
-    assert gaps.filled == {}
+def test_medians_come_back_exactly():
+    medians = [1 / 3, 1e300, -5e-324]
+    imputer = Recipe(["a", "b", "c"], [], medians).transformer().named_transformers_["numbers"]
+    assert imputer.statistics_.tolist() == medians
 
 
-def test_rare_categories_share_a_feature(monkeypatch):
+def test_codes_are_categories_however_they_are_written():
+    values = pd.DataFrame({"code": [1, 1.0, "1", "1.0", "1.50", "a "]}, dtype=object)
+    assert texts(values)["code"].tolist() == ["1", "1", "1", "1", "1.50", "a"]
+
+
+def test_rare_categories_share_a_feature():
     counts = Counter({"b": 500, "a": 480, "c": 10, "d": 9, "e": 1})
     found = recipe.category_of(None, 2, counts, 1000)
-    assert found == Category(2, "b", ("a", "c"), ("d", "e"), True)
+    assert found == Category(2, ["b", "a", "c"], ["d", "e"], True)
     found = recipe.category_of(None, 2, Counter({"b": 500, "a": 491, "d": 9}), 1000)
-    assert found == Category(2, "b", ("a",), ("d",), False)
+    assert found == Category(2, ["b", "a"], ["d"], False)
 
 
 def test_a_sample_of_many_rows(monkeypatch):

@@ -1,6 +1,7 @@
 """Tables of the command line: every format gives the same rows, and errors name the place."""
 
 import gzip
+import importlib.util
 import io
 import zipfile
 
@@ -9,8 +10,9 @@ import pytest
 
 from cappedlda._cli import main, tables
 from cappedlda._cli.formats import open_table
-from cappedlda._cli.labels import MISSING, UNKNOWN, Labels, as_text
-from cappedlda._cli.writing import table_writer
+from cappedlda._cli.labels import MISSING, UNKNOWN, Labels
+from cappedlda._cli.writing import write_table
+from cappedlda._recipe import as_text
 
 pd = pytest.importorskip("pandas")
 
@@ -71,10 +73,9 @@ def test_formats_agree(name, write, block_numbers, frame, tmp_path, monkeypatch)
     assert table.names == ["x", "y", "label"]
     for _ in range(2):  # a table can be read again
         blocks = list(table.blocks([1, 0], [2]))
-        starts = np.cumsum([0, *(len(block.X) for block in blocks)])
-        assert [block.start for block in blocks] == starts[:-1].tolist()
+        assert [i for block in blocks for i in block.others.index] == list(range(4))
         np.testing.assert_array_equal(np.concatenate([b.X for b in blocks]), NUMBERS[:, ::-1])
-        labels = [value for block in blocks for value in block.columns[0].tolist()]
+        labels = [value for block in blocks for value in block.others.iloc[:, 0].tolist()]
         assert labels == LABELS
 
 
@@ -89,7 +90,7 @@ def test_arrays(name, tmp_path):
     (block,) = table.blocks([0, 1], [1])
     assert block.X.dtype == np.float32
     np.testing.assert_array_equal(block.X, NUMBERS.astype(np.float32))
-    np.testing.assert_array_equal(block.columns[0], NUMBERS[:, 1].astype(np.float32))
+    np.testing.assert_array_equal(block.others[1], NUMBERS[:, 1].astype(np.float32))
     assert isinstance(table.array, np.memmap) == (name == "t.npy")
 
 
@@ -103,7 +104,7 @@ def test_other_encodings(name, encoding, frame, tmp_path):
     assert table.names == ["größe", "y", "label"]
     (block,) = table.blocks([0, 1], [2])
     np.testing.assert_array_equal(block.X, NUMBERS)
-    assert block.columns[0].tolist() == LABELS
+    assert block.others.iloc[:, 0].tolist() == LABELS
 
 
 def test_columns_without_names_are_told_apart(tmp_path):
@@ -125,9 +126,9 @@ def test_labels_of_csv_are_text_whatever_the_block(tmp_path, monkeypatch):
     monkeypatch.setattr(tables, "BLOCK_NUMBERS", 2)
     (tmp_path / "t.csv").write_text("x,y\n1,007\n2,1.0\n3,\n4,nan\n")
     blocks = open_table(str(tmp_path / "t.csv")).blocks([0], [1])
-    values = [value for block in blocks for value in block.columns[0].tolist()]
+    values = [value for block in blocks for value in block.others.iloc[:, 0].tolist()]
     assert values[:2] == ["007", "1.0"]
-    assert all(tables.is_missing(value) for value in values[2:])
+    assert pd.isna(values[2:]).all()
 
 
 def test_numbers_in_other_clothes(tmp_path):
@@ -161,7 +162,7 @@ def test_numbers_in_other_clothes(tmp_path):
         ("t.npz", b"PK\x03\x04x", "t.npz cannot be read: it is damaged"),
         ("t.xlsx", b"x", "t.xlsx cannot be read as a spreadsheet: File is not a zip file"),
         ("t.xls", b"x", "t.xls: .xls files are not read; save the table as .xlsx or .csv"),
-        ("t.docx", b"x", "the suffix tells the format, and has to be one of .csv"),
+        ("t.docx", b"x", "unknown kind of file; the suffix has to be one of .csv"),
     ],
 )
 def test_other_content_is_refused(name, content, message, tmp_path):
@@ -219,7 +220,8 @@ def test_text_among_numbers(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("module", ["pandas", "pyarrow"])
 def test_missing_libraries_come_with_a_remedy(module, tmp_path, monkeypatch):
-    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    find = importlib.util.find_spec
+    monkeypatch.setattr("importlib.util.find_spec", lambda m: None if m == module else find(m))
     path = tmp_path / {"pandas": "t.csv", "pyarrow": "t.parquet"}[module]
     path.touch()
     with pytest.raises(ValueError, match=rf'needs {module}.*"cappedlda\[cli\]"'):
@@ -254,21 +256,21 @@ def test_labels_of_a_model():
     np.testing.assert_array_equal(labels.encode(np.array([2.0, 1.0])), [1, 0])
 
 
-COLUMNS = {
-    "row": np.array([0, 1, 2]),
-    "name": np.array(["a", 'b,"c', "ß"]),
-    "ratio": np.array([0.1, 1 / 3, 1e300]),
-    "flag": np.array([True, False, True]),
-}
+COLUMNS = pd.DataFrame(
+    {
+        "row": [0, 1, 2],
+        "name": ["a", 'b,"c', "ß"],
+        "ratio": [0.1, 1 / 3, 1e300],
+        "flag": [True, False, True],
+    }
+)
 
 
 @pytest.mark.parametrize("suffix", ["csv", "tsv", "json", "parquet", "npz"])
 @pytest.mark.parametrize("cut", [0, 1, 3])
 def test_what_is_written_comes_back(suffix, cut, tmp_path):
     path = tmp_path / f"out.{suffix}"
-    with table_writer(str(path), as_json=False) as writer:
-        for part in (slice(0, cut), slice(cut, None)):
-            writer.write({name: column[part] for name, column in COLUMNS.items()})
+    write_table([COLUMNS[:cut], COLUMNS[cut:]], str(path), as_json=False)
     read = {
         "csv": pd.read_csv,
         "tsv": lambda path: pd.read_csv(path, sep="\t"),
@@ -285,8 +287,7 @@ def test_what_is_written_comes_back(suffix, cut, tmp_path):
 @pytest.mark.parametrize("suffix", ["csv", "json", "parquet", "npz", "npy"])
 def test_tables_without_rows(suffix, tmp_path):
     path = tmp_path / f"out.{suffix}"
-    with table_writer(str(path), as_json=False) as writer:
-        writer.write({name: column[:0] for name, column in COLUMNS.items() if name != "name"})
+    write_table([COLUMNS[:0].drop(columns="name")], str(path), as_json=False)
     if suffix == "csv":
         assert path.read_text() == "row,ratio,flag\n"
     elif suffix == "json":
@@ -297,19 +298,18 @@ def test_tables_without_rows(suffix, tmp_path):
 
 def test_an_array_leaves_the_row_numbers_out(tmp_path):
     for names, shape in ((["row", "ratio"], (3,)), (["row", "ratio", "flag"], (3, 2))):
-        with table_writer(str(tmp_path / "out.npy"), as_json=False) as writer:
-            writer.write({name: COLUMNS[name] for name in names})
+        write_table([COLUMNS[names]], str(tmp_path / "out.npy"), as_json=False)
         assert np.load(tmp_path / "out.npy").shape == shape
 
 
-def test_a_failure_leaves_no_file(tmp_path):
-    def fail():
-        with table_writer(str(tmp_path / "out.csv"), as_json=False) as writer:
-            writer.write(COLUMNS)
-            raise ValueError("row 7")
+@pytest.mark.parametrize("suffix", ["csv", "parquet", "npz"])
+def test_a_failure_leaves_no_file(suffix, tmp_path):
+    def frames():
+        yield COLUMNS
+        raise ValueError("row 7")
 
     with pytest.raises(ValueError, match="row 7"):
-        fail()
+        write_table(frames(), str(tmp_path / f"out.{suffix}"), as_json=False)
     assert list(tmp_path.iterdir()) == []
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from common import make_classes, rows_of
 
-from cappedlda import CappedLDA
+from cappedlda import CappedLDA, CappedNormLDA
 from cappedlda._cutoffs.gate import Gate
 from cappedlda._data.array import GatedRows
 from cappedlda._data.record import Query
@@ -57,12 +57,12 @@ def test_the_first_pass_checks_all_numbers(rows, gate):
 
 def test_numbers_outside_the_sample_are_checked(rng):
     X, y = make_classes(rng, [6000, 6000], 3)
-    for centers in ("kept", "mean"):
+    for model in (CappedLDA(), CappedNormLDA(), CappedNormLDA(centres="mean")):
         for row in (17, 5003, 11_998):
             spoiled = X.copy()
             spoiled[row, 1] = np.inf
             with pytest.raises(ValueError, match=f"first in row {row}"):
-                CappedLDA(centers=centers).fit(spoiled, y)
+                model.fit(spoiled, y)
 
 
 def test_rows_with_other_features_or_classes_are_measured_anew(rows, gate):

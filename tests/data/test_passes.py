@@ -61,7 +61,7 @@ def two_blas_threads():
 def join_new_threads(before):
     """Check that every thread begun since then comes to its end."""
     for thread in set(threading.enumerate()) - before:
-        thread.join(30)
+        thread.join(600)
         assert not thread.is_alive()
 
 
@@ -309,7 +309,7 @@ def test_blas_is_restored_by_the_last_of_several_threads(two_blas_threads, sette
     thread = threading.Thread(target=there)
     thread.start()
     here()
-    thread.join(30)
+    thread.join(600)
     assert seen == [{1}, {1}]
     assert blas_threads() == {2}
 
@@ -325,7 +325,7 @@ def test_blas_is_limited_by_one_thread_after_another(two_blas_threads):
     for _ in range(2):
         thread = threading.Thread(target=use)
         thread.start()
-        thread.join(30)
+        thread.join(600)
     use()
     assert seen == [{1}] * 4
     assert blas_threads() == {2}

@@ -4,35 +4,29 @@ These adapters cut rows into the same slabs as arrays and add in the same order,
 the results are equal bit for bit; dask, which cuts elsewhere, has test_dask.py.
 """
 
+import pickle
+
 import h5py
 import numpy as np
 import pandas as pd
 import pytest
 import zarr
 from common import make_classes, spoil
+from sklearn.base import clone
 
 import cappedlda
+from cappedlda import load_model, save_model
 from cappedlda._cutoffs.fences import quantiles
-from cappedlda._data import factory, progress
+from cappedlda._data import progress
 from cappedlda._data.array import ArrayRows
 from cappedlda._data.chunks import ChunkRows
 from cappedlda._data.jobs import histograms_of
+from cappedlda._data.kinds import kind_of
 from cappedlda._regime import Regime
 from cappedlda.sources import Chunk, NpyFolder, NpzFolder, ParquetFolder
 
 FITTED = ["classes_", "priors_", "means_", "xbar_", "scalings_", "explained_variance_ratio_"]
 FITTED += ["coef_", "intercept_", "epsilon_", "caps_", "objective_path_", "n_iter_", "n_passes_"]
-SETTINGS = {
-    "default": {},
-    "q": {"q": 2.0},
-    "epsilon": {"epsilon": 3.0},
-    "inf": {"epsilon": np.inf},
-    "means": {"centers": "mean"},
-    "lda": {"start": "lda"},
-    "paper": {"solver": "paper", "epsilon": 1e3},
-}
-
-
 # Slabs of 256 rows and a sample of 250, so that 2,000 rows are many.
 SMALL = Regime(slab_elements=1, least_slab_rows=256, least_sample_rows=250)
 
@@ -43,6 +37,26 @@ class CappedLDA(cappedlda.CappedLDA):
 
 class CappedLDACV(cappedlda.CappedLDACV):
     _regime = SMALL
+
+
+class CappedNormLDA(cappedlda.CappedNormLDA):
+    _regime = SMALL
+
+
+class CLDA(cappedlda.paper.CLDA):
+    _regime = SMALL
+
+
+ESTIMATORS = [
+    CappedLDA(),
+    CappedLDA(epsilon=3.0),
+    CappedLDA(epsilon=np.inf),
+    CappedNormLDA(),
+    CappedNormLDA(q=2.0),
+    CappedNormLDA(centres="mean"),
+    CappedNormLDA(start="lda"),
+    CLDA(epsilon=1e3),
+]
 
 
 @pytest.fixture
@@ -106,12 +120,12 @@ def stored(kind, X, folder):
 
 
 @pytest.mark.parametrize("kind", ["memmap", "h5py", "zarr", "sliced"])
-@pytest.mark.parametrize("settings", ["default", "q", "epsilon"])
-def test_stored_arrays_give_what_arrays_give(data, tmp_path, kind, settings):
+@pytest.mark.parametrize("estimator", ESTIMATORS[:4], ids=str)
+def test_stored_arrays_give_what_arrays_give(data, tmp_path, kind, estimator):
     X, y, weight = data
-    expected = CappedLDA(**SETTINGS[settings]).fit(X, y, weight)
+    expected = clone(estimator).fit(X, y, weight)
     X = stored(kind, X, tmp_path)
-    model = CappedLDA(**SETTINGS[settings]).fit(X, y, weight)
+    model = clone(estimator).fit(X, y, weight)
     assert_same_model(model, expected)
     assert_same_samples(model, expected)
 
@@ -133,7 +147,7 @@ def test_numbers_of_any_type_are_converted_slab_by_slab(rows, tmp_path, dtype):
     expected = CappedLDA().fit(X, y)
     np.save(tmp_path / "X.npy", X)
     mapped = np.load(tmp_path / "X.npy", mmap_mode="r")
-    assert factory.is_read_by_slices(mapped) == (X.dtype != np.float32)
+    assert (kind_of(mapped) == "sliced") == (X.dtype != np.float32)
     for source in (mapped, Sliced(X)):
         assert_same_model(CappedLDA().fit(source, y), expected)
 
@@ -147,20 +161,20 @@ def test_few_rows_and_more_features_than_rows_are_loaded(rng, tmp_path):
 
 def test_cross_validation_takes_stored_arrays(rows):
     X, y, _ = rows
-    settings = {"multipliers": (1.0, 2.0), "qs": (2.0,), "cv": 2}
+    settings = {"multipliers": (1.0, 2.0), "cv": 2}
     expected = CappedLDACV(**settings).fit(X, y)
     assert_same_model(CappedLDACV(**settings).fit(Sliced(X), y), expected)
     with pytest.raises(TypeError, match="cannot cut chunks into folds"):
         CappedLDACV(**settings).fit_chunks(chunks_of([], X, y))
 
 
-@pytest.mark.parametrize("settings", SETTINGS)
-def test_chunks_give_what_arrays_give(data, settings):
+@pytest.mark.parametrize("estimator", ESTIMATORS, ids=str)
+def test_chunks_give_what_arrays_give(data, estimator):
     X, y, weight = data
-    expected = CappedLDA(**SETTINGS[settings]).fit(X, y, weight)
+    expected = clone(estimator).fit(X, y, weight)
     # Whole; odd sizes with empty chunks and single rows; many.
     for cuts in ([], [0, 1, 1, 2, 257, 700, 1999], range(61, 2000, 61)):
-        model = CappedLDA(**SETTINGS[settings]).fit_chunks(chunks_of(cuts, X, y, weight))
+        model = clone(estimator).fit_chunks(chunks_of(cuts, X, y, weight))
         assert_same_model(model, expected)
         assert not hasattr(model, "outliers_")
 
@@ -189,6 +203,19 @@ def test_results_per_sample_are_streamed_on_request(rows):
     np.testing.assert_allclose(distances, expected[0], rtol=1e-10)
     np.testing.assert_allclose(weights, expected[1], rtol=1e-10)
     np.testing.assert_array_equal(masks, expected[2:])
+
+
+@pytest.mark.parametrize("name", ["distances_", "weights_", "outliers_", "left_out_"])
+def test_what_chunks_do_not_keep_is_an_error_that_says_where_it_is(rows, tmp_path, name):
+    X, y, _ = rows
+    message = f"no {name}: .* neither by fit_chunks nor in a model file. Use measure_chunks"
+    model = cappedlda.CappedLDA().fit_chunks(lambda: [(X, y)])
+    save_model(model, tmp_path / "model.npz")
+    for lacking in (model, load_model(tmp_path / "model.npz"), pickle.loads(pickle.dumps(model))):
+        with pytest.raises(AttributeError, match=message):
+            getattr(lacking, name)
+    with pytest.raises(AttributeError, match=f"'CappedLDA' object has no attribute '{name}'"):
+        getattr(CappedLDA(), name)  # not fitted
 
 
 def test_chunks_are_measured_by_the_names_of_their_features(rows):
@@ -435,7 +462,7 @@ def test_folders_say_what_is_wrong_with_them(folder):
 def test_bad_stored_arrays_have_clear_errors(rows):
     X, y, _ = rows
     X[1500, 2] = np.nan
-    with pytest.raises(ValueError, match="X contains NaN or infinity, first in row 1500"):
+    with pytest.raises(ValueError, match="X contains NaN, first in row 1500, column 2"):
         CappedLDA().fit(Sliced(X), y)
     with pytest.raises(TypeError, match="X has the type complex128; give real numbers"):
         CappedLDA().fit(Sliced(X.astype(complex)), y)

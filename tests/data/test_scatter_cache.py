@@ -5,8 +5,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from common import TOLERANCE, angle, assert_close_record, in_regime, make_classes, rows_of, spoil
+from sklearn.base import clone
 
-from cappedlda import CappedLDA
+from cappedlda import CappedLDA, CappedNormLDA
 from cappedlda._data.array import ArrayRows
 from cappedlda._data.record import Query
 from cappedlda._data.scatter_cache import ScatterCache, ScatterCacheRows
@@ -120,16 +121,16 @@ def test_other_weights_and_passes_without_a_scatter_recall_nothing(problem, scat
     assert scatters == [True, True, False, False]
 
 
-@pytest.mark.parametrize("q", [1.0, 2.0])
+@pytest.mark.parametrize("estimator", [CappedLDA(), CappedNormLDA(), CappedNormLDA(q=2.0)], ids=str)
 @pytest.mark.parametrize("weighted", [False, True])
-def test_a_fit_with_a_memory_is_the_fit_without(rng, scatters, q, weighted):
+def test_a_fit_with_a_memory_is_the_fit_without(rng, scatters, estimator, weighted):
     X, y = make_classes(rng, [150, 100, 90], 8)
     X = spoil(rng, X, rng.uniform(size=340) < 0.15)
     weight = rng.integers(0, 3, size=340).astype(float) if weighted else None
     found = []
     for least_features in (1, 100):
         scatters.clear()
-        model = in_regime(CappedLDA(q=q), cache_features=least_features).fit(X, y, weight)
+        model = in_regime(clone(estimator), cache_features=least_features).fit(X, y, weight)
         found.append((model, sum(scatters)))
     (recalled, few), (plain, many) = found
     assert few < many

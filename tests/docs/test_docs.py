@@ -55,7 +55,7 @@ def sections(docstring):
 
 
 def test_the_public_names_are_there():
-    assert {"CappedLDA", "CappedLDACV", "capped_norm", "__version__"} <= set(cappedlda.__all__)
+    assert {"CappedLDA", "CappedLDACV", "CappedNormLDA", "__version__"} <= set(cappedlda.__all__)
     assert "cappedlda.capped" in MODULES
 
 
@@ -71,9 +71,9 @@ def test_submodules_are_attributes_once_the_package_is_imported():
     """In a new process, where nothing else has imported them."""
     code = """
 import cappedlda
-assert not {"plotting", "noise", "datasets"} & set(vars(cappedlda))
+assert not {"plotting", "noise", "paper"} & set(vars(cappedlda))
 assert cappedlda.plotting.ProjectionDisplay and cappedlda.noise.scatter
-assert {"plotting", "noise", "datasets", "sources", "onnx"} <= set(dir(cappedlda))
+assert {"plotting", "noise", "paper", "sources", "onnx"} <= set(dir(cappedlda))
 assert not hasattr(cappedlda, "no_such_module")
 """
     subprocess.run([sys.executable, "-c", code], check=True)

@@ -49,14 +49,3 @@ def test_table(readme, capsys, tmp_path):
 def test_commands(readme, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     assert check_console(readme, capsys) == 2
-
-
-def test_linked_files_exist(readme):
-    links = re.findall(r"\]\(([^):]+)\)", readme)
-    assert "docs/_static/demo.png" in links
-    assert [link for link in links if not (README.parent / link).exists()] == []
-
-
-@pytest.mark.parametrize("name", ["demo.png", "report.png"])
-def test_picture_is_small(name):
-    assert (README.parent / "docs/_static" / name).stat().st_size < 150_000

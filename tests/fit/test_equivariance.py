@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
-from common import angle, make_classes, spoil
+from common import angle, estimator_of, make_classes, spoil
 from scipy.stats import ortho_group
 
-from cappedlda import CappedLDA
+from cappedlda import CappedLDA, CappedNormLDA
 
 
 def same_fit(model, other, X, other_X, atol=1e-6):
@@ -23,8 +23,8 @@ def same_fit(model, other, X, other_X, atol=1e-6):
 def test_permuted_features(rng, dirty, options):
     X, y, _ = dirty
     order = rng.permutation(6)
-    model = CappedLDA(**options).fit(X, y)
-    other = CappedLDA(**options).fit(X[:, order], y)
+    model = estimator_of(**options).fit(X, y)
+    other = estimator_of(**options).fit(X[:, order], y)
     assert angle(other.scalings_, model.scalings_[order]) < 1e-8
     same_fit(model, other, X, X[:, order])
 
@@ -33,8 +33,8 @@ def test_permuted_features(rng, dirty, options):
 def test_permuted_rows(rng, dirty, options):
     X, y, _ = dirty
     order = rng.permutation(len(y))
-    model = CappedLDA(**options).fit(X, y)
-    other = CappedLDA(**options).fit(X[order], y[order])
+    model = estimator_of(**options).fit(X, y)
+    other = estimator_of(**options).fit(X[order], y[order])
     assert angle(other.scalings_, model.scalings_) < 1e-8
     np.testing.assert_array_equal(other.outliers_, model.outliers_[order])
     np.testing.assert_allclose(other.distances_, model.distances_[order], rtol=1e-6)
@@ -47,10 +47,9 @@ def test_rotated_features(dirty, options):
     # as long as both first looks see the same outliers.
     X, y, _ = dirty
     R = ortho_group.rvs(6, random_state=7)
-    # Cells are those of other features after it.
-    options = {"ridge": 1e-10, "tol": 1e-8, "max_iter": 500, "cells": "all"} | options
-    model = CappedLDA(**options).fit(X, y)
-    other = CappedLDA(**options).fit(X @ R, y)
+    options = {"ridge": 1e-10, "tol": 1e-8, "max_iter": 500} | options
+    model = estimator_of(**options).fit(X, y)
+    other = estimator_of(**options).fit(X @ R, y)
     assert angle(R @ other.scalings_, model.scalings_) < 1e-5
     same_fit(model, other, X, X @ R, atol=1e-4)
 
@@ -59,8 +58,8 @@ def test_rotated_features(dirty, options):
 def test_shifted_data(dirty, options):
     X, y, _ = dirty
     shift = np.array([100.0, -50.0, 0.0, 1e4, 3.0, -1e3])
-    model = CappedLDA(**options).fit(X, y)
-    other = CappedLDA(**options).fit(X + shift, y)
+    model = estimator_of(**options).fit(X, y)
+    other = estimator_of(**options).fit(X + shift, y)
     assert angle(other.scalings_, model.scalings_) < 1e-7
     np.testing.assert_allclose(other.means_, model.means_ + shift, rtol=1e-6, atol=1e-6)
     np.testing.assert_allclose(other.transform(X + shift), model.transform(X), atol=1e-6)
@@ -71,8 +70,8 @@ def test_shifted_data(dirty, options):
 @pytest.mark.parametrize("options", [{}, {"q": 2}, {"q": 0.5}, {"epsilon": 3.0}])
 def test_scaled_data(dirty, scale, options):
     X, y, _ = dirty
-    model = CappedLDA(**options).fit(X, y)
-    other = CappedLDA(**options).fit(scale * X, y)
+    model = estimator_of(**options).fit(X, y)
+    other = estimator_of(**options).fit(scale * X, y)
     assert angle(scale * other.scalings_, model.scalings_) < 1e-7
     np.testing.assert_allclose(other.transform(scale * X), model.transform(X), atol=1e-6)
     same_fit(model, other, X, scale * X)
@@ -88,8 +87,8 @@ def test_scaled_data(dirty, scale, options):
 def test_scaled_data_from_a_start_in_raw_units(rng, clean, scale, start):
     X, y = clean
     start = rng.normal(size=(6, 2)) if start == "array" else start
-    model = CappedLDA(start=start).fit(X, y)
-    other = CappedLDA(start=start).fit(scale * X, y)
+    model = CappedNormLDA(start=start).fit(X, y)
+    other = CappedNormLDA(start=start).fit(scale * X, y)
     assert angle(scale * other.scalings_, model.scalings_) < 1e-3
     np.testing.assert_array_equal(other.outliers_, model.outliers_)
 
@@ -107,21 +106,21 @@ def test_scaled_float32_data(dirty, scale):
 def test_single_features_in_other_units(dirty, options):
     X, y, _ = dirty
     units = np.array([1.0, 1e6, 1.0, 1e-6, 12.0, 1.0])
-    model = CappedLDA(**options).fit(X, y)
-    other = CappedLDA(**options).fit(X * units, y)
+    model = estimator_of(**options).fit(X, y)
+    other = estimator_of(**options).fit(X * units, y)
     assert angle(other.scalings_ * units[:, None], model.scalings_) < 1e-7
     same_fit(model, other, X, X * units)
 
 
 @pytest.mark.parametrize(
     "options",
-    [{}, {"q": 2}, {"epsilon": np.inf}, {"centers": "mean"}, {"start": "lda"}, {"n_components": 5}],
+    [{}, {"q": 2}, {"epsilon": np.inf}, {"centres": "mean"}, {"start": "lda"}, {"n_components": 5}],
 )
 def test_integer_weights_are_repetitions(rng, dirty, options):
     X, y, _ = dirty
     weight = rng.integers(1, 4, size=len(y))
-    weighted = CappedLDA(**options).fit(X, y, sample_weight=weight)
-    repeated = CappedLDA(**options).fit(np.repeat(X, weight, axis=0), np.repeat(y, weight))
+    weighted = estimator_of(**options).fit(X, y, sample_weight=weight)
+    repeated = estimator_of(**options).fit(np.repeat(X, weight, axis=0), np.repeat(y, weight))
     first = np.cumsum(weight) - weight
     assert angle(weighted.scalings_, repeated.scalings_) < 1e-7
     np.testing.assert_array_equal(weighted.outliers_, repeated.outliers_[first])
@@ -130,13 +129,13 @@ def test_integer_weights_are_repetitions(rng, dirty, options):
     np.testing.assert_allclose(weighted.coef_, repeated.coef_, rtol=1e-6, atol=1e-8)
 
 
-@pytest.mark.parametrize("options", [{}, {"q": 2}, {"epsilon": np.inf}, {"centers": "mean"}])
+@pytest.mark.parametrize("options", [{}, {"q": 2}, {"epsilon": np.inf}, {"centres": "mean"}])
 def test_weight_zero_is_removal(rng, dirty, options):
     X, y, _ = dirty
     keep = rng.uniform(size=len(y)) < 0.7
     X[~keep] *= 100.0
-    weighted = CappedLDA(**options).fit(X, y, sample_weight=keep.astype(float))
-    removed = CappedLDA(**options).fit(X[keep], y[keep])
+    weighted = estimator_of(**options).fit(X, y, sample_weight=keep.astype(float))
+    removed = estimator_of(**options).fit(X[keep], y[keep])
     assert angle(weighted.scalings_, removed.scalings_) < 1e-7
     np.testing.assert_allclose(weighted.means_, removed.means_, rtol=1e-7)
     np.testing.assert_array_equal(weighted.outliers_[keep], removed.outliers_)
@@ -177,8 +176,8 @@ def test_labels_of_any_kind_and_order(dirty):
 def test_outliers_are_found_however_far_they_are(rng, clean, size, options):
     X, y = clean
     spoilt = rng.uniform(size=len(y)) < 0.2
-    model = CappedLDA(**options).fit(spoil(rng, X, spoilt, size), y)
-    oracle = CappedLDA(**options).fit(X[~spoilt], y[~spoilt])
+    model = estimator_of(**options).fit(spoil(rng, X, spoilt, size), y)
+    oracle = estimator_of(**options).fit(X[~spoilt], y[~spoilt])
     # A short step may miss the two discriminant directions, and does no harm then.
     assert model.outliers_[spoilt].mean() >= (0.95 if size > 50 else 0.8)
     assert model.outliers_[~spoilt].mean() <= 0.05

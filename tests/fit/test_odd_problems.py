@@ -4,12 +4,13 @@ import warnings
 
 import numpy as np
 import pytest
-from common import angle, in_regime, make_classes
+from common import angle, estimator_of, in_regime, make_classes
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.exceptions import ConvergenceWarning
 
-from cappedlda import CappedLDA
+from cappedlda import CappedLDA, CappedNormLDA
 from cappedlda._kernels import kernels
+from cappedlda.paper import CLDA
 
 
 def assert_finite(model, X):
@@ -103,7 +104,7 @@ def test_a_row_on_its_class_mean_has_a_finite_weight(clean, q):
     row = np.flatnonzero(y == 0)[0]
     others = (y == 0) & (np.arange(len(y)) != row)
     X[row] = X[others].mean(axis=0)
-    model = CappedLDA(q=q, centers="mean", epsilon=20.0).fit(X, y)
+    model = CappedNormLDA(q=q, centres="mean", epsilon=20.0).fit(X, y)
     assert model.distances_[row] < 1e-8
     assert np.isfinite(model.weights_).all()
     assert np.argmax(model.weights_) == row
@@ -174,7 +175,7 @@ def test_more_features_than_rows(rng):
 @pytest.mark.parametrize("options", [{}, {"q": 2.0}])
 def test_clean_rows_are_not_flagged_when_features_outnumber_them(rng, options):
     X, y = make_classes(rng, [50, 50, 50], 600, spread=0.7)
-    model = CappedLDA(**options).fit(X, y)
+    model = estimator_of(**options).fit(X, y)
     assert model.outliers_.mean() <= 0.1
 
 
@@ -182,7 +183,7 @@ def test_far_outliers_are_found_when_features_outnumber_the_rows(rng):
     X, y = make_classes(rng, [40, 40, 40], 300, spread=0.7)
     clean = X.copy()
     X[::10] += 50.0 * rng.normal(size=(12, 300))
-    model = CappedLDA(q=2.0).fit(X, y)
+    model = CappedLDA().fit(X, y)
     assert model.outliers_[::10].mean() >= 0.9
     assert model.score(clean, y) > 0.95
 
@@ -190,7 +191,7 @@ def test_far_outliers_are_found_when_features_outnumber_the_rows(rng):
 @pytest.mark.parametrize("n_components", [3, 10, 20, 21, 25, 40])
 def test_any_number_of_components_when_features_outnumber_the_rows(rng, n_components):
     X, y = make_classes(rng, [8, 7, 6], 40)
-    model = CappedLDA(n_components, epsilon=np.inf, q=2).fit(X, y)
+    model = CappedLDA(n_components, epsilon=np.inf).fit(X, y)
     assert model.scalings_.shape == (40, n_components)
     assert np.isfinite(model.scalings_).all()
     np.testing.assert_allclose(
@@ -218,7 +219,7 @@ def test_hundreds_of_classes(rng):
 def test_given_priors_are_used(clean):
     X, y = clean
     priors = np.array([0.7, 0.1, 0.2])
-    model = CappedLDA(priors=10 * priors, q=2, epsilon=np.inf, ridge=1e-10)
+    model = CappedLDA(priors=10 * priors, epsilon=np.inf)
     with pytest.warns(UserWarning, match="priors do not sum to 1"):
         model.fit(X, y)
     lda = LinearDiscriminantAnalysis(priors=priors).fit(X, y)
@@ -252,15 +253,15 @@ def test_a_hopeless_epsilon_keeps_the_classes_with_a_warning(clean, epsilon):
     assert model.score(X, y) > 0.9
 
 
-@pytest.mark.parametrize("solver", ["mm", "paper"])
-def test_equal_rows_are_refused(solver):
+@pytest.mark.parametrize("estimator", [CappedLDA, CappedNormLDA, CLDA])
+def test_equal_rows_are_refused(estimator):
     with pytest.raises(ValueError, match="coincide|no scatter within"):
-        CappedLDA(solver=solver).fit(np.ones((20, 3)), np.arange(20) % 2)
+        estimator().fit(np.ones((20, 3)), np.arange(20) % 2)
 
 
 def test_equal_centres_are_refused(rng):
     X = rng.normal(size=(30, 3))
-    with pytest.raises(ValueError, match="centres of all classes coincide"):
+    with pytest.raises(ValueError, match="class means coincide"):
         CappedLDA(epsilon=np.inf).fit(np.vstack([X, X]), np.repeat([0, 1], 30))
 
 
@@ -308,8 +309,8 @@ def test_rows_at_any_distance_leave_no_trace(rng, far):
 def test_far_rows_are_an_error_without_a_robust_start(rng):
     X, y = make_classes(rng, [40, 40], 3)
     X[0] = 1e200
-    with pytest.raises(ValueError, match="overflow.*start='robust'"):
-        CappedLDA(start="lda").fit(X, y)
+    with pytest.raises(ValueError, match="overflow.*use CappedLDA with epsilon='auto'"):
+        CappedNormLDA(start="lda").fit(X, y)
 
 
 def test_unsupervised_columns_are_nested_for_collinear_features(rng):
@@ -350,5 +351,5 @@ def test_single_precision_with_few_rows_and_extreme_ones(start, factor):
         X[::7] *= factor
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)
-            model = CappedLDA(start=start).fit(X.astype(np.float32), y)
+            model = CappedNormLDA(start=start).fit(X.astype(np.float32), y)
         assert np.isfinite(model.coef_).all()

@@ -4,12 +4,14 @@ import warnings
 
 import numpy as np
 import pytest
-from common import make_classes
+from common import estimator_of, make_classes
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
+from sklearn.base import clone
 
-from cappedlda import CappedLDA, CappedLDACV
+from cappedlda import CappedLDA, CappedLDACV, CappedNormLDA
+from cappedlda.paper import CLDA
 
 EXTREME = [0.0, -0.0, 1.0, -1.0, 1e-320, 1e-310, 1e-160, 1e160, 1e300, 1e308, -1.7e308, 3e38, 1e-45]
 DTYPES = st.sampled_from(
@@ -72,20 +74,20 @@ def check(fit, X):
 @given(problems(), st.sampled_from([{}, {"q": 2.0}, {"epsilon": np.inf}, {"start": "lda"}]))
 def test_arrays(problem, options):
     X, y = problem
-    check(lambda: CappedLDA(**options).fit(X, y), X)
+    check(lambda: estimator_of(**options).fit(X, y), X)
 
 
-@given(problems(), st.sampled_from([{"solver": "paper"}, {"centers": "mean"}, {"polish": False}]))
-def test_arrays_with_rarer_options(problem, options):
+@given(problems(), st.sampled_from([CLDA(), CappedNormLDA(), CappedNormLDA(centres="mean")]))
+def test_arrays_with_rarer_estimators(problem, estimator):
     X, y = problem
-    check(lambda: CappedLDA(**options).fit(X, y), X)
+    check(lambda: clone(estimator).fit(X, y), X)
 
 
 @settings(max_examples=10)
 @given(problems(max_rows=20))
 def test_cross_validation(problem):
     X, y = problem
-    check(lambda: CappedLDACV(multipliers=(1.0, np.inf), qs=(1.0,), cv=2).fit(X, y), X)
+    check(lambda: CappedLDACV(multipliers=(1.0, np.inf), cv=2).fit(X, y), X)
 
 
 @given(

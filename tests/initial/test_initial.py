@@ -9,7 +9,8 @@ from cappedlda._initial import csteps, initial_estimate, standardize
 from cappedlda._initial.dense import DenseEstimator
 from cappedlda._initial.location import DensePoints, minimum_volume_ball, nearest_halves
 from cappedlda._initial.separation import separated_part
-from cappedlda._kernels import selection, start_kernels
+from cappedlda._kernels import selection
+from cappedlda._kernels import start as start_kernels
 from cappedlda._regime import REGIME
 
 WEIGHTED = pytest.mark.parametrize("weighted", [False, True])

@@ -8,9 +8,10 @@ magnify until it stops: `tol` is 1e-4 of a relative change, and what follows a s
 import numpy as np
 import pytest
 from common import angle, make_classes, spoil
+from sklearn.base import clone
 
-from cappedlda import CappedLDA
-from cappedlda.datasets import make_zipf_text
+from cappedlda import CappedLDA, CappedNormLDA
+from cappedlda.paper.datasets import make_zipf_text
 
 # Largest angle in radians between subspaces that differ by rounding only: the order of sums
 # changes 1e-16 relative, the iteration stops alike, and polishing solves one linear system.
@@ -42,13 +43,13 @@ def data(request):
     return DATA[request.param]()
 
 
-@pytest.fixture(params=[1.0, 2.0], ids=["q=1", "q=2"])
-def q(request):
+@pytest.fixture(params=[CappedLDA(), CappedNormLDA(q=2.0)], ids=str)
+def model(request):
     return request.param
 
 
-def fit(X, y, sample_weight=None, **options):
-    return CappedLDA(**options).fit(X, y, sample_weight)
+def fit(X, y, sample_weight=None, model=CappedLDA(), **options):  # noqa: B008
+    return clone(model).set_params(**options).fit(X, y, sample_weight)
 
 
 def check_same(found, expected, W=None, outliers=None, tolerance=ROUNDING):
@@ -60,24 +61,24 @@ def check_same(found, expected, W=None, outliers=None, tolerance=ROUNDING):
     assert found.status_ == expected.status_
 
 
-def test_permuted_rows(data, q):
+def test_permuted_rows(data, model):
     X, y = data
     order = np.random.default_rng(0).permutation(len(y))
-    found, expected = fit(X[order], y[order], q=q), fit(X, y, q=q)
+    found, expected = fit(X[order], y[order], model=model), fit(X, y, model=model)
     check_same(found, expected, outliers=found.outliers_[np.argsort(order)])
 
 
-def test_permuted_features(data, q):
+def test_permuted_features(data, model):
     X, y = data
     order = np.random.default_rng(0).permutation(X.shape[1])
-    found, expected = fit(X[:, order], y, q=q), fit(X, y, q=q)
+    found, expected = fit(X[:, order], y, model=model), fit(X, y, model=model)
     check_same(found, expected, W=found.scalings_[np.argsort(order)])
 
 
-def test_relabelled_classes(data, q):
+def test_relabelled_classes(data, model):
     X, y = data
     names = np.array(list("hgfedcba"))
-    found, expected = fit(X, names[y], q=q), fit(X, y, q=q)
+    found, expected = fit(X, names[y], model=model), fit(X, y, model=model)
     check_same(found, expected)
     np.testing.assert_array_equal(found.predict(X), names[expected.predict(X)])
     # The probabilities of the classes, in their new order.
@@ -86,72 +87,72 @@ def test_relabelled_classes(data, q):
     assert np.abs(difference).max() < 1e-6
 
 
-def test_duplicated_rows_with_half_weights(data, q):
+def test_duplicated_rows_with_half_weights(data, model):
     X, y = data
     twice = np.repeat(np.arange(len(y)), 2)
-    found = fit(X[twice], y[twice], np.full(2 * len(y), 0.5), q=q)
+    found = fit(X[twice], y[twice], np.full(2 * len(y), 0.5), model=model)
     # Weights of a mean below 1 only count relative to each other.
-    expected = fit(X[twice], y[twice], q=q)
+    expected = fit(X[twice], y[twice], model=model)
     check_same(found, expected)
     np.testing.assert_array_equal(found.outliers_[::2], found.outliers_[1::2])
 
 
-def test_weights_of_one_are_no_weights(data, q):
+def test_weights_of_one_are_no_weights(data, model):
     X, y = data
-    check_same(fit(X, y, np.ones(len(y)), q=q), fit(X, y, q=q))
+    check_same(fit(X, y, np.ones(len(y)), model=model), fit(X, y, model=model))
 
 
-def test_rows_of_weight_zero_are_as_if_not_there(data, q):
+def test_rows_of_weight_zero_are_as_if_not_there(data, model):
     X, y = data
     strange = np.full((5, X.shape[1]), 7.0)
     more = np.concatenate([X, strange]), np.concatenate([y, y[:5]])
-    found = fit(*more, np.append(np.ones(len(y)), np.zeros(5)), q=q)
-    check_same(found, fit(X, y, q=q), outliers=found.outliers_[: len(y)])
+    found = fit(*more, np.append(np.ones(len(y)), np.zeros(5)), model=model)
+    check_same(found, fit(X, y, model=model), outliers=found.outliers_[: len(y)])
 
 
-def test_powers_of_two_as_units_change_no_bit(data, q):
+def test_powers_of_two_as_units_change_no_bit(data, model):
     X, y = data
     units = 2.0 ** np.random.default_rng(0).integers(-20, 20, X.shape[1])
-    found, expected = fit(X * units, y, q=q), fit(X, y, q=q)
+    found, expected = fit(X * units, y, model=model), fit(X, y, model=model)
     check_same(found, expected, W=found.scalings_ * units[:, None])
 
 
-def test_units(data, q):
+def test_units(data, model):
     X, y = data
     units = 10.0 ** np.random.default_rng(0).uniform(-9, 9, X.shape[1])
-    found, expected = fit(X * units, y, q=q), fit(X, y, q=q)
+    found, expected = fit(X * units, y, model=model), fit(X, y, model=model)
     check_same(found, expected, W=found.scalings_ * units[:, None])
     np.testing.assert_array_equal(found.predict(X * units), expected.predict(X))
 
 
-def test_shifts(data, q):
+def test_shifts(data, model):
     """A shift of a thousand deviations leaves 13 of 16 digits."""
     X, y = data
     shift = 1e3 * np.random.default_rng(0).normal(size=X.shape[1])
-    found, expected = fit(X + shift, y, q=q), fit(X, y, q=q)
+    found, expected = fit(X + shift, y, model=model), fit(X, y, model=model)
     check_same(found, expected, tolerance=1e-6)
     np.testing.assert_array_equal(found.predict(X + shift), expected.predict(X))
 
 
-def test_reflections(data, q):
+def test_reflections(data, model):
     X, y = data
-    check_same(fit(-X, y, q=q), fit(X, y, q=q))
+    check_same(fit(-X, y, model=model), fit(X, y, model=model))
 
 
-def test_a_constant_feature_changes_nothing(data, q):
+def test_a_constant_feature_changes_nothing(data, model):
     X, y = data
     more = np.column_stack([X, np.full(len(y), 3.0)])
     n_components = min(y.max(), X.shape[1])
-    found, expected = (fit(rows, y, q=q, n_components=n_components) for rows in (more, X))
+    found, expected = (fit(rows, y, model=model, n_components=n_components) for rows in (more, X))
     np.testing.assert_array_equal(found.outliers_, expected.outliers_)
     # The share of a feature in the size of whole rows is another, and so is the shrinkage.
     assert angle(found.scalings_[:-1], expected.scalings_) < 3e-3
     np.testing.assert_array_equal(found.predict(more), expected.predict(X))
 
 
-def test_single_precision(data, q):
+def test_single_precision(data, model):
     X, y = data
-    found, expected = fit(X.astype(np.float32), y, q=q), fit(X, y, q=q)
+    found, expected = fit(X.astype(np.float32), y, model=model), fit(X, y, model=model)
     assert np.sum(found.outliers_ != expected.outliers_) <= 1  # on the border
     assert angle(found.scalings_, expected.scalings_) < SINGLE
     assert np.mean(found.predict(X.astype(np.float32)) == expected.predict(X)) > 0.99
@@ -221,14 +222,14 @@ def test_a_second_fit_forgets_the_first(data):
     check_same_bits(CappedLDA().fit(*other).fit(X, y), fit(X, y))
 
 
-def test_flagged_rows_may_be_farther_still(data, q):
+def test_flagged_rows_may_be_farther_still(data, model):
     """What is left out is not used: a thousand times as far it changes nothing."""
     X, y = data
-    expected = fit(X, y, q=q)
+    expected = fit(X, y, model=model)
     farther = X.copy()
     centres = expected.means_[y]
     far = expected.left_out_ & (expected.outlyingness(X, y, space="full") > 3.0)
     farther[far] += 1e3 * (X - centres)[far]
-    found = fit(farther, y, q=q)
+    found = fit(farther, y, model=model)
     np.testing.assert_array_equal(found.outliers_, expected.outliers_)
     assert angle(found.scalings_, expected.scalings_) < 0.05

@@ -110,5 +110,5 @@ def test_dependent_columns_and_none(problem):
 
 def test_too_many_steps_warn(problem):
     _, product, weight, B = problem
-    with pytest.warns(ConvergenceWarning, match="increase ridge or tol"):
+    with pytest.warns(ConvergenceWarning, match="CappedNormLDA with a larger ridge"):
         cg.ImplicitSystem(product, weight, 1e-9, 1e-12, max_steps=2).solve(B)

@@ -69,7 +69,7 @@ def test_rank(between):
 
 def test_solve_spd_solves_and_names_the_remedy(spd, between):
     np.testing.assert_allclose(spd @ solve_spd(spd, between), between, atol=1e-12)
-    with pytest.raises(linalg.LinAlgError, match="increase `ridge`"):
+    with pytest.raises(linalg.LinAlgError, match="CappedNormLDA with a larger ridge"):
         solve_spd(-spd, between)
 
 

@@ -1,9 +1,4 @@
-"""The command `cappedlda`.
-
-A subcommand is one function that takes the parsed arguments and returns the exit status. Its
-module holds it, with its arguments, as `COMMAND`; it is listed in `COMMANDS`, and nothing else
-has to know about it.
-"""
+"""The command `cappedlda`: each subcommand is a `Command` of its module, listed in `COMMANDS`."""
 
 import argparse
 import os
@@ -28,6 +23,7 @@ from cappedlda._cli.arguments import UsageError
 from cappedlda._cli.files import check_files
 from cappedlda._files import FULL
 
+FILES = ("FILE", "DIR", "DATA", "MODEL")  # what is called so in the help is a file
 COMMANDS = {
     "fit": fit.COMMAND,
     **apply.COMMANDS,
@@ -40,12 +36,12 @@ COMMANDS = {
 }
 
 
-def parser():
-    """Return the parser of the command line."""
+def parser(files=None):
+    """Return the parser of the command line; `files` tells shtab how to complete file names."""
     top = argparse.ArgumentParser(
         prog="cappedlda",
-        description="Robust linear discriminant analysis: fit a model to a table with wrong rows "
-        "in it, and find these rows.",
+        description="Robust linear discriminant analysis: fit a model to a table that has wrong "
+        "rows, and find them.",
         epilog="Start with: cappedlda fit data.csv --target COLUMN --model model.npz --report "
         "report.html",
     )
@@ -54,31 +50,22 @@ def parser():
     for name, command in COMMANDS.items():
         summary = command.run.__doc__.splitlines()[0]
         sub = commands.add_parser(name, help=summary, description=summary)
-        add_arguments(sub, command.arguments)
+        add_arguments(sub, command.arguments, files)
     return top
 
 
-def add_arguments(sub, arguments):
+def add_arguments(sub, arguments, files):
     """Add arguments to the parser of a command, under their headings."""
     headings = dict.fromkeys(item.heading for item in arguments)
     places = {name: sub.add_argument_group(name) if name else sub for name in headings}
     for item in arguments:
-        places[item.heading].add_argument(*item.names, **item.options)
+        action = places[item.heading].add_argument(item.name, **item.options)
+        if files is not None and action.metavar in FILES:
+            action.complete = files
 
 
 def main(argv=None):
-    """Run the command line.
-
-    Parameters
-    ----------
-    argv : list of str, default=None
-        The arguments; None takes those of the process.
-
-    Returns
-    -------
-    status : int
-        0 if all is well, 1 after an error, 2 for wrong usage.
-    """
+    """Run the command line; return 0 if all is well, 1 after an error, 2 for wrong usage."""
     args = parser().parse_args(argv)
     if args.command is None:
         parser().print_help()

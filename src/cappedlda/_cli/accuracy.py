@@ -8,27 +8,21 @@ from cappedlda._tables import table
 
 FOLDS = 5
 MOST_CLASSES = 20  # in a confusion matrix
-WHY = (
-    "On all rows CappedLDA can score below plain LDA: wrong rows count as errors of a model that "
-    "does not follow them."
-)
+WHY = "CappedLDA does not fit the wrong rows, so it may misclassify them."
 HOW = (
     "Held-out rows may be wrong too, so accuracy is given twice: on all of them, and without the "
     f"flagged ones. {WHY} A held-out row is flagged if its outlyingness is above 1 in the "
     "CappedLDA fitted to the training rows of the fold (at most the farther half of the rows). "
-    "Plain LDA is scikit-learn's, scored on the same rows. The second figure does not count what "
-    "CappedLDA calls unusual; where the two differ much, look at the flagged rows."
+    "Plain LDA is scikit-learn's, scored on the same rows. Where the two figures differ a lot, "
+    "look at the flagged rows."
 )
 
 
 def cross_validate(model, X, y, progress):
     """Return the accuracy of a model and of plain LDA, fold by fold on the same rows.
 
-    Returns
-    -------
-    facts : dict
-        `rows`, `folds`, `belonging` (the share of rows not flagged), and `methods`, a list of
-        dictionaries; or `problem` if the folds cannot be fitted.
+    The facts are `rows`, `folds`, `belonging` (the share of rows not flagged), `methods` and
+    `confusion`; or `problem` if the folds cannot be fitted.
     """
     from sklearn.base import clone
     from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
@@ -37,6 +31,7 @@ def cross_validate(model, X, y, progress):
     smallest = int(np.unique(y, return_counts=True)[1].min())
     n_folds = min(FOLDS, max(2, smallest))
     folds = StratifiedKFold(n_folds, shuffle=True, random_state=0)
+    facts = {"rows": len(y), "folds": n_folds}
     scores, shares, guesses = [], [], np.empty_like(y)
     with warnings.catch_warnings():
         # Small classes and collinear features: the fit to all rows has warned already.
@@ -52,39 +47,32 @@ def cross_validate(model, X, y, progress):
                 hits = [guesses[test] == y[test], plain.predict(X[test]) == y[test]]
                 scores.append([(hit[belongs].mean(), hit.mean()) for hit in hits])
         except ValueError as error:
-            return {"rows": len(y), "folds": n_folds, "problem": " ".join(str(error).split())}
+            return {**facts, "problem": " ".join(str(error).split())}
     scores = np.array(scores)  # folds, methods, ways to score
-    mean, error = scores.mean(axis=0), scores.std(axis=0, ddof=1) / np.sqrt(n_folds)
+    means, errors = scores.mean(axis=0), scores.std(axis=0, ddof=1) / np.sqrt(n_folds)
+    keys = ("accuracy", "accuracy_all_rows", "standard_error", "standard_error_all_rows")
     names = (type(model).__name__, "plain LDA")
+    found = zip(names, means.tolist(), errors.tolist(), strict=True)
     return {
-        "rows": len(y),
-        "folds": n_folds,
+        **facts,
         "belonging": float(np.mean(shares)),
         "methods": [
-            {
-                "method": name,
-                "accuracy": float(mean[i, 0]),
-                "standard_error": float(error[i, 0]),
-                "accuracy_all_rows": float(mean[i, 1]),
-                "standard_error_all_rows": float(error[i, 1]),
-            }
-            for i, name in enumerate(names)
+            {"method": name, **dict(zip(keys, mean + error, strict=True))}
+            for name, mean, error in found
         ],
-        "confusions": confusions(y, guesses),
+        "confusion": confusion(y, guesses),
     }
 
 
-def confusions(y, guesses):
-    """Return how many rows of a class are predicted as which; of many classes the worst errors."""
-    pairs, counts = np.unique(np.stack([y, guesses]), axis=1, return_counts=True)
-    found = [
-        {"class": label, "predicted": guess, "rows": n}
-        for label, guess, n in zip(*pairs.tolist(), counts.tolist(), strict=True)
-    ]
-    if len(np.unique(y)) <= MOST_CLASSES:
-        return found
-    errors = [item for item in found if item["class"] != item["predicted"]]
-    return sorted(errors, key=lambda item: -item["rows"])[:MOST_CLASSES]
+def confusion(y, guesses):
+    """Return how many rows of each class (line) are predicted as which (column); None of many."""
+    from sklearn.metrics import confusion_matrix
+
+    classes = np.unique(y)
+    if len(classes) > MOST_CLASSES:
+        return None
+    counts = confusion_matrix(y, guesses, labels=classes)
+    return {"classes": classes.tolist(), "counts": counts.tolist()}
 
 
 def belonging(model, X, y):
@@ -99,17 +87,12 @@ def summary(facts):
     """Return a table of the accuracy, or why there is none."""
     if "problem" in facts:
         return f"No cross-validation: {facts['problem']}"
-    scored = {"all rows": "accuracy_all_rows", not_flagged(facts): "accuracy"}
+    not_flagged = f"rows not flagged ({facts['belonging']:.1%})"
     rows = [
         {
             f"accuracy in {facts['folds']} folds": rows,
             **{method["method"]: f"{method[key]:.1%}" for method in facts["methods"]},
         }
-        for rows, key in scored.items()
+        for rows, key in (("all rows", "accuracy_all_rows"), (not_flagged, "accuracy"))
     ]
     return f"{table(rows)}\n\n{WHY}"
-
-
-def not_flagged(facts):
-    """Return what the rows are called that are not flagged, with their share."""
-    return f"rows not flagged ({facts['belonging']:.1%})"

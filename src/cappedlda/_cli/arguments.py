@@ -8,65 +8,62 @@ from typing import NamedTuple
 
 import numpy as np
 
-
-class Command(NamedTuple):
-    """A subcommand.
-
-    Attributes
-    ----------
-    run : callable
-        Takes the parsed arguments and returns the exit status.
-    arguments : tuple of Argument
-    reads : tuple of str
-        The arguments that are files to read.
-    writes : mapping of str to tuple of str or None
-        The arguments that are files to write, and the suffixes that they may have.
-    """
-
-    run: Callable
-    arguments: tuple
-    reads: tuple = ()
-    writes: Mapping = MappingProxyType({})
-
-
-class Argument(NamedTuple):
-    """An argument: its names, how `add_argument` takes it, and its heading in the help."""
-
-    names: tuple
-    options: dict
-    heading: str | None
-
-
-def argument(*names, heading=None, **options):
-    """Return an argument for `Command`."""
-    return Argument(names, options, heading)
-
-
 COLUMNS = "columns and rows"
 WRITTEN = "how the table is written"
 METHOD = "the method"
 
 
-def natural(text):
-    """Parse an integer that is not negative."""
-    if not text.isdecimal():
-        raise argparse.ArgumentTypeError(f"{text!r} is not an integer of 0 or more")
-    return int(text)
+class Command(NamedTuple):
+    """A subcommand: `run` takes the parsed arguments and returns the exit status."""
+
+    run: Callable
+    arguments: tuple = ()
+    reads: tuple = ()  # arguments that are files to read
+    writes: Mapping = MappingProxyType({})  # files to write, and the suffixes that they may have
 
 
-def positive(text):
-    """Parse an integer above 0."""
-    if natural(text) == 0:
-        raise argparse.ArgumentTypeError("0 is not an integer of 1 or more")
-    return int(text)
+class Argument(NamedTuple):
+    """An argument: its name, how `add_argument` takes it, and its heading in the help."""
+
+    name: str
+    options: dict
+    heading: str | None
+
+
+def argument(usage, text, heading=None, **options):
+    """Return an argument from its usage and its help.
+
+    The usage of a positional argument is "DATA", of a switch "--json", of an option "--out FILE",
+    and of one that can be repeated "--na TEXT...".
+    """
+    name, _, value = usage.partition(" ")
+    if not name.startswith("-"):
+        name, value = name.lower(), name
+    elif not value:
+        options["action"] = "store_true"
+    elif value.endswith("..."):
+        options |= {"action": "append", "default": []}
+    if value and "choices" not in options:
+        options["metavar"] = value.removesuffix("...")
+    return Argument(name, {"help": text, **options}, heading)
 
 
 class UsageError(ValueError):
     """Arguments that do not go together."""
 
 
-JSON = argument("--json", action="store_true", help="print the results as JSON")
-QUIET = argument("--quiet", action="store_true", help="do not show progress")
+def natural(text):
+    """Parse an integer that is not negative."""
+    if not text.isdecimal():
+        raise argparse.ArgumentTypeError(f"{text!r} is not a non-negative integer")
+    return int(text)
+
+
+def positive(text):
+    """Parse an integer above 0."""
+    if natural(text) == 0:
+        raise argparse.ArgumentTypeError("0 is not a positive integer")
+    return int(text)
 
 
 def delimiter(text):
@@ -75,6 +72,18 @@ def delimiter(text):
     if len(text) != 1:
         raise argparse.ArgumentTypeError(f"{text!r} is not one character")
     return text
+
+
+def mark(allowed):
+    """Return a parser of one of some marks: as `choices` they would confuse shells."""
+
+    def parse(text):
+        if len(text) != 1 or text not in allowed:
+            known = ", ".join(map(repr, allowed))
+            raise argparse.ArgumentTypeError(f"{text!r} is not one of {known}")
+        return text
+
+    return parse
 
 
 def encoding(text):
@@ -93,11 +102,6 @@ def epsilon(text):
     return text if text == "auto" else number(text, np.inf, "auto, a number above 0 or inf")
 
 
-def exponent(text):
-    """Parse the exponent of the norm."""
-    return number(text, 2.0, "a number above 0, up to 2")
-
-
 def number(text, highest, wanted):
     """Parse a number above 0 and up to the highest."""
     try:
@@ -109,96 +113,49 @@ def number(text, highest, wanted):
     return value
 
 
-DATA = (
+JSON = argument("--json", "print the results as JSON")
+QUIET = argument("--quiet", "do not show progress")
+DATA = argument(
+    "DATA",
     "table to read: a .csv, .tsv, .xlsx, .parquet, .arff, .npy or .npz file, a folder of .parquet "
-    "files, or - for CSV from standard input"
+    "files, or - for CSV from standard input",
 )
+MODEL = argument("MODEL", "model file that cappedlda fit wrote")
+TARGET = "column of the classes, by name or by number from 0; in an .npz file the name of an array"
+LABELS = (
+    argument("--target COLUMN", TARGET),
+    argument("--labels FILE", "file with one class per row, if they are not in the table"),
+)
+KEEP = (
+    "columns that identify the rows, such as an id: not features, but shown in the report and in "
+    "the output of predict, transform and outliers"
+)
+COPY = "columns to copy to the output, separated by commas (default: those that fit kept)"
+SEP = "character between columns of a CSV file (default: comma, semicolon or tab, as in line 1)"
+DECIMAL = "decimal mark, point or comma (default: recognised from the first 100 lines)"
+THOUSANDS = (
+    "thousands separator: point, comma, space or apostrophe (default: recognised from the first "
+    "100 lines)"
+)
+NA = "text that means a missing value, besides empty cells, NA, null and the like; can be repeated"
 # How a table is read.
 TABLE = (
+    argument("--delimiter C", SEP, WRITTEN, type=delimiter),
+    argument("--decimal C", DECIMAL, WRITTEN, type=mark(".,")),
+    argument("--thousands C", THOUSANDS, WRITTEN, type=mark(".,' ")),
+    argument("--na TEXT...", NA, WRITTEN),
     argument(
-        "--delimiter",
-        heading=WRITTEN,
-        type=delimiter,
-        metavar="C",
-        help="character between the columns of a CSV file (default: comma, semicolon or tab, "
-        "whichever the first line has)",
-    ),
-    argument(
-        "--decimal",
-        heading=WRITTEN,
-        choices=(".", ","),
-        metavar="C",
-        help="decimal mark, point or comma (default: recognised from the first 100 lines)",
-    ),
-    argument(
-        "--thousands",
-        heading=WRITTEN,
-        choices=(".", ",", " ", "'"),
-        metavar="C",
-        help="thousands separator: point, comma, space or apostrophe (default: recognised from "
-        "the first 100 lines)",
-    ),
-    argument(
-        "--na",
-        heading=WRITTEN,
-        action="append",
-        default=[],
-        metavar="TEXT",
-        help="text that stands for a missing value, besides empty cells, NA, null and the like; "
-        "can be repeated",
-    ),
-    argument(
-        "--encoding",
-        heading=WRITTEN,
+        "--encoding E",
+        "character encoding of a CSV or ARFF file (default: utf-8)",
+        WRITTEN,
         type=encoding,
         default="utf-8",
-        metavar="E",
-        help="character encoding of a CSV or ARFF file (default: utf-8)",
     ),
+    argument("--no-header", "the first line holds values, not column names", WRITTEN),
+    argument("--sheet NAME", "sheet of an .xlsx file (default: the first)", WRITTEN),
     argument(
-        "--no-header",
-        heading=WRITTEN,
-        action="store_true",
-        help="say that the first line holds values, not column names",
+        "--key NAME", "array with the rows in an .npz file (default: X)", WRITTEN, default="X"
     ),
-    argument(
-        "--sheet",
-        heading=WRITTEN,
-        metavar="NAME",
-        help="sheet of an .xlsx file (default: the first)",
-    ),
-    argument(
-        "--key",
-        heading=WRITTEN,
-        default="X",
-        metavar="NAME",
-        help="name of the array with the rows in an .npz file (default: X)",
-    ),
-    argument(
-        "--drop",
-        heading=COLUMNS,
-        action="append",
-        default=[],
-        metavar="COLUMNS",
-        help="columns to ignore: one name, or several separated by commas",
-    ),
-    argument(
-        "--skip-missing",
-        heading=COLUMNS,
-        action="store_true",
-        help="ignore rows with missing or infinite values",
-    ),
-)
-LABELS = (
-    argument(
-        "--target",
-        metavar="COLUMN",
-        help="column of the classes, by name or by number counted from 0; in an .npz file the "
-        "name of an array",
-    ),
-    argument(
-        "--labels",
-        metavar="FILE",
-        help="file with one class per row, if the classes are not in the table",
-    ),
+    argument("--drop COLUMNS...", "columns to ignore, separated by commas", COLUMNS),
+    argument("--skip-missing", "ignore rows with missing or infinite values", COLUMNS),
 )

@@ -1,16 +1,17 @@
 """`cappedlda demo`: plain and capped LDA on dirty data."""
 
 import json
-import time
 from importlib.util import find_spec
 from pathlib import Path
-from typing import NamedTuple
+from timeit import timeit
+from types import SimpleNamespace
 
 import numpy as np
 
 from cappedlda._cli.arguments import JSON, Command, argument, natural
 from cappedlda._cli.customers import customers
-from cappedlda._cli.writing import CsvWriter, table_writer
+from cappedlda._cli.tables import needs
+from cappedlda._cli.writing import write_csv, write_table
 from cappedlda._files import replacing
 from cappedlda._tables import table
 
@@ -18,50 +19,35 @@ DEMO_SHARE = 0.2  # of the training rows, made outliers
 DEMO_FITS = 5  # fits that the time is the median of
 
 
-class DemoData(NamedTuple):
-    """Dirty training rows, which of them are outliers, and clean test rows."""
-
-    X: np.ndarray
-    y: np.ndarray
-    planted: np.ndarray
-    X_test: np.ndarray
-    y_test: np.ndarray
-
-
 def demo(args):
     """Compare plain and capped LDA on data with planted outliers."""
     if args.customers is not None:
         write_customers(args.customers, args.seed)
         return 0
-    out = Path(args.out)
     data = demo_data(args.seed)
     if args.csv is not None:
-        write_csv(args.csv, data)
+        write_rows(args.csv, data)
     models = demo_models(data)
     results = [demo_result(name, model, data) for name, model in models.items()]
-    picture = None
-    if find_spec("matplotlib"):
-        draw_demo(models, results, data, out)
-        picture = str(out)
+    picture = args.out if find_spec("matplotlib") else None
+    if picture is not None:
+        draw_demo(models, results, data, Path(picture))
     if args.json:
         print(json.dumps({"results": results, "picture": picture}, indent=2))
         return 0
     print(
         f"Wine data: {len(data.y)} training rows, {data.planted.sum()} of them made outliers; "
-        f"{len(data.y_test)} clean test rows.\n"
+        f"{len(data.y_test)} clean test rows.\n\n{table(results)}\n"
     )
-    print(table(results))
     if args.csv is not None:
-        print(f"\nTraining rows: {args.csv}")
-    if picture is None:
-        print('\nNo picture: matplotlib is missing. Try: pip install "cappedlda[plot]"')
-    else:
-        print(f"\nPicture: {picture}")
+        print(f"Training rows: {args.csv}")
+    missing = 'No picture: matplotlib is missing. Try: pip install "cappedlda[plot]"'
+    print(missing if picture is None else f"Picture: {picture}")
     return 0
 
 
 def demo_data(seed):
-    """Return half of the wine data, with outliers planted, and the other half, clean.
+    """Return half of the wine data, with outliers planted, and the other half, clean, as a test.
 
     Half of the outliers are scattered far away, half lie in clouds beyond another class.
     """
@@ -84,22 +70,27 @@ def demo_data(seed):
     dirty[rest], _, planted[rest] = leverage(
         X[rest], y[rest], share=half / (1.0 - half), random_state=seed
     )
-    return DemoData(dirty, y, planted, X_test, y_test)
+    return SimpleNamespace(X=dirty, y=y, planted=planted, X_test=X_test, y_test=y_test)
 
 
-def write_csv(path, data):
+def write_rows(path, data):
     """Write the training rows, with names of features and classes, for trying other commands."""
     from sklearn.datasets import load_wine
 
-    columns = dict(zip(load_wine().feature_names, data.X.T, strict=True))
-    with table_writer(path, as_json=False) as writer:
-        writer.write({**columns, "cultivar": data.y})
+    needs("pandas", "Writing rows")
+    from pandas import DataFrame
+
+    rows = DataFrame(data.X, columns=load_wine().feature_names).assign(cultivar=data.y)
+    write_table([rows], path, as_json=False)
 
 
 def write_customers(path, seed):
     """Write the example of a business table, with semicolons between columns."""
+    needs("pandas", "Writing rows")
+    from pandas import DataFrame
+
     with replacing(path) as temporary, open(temporary, "w", encoding="utf-8", newline="") as file:
-        CsvWriter(file, ";").write(customers(seed))
+        write_csv([DataFrame(customers(seed))], file, ";")
     print(f"Customers who left or stayed: {path}\nTry: cappedlda fit {path} --target status")
 
 
@@ -117,32 +108,16 @@ def demo_models(data):
 
 def demo_result(name, model, data):
     """Return what the table says about a method."""
-    result = {
-        "method": name,
-        "accuracy": float(model.score(data.X_test, data.y_test)),
-        "found": None,
-        "missed": None,
-        "false": None,
-        "iterations": None,
-        "ms": fit_milliseconds(model, data.X, data.y),
-    }
+    counts = dict.fromkeys(["found", "missed", "false", "iterations"])
     if hasattr(model, "outliers_"):
-        flagged = model.outliers_
-        result["found"] = int(np.sum(flagged & data.planted))
-        result["missed"] = int(np.sum(~flagged & data.planted))
-        result["false"] = int(np.sum(flagged & ~data.planted))
-        result["iterations"] = model.n_iter_
-    return result
-
-
-def fit_milliseconds(model, X, y):
-    """Return the median time of a fit."""
-    times = []
-    for _ in range(DEMO_FITS):
-        start = time.perf_counter()
-        model.fit(X, y)
-        times.append(time.perf_counter() - start)
-    return 1e3 * float(np.median(times))
+        flagged, planted = model.outliers_, data.planted
+        found, missed, false = flagged & planted, ~flagged & planted, flagged & ~planted
+        counts = {"found": found, "missed": missed, "false": false}
+        counts = {key: int(rows.sum()) for key, rows in counts.items()}
+        counts["iterations"] = model.n_iter_
+    score = float(model.score(data.X_test, data.y_test))
+    times = [timeit(lambda: model.fit(data.X, data.y), number=1) for _ in range(DEMO_FITS)]
+    return {"method": name, "accuracy": score, **counts, "ms": 1e3 * float(np.median(times))}
 
 
 def draw_demo(models, results, data, out):
@@ -173,31 +148,17 @@ def draw_demo(models, results, data, out):
         figure.savefig(temporary, dpi=120, format=out.suffix.removeprefix(".") or "png")
 
 
+SEED = "random seed of the split and the outliers (default: 0)"
+CUSTOMERS = (
+    "only write an example of a business table, with gaps, dates and errors, to this .csv file"
+)
 COMMAND = Command(
     demo,
     (
-        argument(
-            "--out",
-            default="demo.png",
-            help="write the picture to this file (default: %(default)s)",
-        ),
-        argument(
-            "--csv",
-            metavar="FILE",
-            help="write the dirty rows to this file, to try other commands on",
-        ),
-        argument(
-            "--customers",
-            metavar="FILE",
-            help="only write an example of a business table, with categories, gaps, dates and "
-            "errors, to this .csv file",
-        ),
-        argument(
-            "--seed",
-            type=natural,
-            default=0,
-            help="random seed of the split and the outliers (default: 0)",
-        ),
+        argument("--out FILE", "write the picture here (default: %(default)s)", default="demo.png"),
+        argument("--csv FILE", "write the dirty rows here, to try other commands on"),
+        argument("--customers FILE", CUSTOMERS),
+        argument("--seed N", SEED, type=natural, default=0),
         JSON,
     ),
     writes={"out": None, "csv": (".csv",), "customers": (".csv",)},

@@ -37,7 +37,7 @@ def check_output(option, path, suffixes):
     if not path.parent.is_dir():
         raise ValueError(f"{option}: there is no directory {path.parent}")
     if not os.access(path.parent, os.W_OK):
-        raise ValueError(f"{option}: no file can be written to the directory {path.parent}")
+        raise ValueError(f"{option}: cannot write to the directory {path.parent}")
 
 
 def refuse_shared(option, where, seen):

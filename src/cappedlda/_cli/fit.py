@@ -2,6 +2,7 @@
 
 import sys
 import warnings
+from copy import copy
 
 import numpy as np
 
@@ -9,6 +10,7 @@ from cappedlda._cli.arguments import (
     COLUMNS,
     DATA,
     JSON,
+    KEEP,
     LABELS,
     METHOD,
     QUIET,
@@ -17,22 +19,15 @@ from cappedlda._cli.arguments import (
     UsageError,
     argument,
     epsilon,
-    exponent,
     positive,
 )
+from cappedlda._cli.facts import needs_of_report, tell
 from cappedlda._cli.labels import Labels
-from cappedlda._cli.rows import column_lines, training_reader, with_advice
-from cappedlda._cli.survey import Survey
-from cappedlda._cli.tables import ColumnError, needs
+from cappedlda._cli.readers import training_reader, with_advice
+from cappedlda._cli.tables import ColumnError
 from cappedlda._cli.training import Streamed, read_training
-from cappedlda._cli.writing import to_json
 from cappedlda._progress import Progress
-from cappedlda._tables import table
 
-MOST_CLASSES = 30  # that are printed
-NOT_USED = "Rows left out were not used to fit the model"
-# Of a table that a model is applied to, which may or may not be the one it was fitted to.
-WOULD_NOT_USE = "Rows left out are of the kind that the fit did not use"
 LEAST_ROWS = 50  # of a table in which ids are told from measurements
 
 
@@ -48,48 +43,48 @@ def fit(args):
     model = new_model(args)
     if args.cv and isinstance(data, Streamed):
         raise ValueError(f"--cv needs all rows in memory, but {args.data} is too large for that.")
-    names = reader.recipe.feature_names(reader.table)
-    progress.say(f"Fitting {data.n_rows} rows of {len(names)} features")
+    progress.say(f"Fitting {data.n_rows} rows of {len(reader.feature_names())} features")
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        warn_of_numbers(reader, data)
+        warn_of_numbers(reader, data.X)
         data.fit(model)
     for warning in caught:
         print(f"cappedlda fit: warning: {warning.message}", file=sys.stderr)
-    survey = Survey(model, data, progress)
-    facts = facts_of(args, notes, reader, model, survey, caught)
-    if args.report is not None:
-        from cappedlda._cli.report import write_report
-
-        ids = reader.kept_at(survey.listed["row"])
-        facts["accuracy"] = write_report(args.report, model, survey, facts, names, ids, progress)
     if args.model is not None:
         save(args.model, model, reader, notes)
-    print(to_json(facts, indent=2) if args.json else as_text(facts))
-    return 0
+    told = [str(warning.message) for warning in caught]
+    return tell(args, reader, notes, model, data, told, progress)
 
 
-def warn_of_numbers(reader, data):
-    """Warn of numbers that look like dates or ids; only text files and the like have such."""
+def warn_of_numbers(reader, X):
+    """Warn of numbers that look like dates or ids; only files with names of columns have such."""
     table = reader.table
-    if table.names is None or data.n_rows < LEAST_ROWS:
+    if table.names is None or X is None or len(X) < LEAST_ROWS:
         return
-    for k, position in enumerate(reader.recipe.numeric):
+    for values, position in zip(X.T, reader.recipe.numbers, strict=False):
         name = repr(table.column_name(position))
-        if data.looks_like_dates(k):
+        if looks_like_dates(values):
             doubt = f"Column {name} looks like dates written as numbers, such as 20200112. If"
-            warnings.warn(f"{doubt} {table.date_remedy([position])}.", stacklevel=2)
-        elif data.all_different(k):
+            warnings.warn(f"{doubt} {table.remedy('date', [position])}.", stacklevel=2)
+        elif np.all(values == np.rint(values)) and len(np.unique(values)) == len(values):
             doubt = f"Column {name} has a different integer in every row. If it is an id, give"
             warnings.warn(f"{doubt} {table.option('--keep', [position])}.", stacklevel=2)
 
 
+def looks_like_dates(values):
+    """Tell whether nearly all numbers are dates written as 20200112; the rest may be medians."""
+    year, month, day = values // 10_000, values // 100 % 100, values % 100
+    dates = (year >= 1900) & (year <= 2100) & (month >= 1) & (month <= 12)
+    dates &= (day >= 1) & (day <= 31) & (values == np.rint(values))
+    return np.mean(dates) >= 0.9
+
+
 def check_arguments(args):
     """Refuse what cannot work before anything is read."""
-    if args.cv and (args.epsilon is not None or args.q is not None):
-        raise UsageError("--cv chooses epsilon and q; leave --epsilon and --q out")
+    if args.cv and args.epsilon is not None:
+        raise UsageError("--cv chooses epsilon; leave --epsilon out")
     if args.report is not None:
-        needs("matplotlib", "--report")
+        needs_of_report("--report")
 
 
 def new_model(args):
@@ -99,195 +94,59 @@ def new_model(args):
     shared = {"n_components": args.n_components, "n_jobs": args.n_jobs}
     if args.cv:
         return CappedLDACV(**shared)
-    chosen = {"epsilon": args.epsilon, "q": args.q}
-    return CappedLDA(**shared, **{name: value for name, value in chosen.items() if value})
-
-
-def facts_of(args, notes, reader, model, survey, caught):
-    """Return what there is to say, as JSON can hold it."""
-    labels = [value.item() for value in model.classes_]
-    counts = [array.tolist() for array in (survey.rows, survey.flagged, survey.left_out)]
-    return {
-        "command": args.line,
-        "fitted": args.command == "fit",
-        "data": reader.table.label,
-        "target": args.target or notes.get("target"),
-        "rows": survey.n_rows,
-        "skipped": reader.n_skipped,
-        "features": len(reader.recipe.sources()),
-        **reader.column_facts(),
-        "classes": [
-            {"class": label, "rows": n, "flagged": flagged, "left_out": left_out}
-            for label, n, flagged, left_out in zip(labels, *counts, strict=True)
-        ],
-        "flagged": int(survey.flagged.sum()),
-        "left_out": int(survey.left_out.sum()),
-        "left_out_not_flagged": survey.n_only_left_out,
-        "status": model.status_,
-        "epsilon": model.epsilon_,
-        "iterations": model.n_iter_,
-        "parameters": parameters(model),
-        "warnings": [str(warning.message) for warning in caught],
-        "model": args.model,
-        "report": args.report,
-    }
-
-
-def parameters(model):
-    """Return the parameters, those that were chosen by cross-validation included."""
-    chosen = {}
-    if hasattr(model, "best_q_"):
-        names = ("best_multiplier_", "best_q_", "best_n_components_", "best_score_")
-        chosen = {name: getattr(model, name) for name in names}
-    return {
-        name: str(value) if value == np.inf else value
-        for name, value in {**model.get_params(), **chosen}.items()
-    }
+    return CappedLDA(**shared, epsilon="auto" if args.epsilon is None else args.epsilon)
 
 
 def save(path, model, reader, notes):
     """Write the model, with the names of its features."""
     from cappedlda._model_file import write_model
 
-    if reader.table.names is not None:
-        names = reader.recipe.feature_names(reader.table)
-        model.feature_names_in_ = np.array(names, dtype=object)
-    write_model(path, model, notes)
-
-
-def as_text(facts):
-    """Return the facts for people."""
-    classes = facts["classes"]
-    lines = [f"{facts['data']}: {facts['rows']} rows, {facts['features']} features"]
-    if facts["skipped"]:
-        lines[0] += f"; {facts['skipped']} rows with missing values ignored"
-    lines += column_lines(facts)
-    counts = ("rows", "flagged", "left_out")
-    total = {"class": "all", **{name: sum(row[name] for row in classes) for name in counts}}
-    shown = sorted(classes, key=lambda row: -row["flagged"])[:MOST_CLASSES]
-    shown = [row for row in classes if row in shown]
-    named = [{name.replace("_", " "): row[name] for name in total} for row in [*shown, total]]
-    lines += ["", table(named), ""]
-    if len(classes) > len(shown):
-        lines.append(f"{len(classes) - len(shown)} classes with fewer flagged rows not shown.")
-    if facts["flagged"] or facts["left_out"]:
-        lines += [meaning(facts), ""]
-    lines.append(
-        f"{facts['status']}, iterations: {facts['iterations']}, epsilon: {facts['epsilon']:.3g}"
-    )
-    chosen = facts["parameters"]
-    if "best_q_" in chosen:
-        lines.append(
-            "Chosen by cross-validation: {best_multiplier_} times the automatic epsilon, "
-            "q = {best_q_:g}, directions: {best_n_components_}; "
-            "score {best_score_:.3f}".format(**chosen)
-        )
-    if "accuracy" in facts:
-        from cappedlda._cli.accuracy import summary
-
-        lines += ["", summary(facts["accuracy"]), ""]
-    written = {"Model": facts["model"], "Report": facts["report"]}
-    lines += [f"{name}: {path}" for name, path in written.items() if path is not None]
-    return "\n".join(lines)
-
-
-def meaning(facts):
-    """Return what it means that rows are flagged, and left out."""
-    text = f"Flagged rows are unusual. {NOT_USED if facts['fitted'] else WOULD_NOT_USE}."
-    return f"{text} {between_fences(facts)}".rstrip()
-
-
-def between_fences(facts):
-    """Return why rows can be left out without being flagged; nothing if there are none."""
-    n = facts["left_out_not_flagged"]
-    if not n:
-        return ""
-    are = f"{n} rows are" if n > 1 else "1 row is"
-    return (
-        f"{are} left out but not flagged: inside the fence of flagged rows, outside the narrower "
-        "one of the rows that the fit trusts."
-    )
+    recipe, names = reader.recipe, reader.table.names
+    if names is not None:
+        recipe = recipe.renamed({j: names[j] for j in recipe.columns})
+        model = copy(model)  # which goes on to measure arrays without names
+        model.feature_names_in_ = np.array(recipe.feature_names(), dtype=object)
+    write_model(path, model, recipe, notes)
 
 
 RECIPE = (
+    argument("--encode", "turn columns of text into 0/1 features, one per category", COLUMNS),
     argument(
-        "--encode",
-        heading=COLUMNS,
-        action="store_true",
-        help="turn columns of text into features of 0 and 1, one for each category",
+        "--categories COLUMNS...",
+        "columns of codes to encode although they look like numbers, separated by commas",
+        COLUMNS,
     ),
     argument(
-        "--categories",
-        heading=COLUMNS,
-        action="append",
-        default=[],
-        metavar="COLUMNS",
-        help="columns of codes to encode as categories although they look like numbers: one name, "
-        "or several separated by commas",
-    ),
-    argument(
-        "--impute",
-        heading=COLUMNS,
+        "--impute median",
+        "fill gaps: numbers with the median of their column, categories with the most frequent one",
+        COLUMNS,
         choices=("median",),
-        help="fill gaps: numbers with the median of their column, categories with the most "
-        "frequent one",
+    ),
+    argument("--keep COLUMNS...", KEEP, COLUMNS),
+)
+PARAMETERS = (
+    argument(
+        "--epsilon E",
+        "cap on the distance of a row: a number, inf for none, or auto (default)",
+        METHOD,
+        type=epsilon,
     ),
     argument(
-        "--keep",
-        heading=COLUMNS,
-        action="append",
-        default=[],
-        metavar="COLUMNS",
-        help="columns that name the rows, such as an id: not features, but shown in the report "
-        "and in the output of predict, transform and outliers",
+        "--n-components K",
+        "number of directions (default: one fewer than classes)",
+        METHOD,
+        type=positive,
     ),
+    argument("--cv", "choose epsilon and q by cross-validation", METHOD),
+    argument("--n-jobs K", "number of threads (default: all cores)", METHOD, type=positive),
+)
+FILES = (
+    argument("--model FILE", "write the fitted model to this .npz file"),
+    argument("--report FILE", "write a report to this .html file"),
 )
 COMMAND = Command(
     fit,
-    (
-        argument("data", metavar="DATA", help=DATA),
-        *LABELS,
-        argument("--model", metavar="FILE", help="write the fitted model to this .npz file"),
-        argument("--report", metavar="FILE", help="write a report to this .html file"),
-        *RECIPE,
-        argument(
-            "--epsilon",
-            heading=METHOD,
-            type=epsilon,
-            metavar="E",
-            help="cap on the distance of a row: a number, inf for none, or auto (default)",
-        ),
-        argument(
-            "--q",
-            heading=METHOD,
-            type=exponent,
-            metavar="Q",
-            help="exponent of the norm (default: 1)",
-        ),
-        argument(
-            "--n-components",
-            heading=METHOD,
-            type=positive,
-            metavar="K",
-            help="number of directions (default: one fewer than classes)",
-        ),
-        argument(
-            "--cv",
-            heading=METHOD,
-            action="store_true",
-            help="choose epsilon and q by cross-validation",
-        ),
-        *TABLE,
-        argument(
-            "--n-jobs",
-            heading=METHOD,
-            type=positive,
-            metavar="K",
-            help="number of threads (default: all cores)",
-        ),
-        QUIET,
-        JSON,
-    ),
+    (DATA, *LABELS, *FILES, *RECIPE, *TABLE, *PARAMETERS, QUIET, JSON),
     reads=("data", "labels"),
     writes={"model": (".npz",), "report": (".html", ".htm")},
 )

@@ -1,107 +1,88 @@
-"""Files of tables, opened by the suffix of their names."""
+"""Tables in files, by the suffix of their names: CSV, ARFF, .xlsx, Parquet, .npy and .npz."""
 
+import lzma
+import re
 import shutil
 import sys
 import tempfile
+import warnings
 import weakref
+import zlib
+from contextlib import contextmanager
 from pathlib import Path
+from zipfile import BadZipFile
 
+from cappedlda._cli.dialects import Notation, dialect_of
 from cappedlda._cli.files import STDIN
-from cappedlda._cli.spreadsheets import sheet_table
-from cappedlda._cli.tables import ArrayTable, ParquetTable, needs
-from cappedlda._cli.text_tables import CsvTable, Dialect, arff_table, head_of
-from cappedlda._files import map_npy, npz_names, read_npz
+from cappedlda._cli.tables import Table, needs, refuse_repeated
+from cappedlda._files import map_npy, npz_names, open_parquet, read_npz
 
 COMPRESSIONS = (".gz", ".bz2", ".xz", ".zst")
 CSV = {".csv": ",", ".txt": ",", ".data": ",", ".tsv": "\t", ".tab": "\t"}
+# What readers of compressed files raise besides ValueError and OSError.
+DAMAGED = (EOFError, zlib.error, lzma.LZMAError)
 
 
-def open_table(path, *, key="X", sheet=None, **text):
+def open_table(path, *, key="X", sheet=None, encoding="utf-8", **text):
     """Return the table in a file, by the suffix of its name; `-` is CSV from standard input.
 
-    Parameters
-    ----------
-    path : str
-    key : str
-        The array in an .npz file.
-    sheet : str, optional
-        The sheet of an .xlsx file.
-    **text
-        How text is written: `delimiter`, `header`, `encoding`, `decimal`, `thousands`, `na`, and
-        the `notation` of numbers that is expected.
+    `key` is the array in an .npz file, `sheet` the sheet of an .xlsx file. `text` says how text
+    is written: `delimiter`, `header`, `decimal`, `thousands`, `na`, and the `notation` of numbers
+    that is expected.
     """
+    needs("pandas", "Reading tables")
     if path == STDIN:
-        return stdin_table(**text)
+        return stdin_table(encoding=encoding, **text)
     if Path(path).is_dir():
-        paths = sorted(Path(path).glob("*.parquet"))
-        if not paths:
-            raise IsADirectoryError(f"{path} is a directory without .parquet files; give one file.")
-        needs("pyarrow", "Reading Parquet")
-        return ParquetTable(path, paths)
+        return parquet_table(path, sorted(Path(path).glob("*.parquet")))
     if not Path(path).exists():
         raise FileNotFoundError(f"there is no file {path}")
     suffix = suffix_of(path)
     if suffix in CSV:
-        return csv_table(path, Path(path), CSV[suffix], **text)
+        return csv_table(path, Path(path), CSV[suffix], encoding=encoding, **text)
     if suffix == ".parquet":
-        needs("pyarrow", "Reading Parquet")
-        return ParquetTable(path, [path])
+        return parquet_table(path, [path])
     if suffix == ".xlsx":
-        needs("pandas", "Reading .xlsx")
         needs("openpyxl", "Reading .xlsx")
-        used = ("header", "na", "decimal", "thousands", "notation")
-        return sheet_table(path, sheet, **{name: text[name] for name in used if name in text})
+        return sheet_table(path, sheet, **text)
     if suffix == ".arff":
-        needs("pandas", "Reading ARFF")
-        return arff_table(path, text.get("encoding", "utf-8"))
+        return arff_table(path, encoding)
     if suffix in (".npy", ".npz"):
-        return ArrayTable(path, read_array(path, key))
+        return array_table(path, read_array(path, key))
     if suffix in (".xls", ".ods"):
         raise ValueError(f"{path}: {suffix} files are not read; save the table as .xlsx or .csv.")
     known = ", ".join([*CSV, ".parquet", ".xlsx", ".arff", ".npy", ".npz"])
-    raise ValueError(f"{path}: the suffix tells the format, and has to be one of {known}.")
-
-
-def stdin_table(**text):
-    """Return the table in CSV from standard input."""
-    spool = tempfile.SpooledTemporaryFile(max_size=2**26)  # noqa: SIM115 (the table keeps it)
-    shutil.copyfileobj(sys.stdin.buffer, spool)
-    table = csv_table("standard input", spool, ",", **text)
-    weakref.finalize(table, spool.close)
-    return table
-
-
-def csv_table(label, source, usual, *, delimiter=None, header=True, encoding="utf-8", na=(), **how):
-    """Return the table in CSV.
-
-    Parameters
-    ----------
-    label : str
-        The file, for messages.
-    source : Path or file
-    usual : str
-        What separates columns, if the first line does not tell.
-    delimiter : str, optional
-        What separates columns. By default what the first line has.
-    header : bool
-        Whether the first line has the names of the columns.
-    encoding : str
-    na : list of str
-        Text that stands for a missing value, besides the usual.
-    **how
-        `decimal` and `thousands`, by default what the first lines have, and `notation`, what is
-        expected.
-    """
-    needs("pandas", "Reading CSV")
-    dialect = Dialect.of(head_of(source, encoding), usual, delimiter, **how)
-    options = {"header": header, "encoding": encoding, "na_values": list(na)}
-    return CsvTable(label, source, **dialect._asdict(), **options)
+    raise ValueError(f"{path}: unknown kind of file; the suffix has to be one of {known}.")
 
 
 def suffix_of(path):
     """Return the suffix of a file, before that of a compression."""
     path = Path(path)
     return Path(path.stem if path.suffix in COMPRESSIONS else path.name).suffix.lower()
+
+
+def array_table(label, array):
+    """Return a two-dimensional array of numbers as a table; its rows are read where they are."""
+    from pandas import DataFrame
+
+    if array.ndim != 2 or array.dtype.kind not in "fiub":
+        raise ValueError(
+            f"{label} has shape {array.shape} and type {array.dtype}; "
+            "a table has to be a two-dimensional array of numbers."
+        )
+
+    def frames(wanted, text, n_rows):
+        for start in range(0, len(array), n_rows):
+            yield DataFrame(array[start : start + n_rows, as_slice(wanted)], columns=wanted)
+
+    return Table(label, None, array.shape[1], frames, array=array)
+
+
+def as_slice(positions):
+    """Return positions that follow each other as a slice, which needs no copy."""
+    if positions and positions == list(range(positions[0], positions[-1] + 1)):
+        return slice(positions[0], positions[-1] + 1)
+    return positions
 
 
 def read_array(path, key):
@@ -118,3 +99,207 @@ def read_array(path, key):
 def arrays_in(path):
     """Return the names of the arrays in an .npz file; in another file there are none."""
     return npz_names(path) if suffix_of(path) == ".npz" else []
+
+
+def parquet_table(label, paths):
+    """Return the table in one or several Parquet files with the same columns."""
+    needs("pyarrow", "Reading Parquet")
+    if not paths:
+        raise IsADirectoryError(f"{label} is a directory without .parquet files; give one file.")
+    files = [open_parquet(path) for path in paths]
+    names = files[0].schema_arrow.names
+    refuse_repeated(label, names)
+    for path, file in zip(paths, files, strict=True):
+        if file.schema_arrow.names != names:
+            raise ValueError(
+                f"{path} has other columns than {paths[0]}; give all files the same columns."
+            )
+
+    def frames(wanted, text, n_rows):
+        chosen = [names[j] for j in wanted]
+        for file in files:
+            for batch in file.iter_batches(n_rows, columns=chosen):
+                yield batch.to_pandas(ignore_metadata=True)[chosen].set_axis(wanted, axis=1)
+
+    return Table(label, names, len(names), frames)
+
+
+def sheet_table(
+    path, sheet, *, header=True, na=(), decimal=None, thousands=None, notation=None, delimiter=None
+):
+    """Return the table in a sheet, by default in the first one.
+
+    It is held in memory: a sheet has a million rows at most. A delimiter means nothing here.
+    """
+    cells = read_cells(path, sheet, na)
+    # Rows and columns that only have a format are none.
+    cells = cells.dropna(how="all").dropna(how="all", axis=1)
+    if cells.empty:
+        raise ValueError(f"{path} cannot be read as a spreadsheet: the sheet is empty")
+    names = None
+    if header:
+        first = cells.iloc[0]
+        unnamed = [f"Unnamed: {j}" for j in range(len(first))]
+        names = [str(name) for name in first.where(first.notna(), unnamed)]
+        refuse_repeated(path, names)
+        cells = cells.iloc[1:]
+    if decimal or thousands or notation is None:
+        notation = Notation(decimal or ".", thousands)
+    cells = cells.infer_objects().set_axis(range(cells.shape[1]), axis=1)
+
+    def frames(wanted, text, n_rows):
+        for start in range(0, len(cells), n_rows):
+            yield cells.iloc[start : start + n_rows][wanted]
+
+    return Table(path, names, cells.shape[1], frames, notation)
+
+
+def read_cells(path, sheet, na):
+    """Return the cells of a sheet as a data frame without names."""
+    import pandas as pd
+
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", module="openpyxl")  # styles that it does not know
+        try:
+            with pd.ExcelFile(path, engine="openpyxl") as book:
+                known = book.sheet_names
+                if sheet is None or sheet in known:
+                    chosen = 0 if sheet is None else sheet
+                    return pd.read_excel(book, chosen, header=None, na_values=list(na))
+        except (BadZipFile, ValueError, KeyError, OSError) as error:
+            reason = " ".join(str(error).split()).rstrip(".")
+            raise ValueError(f"{path} cannot be read as a spreadsheet: {reason}") from None
+    raise ValueError(f"{path} has no sheet {sheet!r}; it has {', '.join(map(repr, known))}.")
+
+
+class CsvFile:
+    """A text file with one row per line, or what is left of one after the header of ARFF."""
+
+    def __init__(self, label, source, notation, *, header=False, names=None, **options):
+        self._label = label
+        self._source = source
+        self._as_text = notation.thousands is not None  # for pandas, 01.02.2024 would be a number
+        self._options = {
+            "header": 0 if header else None,
+            "names": names,
+            "index_col": False,
+            "skipinitialspace": True,
+            "low_memory": False,
+            "decimal": notation.decimal,
+            **options,
+        }
+        with self._reading():
+            self.names = list(self._read(nrows=0 if header or names else 1).columns)
+            if header:
+                # As they are written, for pandas renames equal names.
+                first = self._read(nrows=1, header=None, dtype=str, keep_default_na=False)
+                refuse_repeated(label, filter(None, first.iloc[0]))
+
+    def _read(self, **options):
+        import pandas as pd
+
+        if not isinstance(self._source, Path):
+            self._source.seek(0)
+        # From 3.1 on pandas reads the nearest number anyway, and warns if it is asked for.
+        newer = tuple(map(int, pd.__version__.split(".")[:2])) >= (3, 1)
+        exact = {} if newer else {"float_precision": "round_trip"}
+        return pd.read_csv(self._source, **{**exact, **self._options, **options})
+
+    def frames(self, wanted, text, n_rows):
+        """Yield data frames of some rows with the wanted columns, of which some are text."""
+        types = str if self._as_text else {self.names[j]: str for j in text}
+        with self._reading():
+            # All columns, for only then does pandas object to lines that are too long.
+            reader = self._read(dtype=types, chunksize=n_rows)
+        with reader:
+            while True:
+                with self._reading():
+                    frame = next(reader, None)
+                if frame is None:
+                    return
+                yield frame[[self.names[j] for j in wanted]].set_axis(wanted, axis=1)
+
+    @contextmanager
+    def _reading(self):
+        from pandas.errors import EmptyDataError, ParserWarning
+
+        label = self._label
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", ParserWarning)
+            try:
+                yield
+            except EmptyDataError:
+                raise ValueError(f"{label} cannot be read as CSV: it is empty") from None
+            except UnicodeError:
+                raise ValueError(
+                    f"{label} is not text in {self._options['encoding']}; name its encoding with "
+                    "--encoding, for example cp1252 or utf-16."
+                ) from None
+            except (ValueError, OSError, ParserWarning, ImportError, *DAMAGED) as error:
+                if label in str(error):
+                    raise
+                reason = (str(error).strip() or "it ends too early").splitlines()[0]
+                reason = reason.removeprefix("Error tokenizing data. C error: ")
+                raise ValueError(f"{label} cannot be read as CSV: {reason}") from None
+
+
+def csv_table(label, source, usual, *, delimiter=None, header=True, encoding, na=(), **how):
+    """Return the table in CSV; columns are separated as usual if the first line does not tell."""
+    sep, notation = dialect_of(head_of(source, encoding), usual, delimiter, **how)
+    options = {"sep": sep, "encoding": encoding, "na_values": list(na)}
+    file = CsvFile(label, source, notation, header=header, **options)
+    names = [str(name) for name in file.names] if header else None
+    return Table(label, names, len(file.names), file.frames, notation)
+
+
+def stdin_table(**text):
+    """Return the table in CSV from standard input."""
+    spool = tempfile.SpooledTemporaryFile(max_size=2**26)  # noqa: SIM115 (the table keeps it)
+    shutil.copyfileobj(sys.stdin.buffer, spool)
+    table = csv_table("standard input", spool, ",", **text)
+    weakref.finalize(table, spool.close)
+    return table
+
+
+HEAD_LINES = 100  # from which the dialect is told
+
+
+def head_of(source, encoding):
+    """Return the first lines of a file that may be compressed, or of a spooled stream."""
+    import pandas as pd
+
+    options = {"header": None, "sep": "\x00", "engine": "c", "quoting": 3, "dtype": str}
+    try:
+        lines = pd.read_csv(source, nrows=HEAD_LINES, encoding=encoding, **options)[0]
+    except (ValueError, OSError, ImportError, *DAMAGED):
+        return []  # whoever reads the table will say what is wrong
+    finally:
+        if not isinstance(source, Path):
+            source.seek(0)
+    return [str(line) for line in lines]
+
+
+ATTRIBUTE = re.compile(r"""@attribute\s+(?:'([^']*)'|"([^"]*)"|(\S+))\s+\S""", re.IGNORECASE)
+
+
+def arff_table(path, encoding):
+    """Return the table in a dense ARFF file: a header, then what is nearly CSV."""
+    names, n_lines = [], 0
+    with open(path, encoding=encoding, errors="replace") as file:
+        for line in map(str.strip, file):
+            n_lines += 1
+            if line.lower() == "@data":
+                break
+            if found := ATTRIBUTE.match(line):
+                names.append(next(name for name in found.groups() if name is not None))
+        else:
+            raise ValueError(f"{path} cannot be read as ARFF: it has no line @data")
+        first = next((line for line in map(str.strip, file) if line and line[0] != "%"), "")
+    if first.startswith("{"):
+        raise ValueError(f"{path} is sparse ARFF, which is not supported; write it as dense ARFF.")
+    if not names:
+        raise ValueError(f"{path} cannot be read as ARFF: it has no line @attribute")
+    refuse_repeated(path, names)
+    options = {"skiprows": n_lines, "comment": "%", "quotechar": "'", "na_values": "?"}
+    file = CsvFile(path, Path(path), Notation(), names=names, encoding=encoding, **options)
+    return Table(path, names, len(names), file.frames)

@@ -8,6 +8,11 @@ from pathlib import Path
 from cappedlda import __version__
 from cappedlda._cli.arguments import JSON, Command
 
+PACKAGES = (
+    *("numpy", "scipy", "scikit-learn", "threadpoolctl", "matplotlib", "pandas", "pyarrow"),
+    *("openpyxl", "jinja2", "shtab", "tqdm", "dask"),
+)
+
 
 def info(args):
     """Show what is installed, for bug reports."""
@@ -15,14 +20,12 @@ def info(args):
     if args.json:
         print(json.dumps(facts, indent=2))
         return 0
-    blas = facts.pop("blas")
     for name, value in facts.items():
-        print(f"{name:<14} {'not installed' if value is None else value}")
-    for library in blas:
-        print(
-            f"{'blas':<14} {library['name']} {library['version']}, "
-            f"{library['threads']} threads, {library['file']}"
-        )
+        lines = value if isinstance(value, list) else [value]
+        for line in lines:
+            if isinstance(line, dict):
+                line = "{name} {version}, {threads} threads, {file}".format(**line)
+            print(f"{name:<14} {'not installed' if line is None else line}")
     return 0
 
 
@@ -34,13 +37,11 @@ def collect_info():
 
     from cappedlda._kernels import kernels
 
-    needed = ("numpy", "scipy", "scikit-learn", "threadpoolctl")
-    extra = ("matplotlib", "pandas", "pyarrow", "openpyxl", "tqdm", "dask")
     return {
         "cappedlda": __version__,
         "python": platform.python_version(),
         "platform": platform.platform(),
-        **{name: installed_version(name) for name in needed + extra},
+        **{name: installed_version(name) for name in PACKAGES},
         "kernels": kernels.name,
         "usable cores": cpu_count(),
         "blas": [

@@ -9,65 +9,41 @@ import re
 
 import numpy as np
 
-from cappedlda._cli.tables import is_missing
+from cappedlda._recipe import as_text
 
 INTEGER = re.compile(r"0|-?[1-9][0-9]{0,17}")
-DECIMAL = re.compile(r"[-+]?[0-9]+\.[0-9]*([eE][-+]?[0-9]+)?")
-EXACT = 2.0**53  # larger integers are not told apart as numbers of floating point
 MISSING, UNKNOWN = -1, -2
 
 
 class Labels:
-    """Numbers labels from 0, in the order in which they come, or by the classes of a model.
-
-    Parameters
-    ----------
-    classes : array-like, optional
-        The only labels; others are unknown. By default every label is welcome.
-    """
+    """Numbers labels from 0, in the order in which they come, or by the classes of a model."""
 
     def __init__(self, classes=None):
-        self._open = classes is None
-        self._classes = classes
+        self._classes = classes  # None: every label is welcome
         known = [] if classes is None else np.asarray(classes).tolist()
         self._codes = {as_text(value): code for code, value in enumerate(known)}
-        self._seen = {}  # the code of each value, as it is in the file
 
     def encode(self, values):
         """Return the number of each label, MISSING or UNKNOWN where there is none."""
-        return np.array([self._code(value) for value in values.tolist()], dtype=np.int64)
+        from pandas import factorize
 
-    def _code(self, value):
-        try:
-            return self._seen[value]
-        except KeyError:
-            pass
-        if is_missing(value):
-            return MISSING
-        text = as_text(value)
-        if self._open:
+        codes, different = factorize(np.asarray(values, dtype=object))
+        known = [self._code(as_text(value)) for value in different]
+        return np.array([*known, MISSING], dtype=np.int64)[codes]
+
+    def _code(self, text):
+        if self._classes is None:
             self._codes.setdefault(text, len(self._codes))
-        return self._seen.setdefault(value, self._codes.get(text, UNKNOWN))
+        return self._codes.get(text, UNKNOWN)
 
     def names(self):
         """Return the text of each label, in the order of their numbers."""
         return list(self._codes)
 
     def values(self):
-        """Return the labels in the order of their numbers: integers, or else text.
-
-        The labels of a model are as the model has them.
-        """
-        if not self._open:
+        """Return the labels in the order of their numbers, as a model has or is to have them."""
+        if self._classes is not None:
             return np.asarray(self._classes)
         names = self.names()
         integers = all(INTEGER.fullmatch(name) for name in names)
         return np.array(names, dtype=np.int64 if integers and names else np.str_)
-
-
-def as_text(value):
-    """Return a label as a reader sees it: 1.0 is 1, and so is its text."""
-    number = float(value) if isinstance(value, str) and DECIMAL.fullmatch(value) else value
-    if isinstance(number, float) and number.is_integer() and abs(number) < EXACT:
-        return str(int(number))
-    return str(value)

@@ -7,33 +7,49 @@ import numpy as np
 
 SIZE = (5.6, 4.0)  # inches: the text stays readable on a phone
 DPI = 180
-LONGEST = 22  # name of a class, in characters
+LONGEST = 22  # name of a class or a feature, in characters
+PROJECTION = (
+    "Rows in the first discriminant directions. Flagged rows are ringed; those outside the view "
+    "are triangles on its frame. Crosses mark rows left out of the fit, unless these are just the "
+    "flagged ones. The background is the predicted class."
+)
+DISTANCES = (
+    "Distance of each row from the centre of its class, divided by the largest distance that is "
+    "not flagged: in the discriminant space (there epsilon = {:.3g}) or in all features together, "
+    "whichever is larger. Above 1 a row is flagged."
+)
+LOADINGS = (
+    "Which features separate the classes: the largest loadings of the first direction, each times "
+    "the spread of its feature."
+)
 
 
-def projection(model, X, y, left_out):
-    """Return the picture of the rows in the first two directions."""
-    from cappedlda.plotting import ProjectionDisplay
+def draw_pictures(model, survey, names):
+    """Return the pictures of a report, with their captions."""
+    from cappedlda.plotting import DistanceDisplay, LoadingsDisplay, ProjectionDisplay
 
-    def draw(ax):
-        display = ProjectionDisplay.from_estimator(model, X, y, left_out=left_out, ax=ax)
+    X, y = survey.X, survey.y
+    flagged = model.outlyingness(X, y) > 1.0
+    marks = {"left_out": None if np.array_equal(survey.crossed, flagged) else survey.crossed}
+
+    def projection(ax):
+        display = ProjectionDisplay.from_estimator(model, X, y, ax=ax, **marks)
         plain_names(display, model.classes_)
 
-    return picture(draw)
-
-
-def distances(model, X, y, left_out, n_rows):
-    """Return the picture of the distances against epsilon; None without a cap."""
-    from cappedlda.plotting import DistanceDisplay
-
-    if np.isinf(model.caps_).all():
-        return None
-
-    def draw(ax):
-        DistanceDisplay.from_estimator(model, X, y, left_out=left_out, ax=ax)
-        if len(y) < n_rows:
+    def distances(ax):
+        DistanceDisplay.from_estimator(model, X, y, ax=ax, **marks)
+        if len(y) < survey.n_rows:
             ax.set_xlabel("row of the sample")
 
-    return picture(draw)
+    def loadings(ax):
+        shown = [plain(name) for name in names]
+        LoadingsDisplay.from_estimator(model, X, feature_names=shown, ax=ax)
+
+    drawn = {PROJECTION: projection}
+    if not np.isinf(model.caps_).all():
+        drawn[DISTANCES.format(model.epsilon_)] = distances
+    drawn[LOADINGS] = loadings
+    return [{"caption": text, "source": picture(draw)} for text, draw in drawn.items()]
 
 
 def picture(draw):
@@ -50,10 +66,10 @@ def picture(draw):
 
 
 def plain_names(display, classes):
-    """Cut long names of classes, which would leave no room, and let no dollar start a formula."""
+    """Write the names of classes so that they leave room and start no formula."""
     from matplotlib.text import Text
 
-    short = {str(name): cut(str(name)).replace("$", r"\$") for name in classes}
+    short = {str(name): plain(name) for name in classes}
     if display.Z.shape[1] == 1:
         display.ax_.set_yticks(range(len(classes)), list(short.values()))
     for text in display.figure_.findobj(Text):
@@ -61,6 +77,8 @@ def plain_names(display, classes):
             text.set_text(short[text.get_text()])
 
 
-def cut(name):
-    """Return a name that is not too long."""
-    return name if len(name) <= LONGEST else name[: LONGEST - 1] + "…"
+def plain(name):
+    """Return a name that is not too long, in which no dollar starts a formula."""
+    name = str(name)
+    name = name if len(name) <= LONGEST else name[: LONGEST - 1] + "…"
+    return name.replace("$", r"\$")

@@ -1,308 +1,120 @@
-"""The table recipe: how the columns of a table become features.
-
-Columns of numbers are features as they are, with gaps filled by their medians if that is asked
-for. A column of categories becomes one feature of 0 and 1 for each category except the most
-frequent one. What has to be known for that is learnt from the training rows by `learn_recipe`,
-stored in the model file, and applied to any other table.
-"""
+"""Learning the recipe: which columns of a table are numbers, which are categories, and of what."""
 
 import shlex
 from collections import Counter
-from typing import NamedTuple
 
 import numpy as np
 
-from cappedlda._cli.labels import as_text
-from cappedlda._cli.tables import (
-    ColumnError,
-    NotANumberError,
-    is_date,
-    is_missing,
-    is_number_elsewhere,
-)
+from cappedlda._cli.dialects import is_number_elsewhere, kind_of
+from cappedlda._cli.tables import ColumnError, NotANumberError
+from cappedlda._recipe import Category, Recipe, texts
 
 LEAST_ROWS = 10  # of a category with a feature of its own
 MOST_CATEGORIES = 100  # with features of their own, in a column
 MOST_VALUES = 10_000  # different ones in a column of categories
-OTHER = "(other)"  # what rare categories are called together
 SAMPLE_NUMBERS = 20_000_000  # of which medians are taken
-
-
-class Category(NamedTuple):
-    """A column of categories.
-
-    Attributes
-    ----------
-    column : int
-        Its position.
-    usual : str
-        The most frequent category, in whose rows all features are 0.
-    levels : tuple of str
-        Categories with a feature of their own.
-    rare : tuple of str
-        Categories that share one feature, or count as the usual one.
-    has_other : bool
-        Whether there is a feature for rare categories; it also serves unknown ones.
-    """
-
-    column: int
-    usual: str
-    levels: tuple
-    rare: tuple
-    has_other: bool
-
-    @property
-    def fallback(self):
-        """What an unknown category is taken for."""
-        return OTHER if self.has_other else self.usual
-
-    def feature_names(self, name):
-        """Return the names of the features, for a column of some name."""
-        names = [f"{name}={level}" for level in self.levels]
-        return [*names, f"{name}={OTHER}"] if self.has_other else names
-
-    def encode(self, values):
-        """Return the features, and which values are missing, and which unknown."""
-        codes, texts = factorized(values)
-        usual = len(self.levels) + self.has_other  # a column beyond the last feature
-        known = {level: k for k, level in enumerate(self.levels)}
-        known |= dict.fromkeys(self.rare, len(self.levels)) | {self.usual: usual}
-        # Unknown ones are as rare ones. The last entry is for values that are missing.
-        places = np.array([*(known.get(text, len(self.levels)) for text in texts), usual])
-        new = np.array([*(text not in known for text in texts), False])
-        features = np.zeros((len(codes), usual + 1))
-        features[np.arange(len(codes)), places[codes]] = 1.0
-        return features[:, :usual], codes < 0, new[codes]
-
-
-def factorized(values):
-    """Return the number of each value among the different ones, -1 if missing, and their texts."""
-    import pandas as pd
-
-    codes, different = pd.factorize(values)
-    return codes, [as_text(value).strip() for value in different.tolist()]
-
-
-class Applied(NamedTuple):
-    """Features, and how many values of each column were filled in, or are unknown categories."""
-
-    X: np.ndarray
-    filled: Counter
-    unknown: Counter
-
-
-class Recipe(NamedTuple):
-    """Which columns become features, and how.
-
-    Attributes
-    ----------
-    numeric : list of int
-        Positions of the columns of numbers.
-    categories : list of Category
-    medians : list of float or None
-        With what gaps in the columns of numbers are filled; gaps in categories are then filled
-        with the most frequent one. None leaves gaps as they are.
-    """
-
-    numeric: list
-    categories: list = []  # noqa: RUF012 (never changed)
-    medians: list | None = None
-
-    @property
-    def plain(self):
-        """Whether columns of numbers are taken as they are."""
-        return not self.categories and self.medians is None
-
-    @property
-    def columns(self):
-        """Positions of all columns that are used."""
-        return [*self.numeric, *(category.column for category in self.categories)]
-
-    def sources(self):
-        """Return the position of the column that each feature comes from."""
-        widths = [len(category.feature_names("")) for category in self.categories]
-        others = self.columns[len(self.numeric) :]
-        return [*self.numeric, *np.repeat(others, widths).astype(int).tolist()]
-
-    def feature_names(self, table):
-        """Return the names of the features."""
-        names = [table.column_name(j) for j in self.numeric]
-        for category in self.categories:
-            names += category.feature_names(table.column_name(category.column))
-        return names
-
-    def notes(self, table):
-        """Return the recipe as a model file holds it."""
-        notes = {"features": self.numeric}
-        if self.categories:
-            notes["categories"] = [category._asdict() for category in self.categories]
-            notes["category_names"] = [table.column_name(c.column) for c in self.categories]
-        if self.medians is not None:
-            notes["medians"] = self.medians
-        return notes
-
-    @classmethod
-    def noted(cls, notes, n_features):
-        """Return the recipe in the notes of a model file; without notes, columns as they are."""
-        if not notes:
-            return cls(list(range(n_features)))
-        categories = [Category(**category) for category in notes.get("categories", [])]
-        return cls(notes["features"], categories, notes.get("medians"))
-
-    def moved(self, places):
-        """Return the recipe for a table in which columns stand in other places."""
-        return self._replace(
-            numeric=[places[j] for j in self.numeric],
-            categories=[c._replace(column=places[c.column]) for c in self.categories],
-        )
-
-    def apply(self, X, columns):
-        """Return what becomes of rows, given their numbers and their columns of categories."""
-        filled, unknown = Counter(), Counter()
-        if self.plain:
-            return Applied(X, filled, unknown)
-        parts = [X]
-        if self.medians is not None:
-            gaps = np.isnan(X)
-            filled.update(dict(zip(self.numeric, gaps.sum(axis=0).tolist(), strict=True)))
-            parts = [np.where(gaps, np.asarray(self.medians, dtype=X.dtype), X)]
-        for category, values in zip(self.categories, columns, strict=True):
-            features, missing, new = category.encode(values)
-            unknown[category.column] += int(new.sum())
-            if self.medians is None:
-                features[missing] = np.nan
-            else:
-                filled[category.column] += int(missing.sum())
-            parts.append(features)
-        return Applied(np.concatenate(parts, axis=1), +filled, +unknown)
-
-
-class Columns(NamedTuple):
-    """Positions of columns of numbers and of categories."""
-
-    numeric: list
-    categories: list
 
 
 def sort_columns(table, columns, declared, encode):
     """Tell columns of numbers from columns of categories, by the first block of rows.
 
-    Parameters
-    ----------
-    table : Table
-    columns : list of int
-    declared : list of int
-        Columns of categories, whatever they look like.
-    encode : bool
-        Whether columns of text are categories; else they count as numbers, and reading them
-        will say what is wrong.
+    Declared columns are categories whatever they look like; columns of text only if they are to
+    be encoded. Else they count as numbers, and reading them will say what is wrong.
     """
-    found, dates = Columns([], []), []
-    first = table.first_columns(columns)
-    for j in columns:
-        error = None if j in declared or j not in first else first_text(table, first[j])
-        if j in declared:
-            found.categories.append(j)
-        elif error is None or not encode:
-            found.numeric.append(j)
-        elif is_date(error.value):
+    categories, dates = list(declared), []
+    first = table.first_rows(columns)
+    for j in columns if encode and first is not None else ():
+        error = None if j in declared else first_text(table, first[j])
+        kind = None if error is None else kind_of(error.value)
+        if kind == "date":
             dates.append(j)
-        elif is_number_elsewhere(error.value):
-            found.numeric.append(j)  # reading it will say what is wrong
-        else:
+        elif kind == "text":
             refuse_strays(table, j, first[j], error)
-            found.categories.append(j)
+            categories.append(j)
     if dates:
-        raise table.date_error(dates)
-    return found
+        raise ColumnError(f"{table.label}: {table.remedy('date', dates)}.", table)
+    return [j for j in columns if j not in categories], sorted(categories)
 
 
-def first_text(table, values):
+def first_text(table, column):
     """Return the error about the first value of a column that is not a number, or None."""
     try:
-        table.numbers(values)
+        table.numbers(column)
     except NotANumberError as error:
         return error
     return None
 
 
-def refuse_strays(table, column, values, error):
+def different_texts(column):
+    """Return the different values of a column as text."""
+    return texts(column.to_frame())[column.name].dropna().unique().tolist()
+
+
+def refuse_strays(table, position, column, error):
     """Refuse a column in which some text stands among numbers."""
-    _, texts = factorized(values)
-    if 2 * sum(map(is_number_elsewhere, texts)) <= len(texts):
+    different = different_texts(column)
+    if 2 * sum(map(is_number_elsewhere, different)) <= len(different):
         return
-    value = shlex.quote(str(error.value))
     raise table.error_at(
-        column,
+        position,
         error.index,
         f"{str(error.value)!r} is not a number, but most values of the column are; correct it, "
-        f"declare it a missing value with --na {value}, or the column one of categories with "
-        f"{table.option('--categories', [column])}.",
+        f"declare it a missing value with --na {shlex.quote(str(error.value))}, or encode the "
+        f"column as categories with {table.option('--categories', [position])}.",
     )
 
 
-def learn_recipe(table, columns, blocks, impute):
-    """Return the recipe that training rows teach.
-
-    Parameters
-    ----------
-    table : Table
-    columns : Columns
-    blocks : iterable
-        Of pairs: the numbers of some rows, and their columns of categories.
-    impute : bool
-        Whether gaps are to be filled.
-    """
-    counts = {j: Counter() for j in columns.categories}
-    sample = RowSample(len(columns.numeric))
+def learn_recipe(table, numbers, categories, blocks, impute):
+    """Return the recipe that training rows teach, from blocks with columns by position."""
+    counts = {j: Counter() for j in categories}
+    sample = RowSample(len(numbers))
     n_rows = 0
-    for X, values in blocks:
+    for X, others in blocks:
         n_rows += len(X)
         sample.add(X if impute else X[:0])
-        for j, column in zip(columns.categories, values, strict=True):
-            codes, texts = factorized(column)
-            for text, n in zip(texts, np.bincount(codes[codes >= 0]).tolist(), strict=True):
-                counts[j][text] += n
+        shown = texts(others[categories])
+        for j in categories:
+            counts[j].update(shown[j].value_counts().to_dict())
             if len(counts[j]) > MOST_VALUES:
                 raise no_categories(table, j, f"more than {MOST_VALUES:,} different values")
-    categories = [category_of(table, j, counts[j], n_rows) for j in columns.categories]
-    medians = medians_of(table, columns.numeric, sample.rows) if impute and n_rows else None
+    found = [category_of(table, j, counts[j], n_rows) for j in categories]
+    medians = medians_of(table, numbers, sample.rows) if impute and n_rows else None
     # A column of one category tells nothing.
-    categories = [category for category in categories if category.feature_names("")]
-    return Recipe(columns.numeric, categories, medians)
+    return Recipe(numbers, [category for category in found if category.feature_names()], medians)
 
 
-def category_of(table, column, counts, n_rows):
+def category_of(table, position, counts, n_rows):
     """Return what is to be known of a column of categories, from how often each occurs."""
     least = min(LEAST_ROWS, max(2, n_rows // 50))
     ordered = sorted(counts, key=lambda text: (-counts[text], text))
     if not ordered:
-        raise no_values(table, column)
+        raise no_values(table, position)
     if len(ordered) > max(2, n_rows / 2):
-        raise no_categories(table, column, f"{len(ordered):,} different values in {n_rows:,} rows")
-    usual = ordered[0]
-    levels = tuple(sorted(text for text in ordered[1:] if counts[text] >= least))
+        found = f"{len(ordered):,} different values in {n_rows:,} rows"
+        raise no_categories(table, position, found)
+    levels = sorted(text for text in ordered[1:] if counts[text] >= least)
     if len(levels) > MOST_CATEGORIES:
-        raise no_categories(table, column, f"{len(ordered):,} categories")
-    rare = tuple(sorted(text for text in ordered[1:] if counts[text] < least))
-    return Category(column, usual, levels, rare, sum(counts[text] for text in rare) >= least)
+        raise no_categories(table, position, f"{len(ordered):,} categories")
+    rare = sorted(text for text in ordered[1:] if counts[text] < least)
+    has_other = sum(counts[text] for text in rare) >= least
+    return Category(position, [ordered[0], *levels], rare, has_other)
 
 
-def no_categories(table, column, problem):
+def no_categories(table, position, problem):
     """Return the error for a column of text with too many values."""
     return ColumnError(
-        f"{table.label}, column {table.column_name(column)!r}: {problem} are too many for "
-        f"categories. Ignore the column with {table.option('--drop', [column])}, or, if it "
-        f"identifies the rows, carry it to the results with {table.option('--keep', [column])}.",
+        f"{table.label}, column {table.column_name(position)!r}: {problem} are too many for "
+        f"categories. Ignore the column with {table.option('--drop', [position])}, or, if it "
+        f"identifies the rows, copy it to the results with {table.option('--keep', [position])}.",
         table,
     )
 
 
-def no_values(table, column):
+def no_values(table, position):
     """Return the error for a column that is empty."""
     return ValueError(
-        f"{table.label}, column {table.column_name(column)!r}: all values are missing; ignore the "
-        f"column with {table.option('--drop', [column])}."
+        f"{table.label}, column {table.column_name(position)!r}: all values are missing; ignore "
+        f"the column with {table.option('--drop', [position])}."
     )
 
 
@@ -324,32 +136,23 @@ class RowSample:
             self._keys, self.rows = self._keys[kept], self.rows[kept]
 
 
-def medians_of(table, columns, rows):
+def medians_of(table, positions, rows):
     """Return the median of each column, of the values that are there and finite."""
     finite = np.where(np.isfinite(rows), rows, np.nan)
-    for j, empty in zip(columns, np.isnan(finite).all(axis=0), strict=True):
+    for j, empty in zip(positions, np.isnan(finite).all(axis=0), strict=True):
         if empty:
             raise no_values(table, j)
-    return np.nanmedian(finite, axis=0).tolist() if columns else []
+    return np.nanmedian(finite, axis=0).tolist() if positions else []
 
 
 def advice(table, columns, given):
-    """Return the options that would make features of columns, by the first block of rows.
-
-    Parameters
-    ----------
-    table : Table
-    columns : list of int
-        Columns that are to be features.
-    given : set of str
-        Options that are given already.
-    """
-    first = table.first_columns(columns)
-    kinds = {j: column_kind(table, first[j]) for j in columns if j in first}
-    of_kind = {kind: [j for j in kinds if kinds[j] == kind] for kind in set(kinds.values())}
+    """Return the options that would make features of columns, besides those given already."""
+    first = table.first_rows(columns)
+    kinds = {} if first is None else {j: column_kind(table, first[j]) for j in columns}
+    of_kind = {kind: [j for j in kinds if kinds[j] == kind] for kind in kinds.values()}
     options = ["--encode"] if "categories" in of_kind else []
     features = of_kind.get("numbers", []) + of_kind.get("categories", [])
-    if any(is_missing(value) for j in features for value in first[j].tolist()):
+    if features and first[features].isna().any(axis=None):
         options.append("--impute median")
     options = [option for option in options if option.split()[0] not in given]
     for option, kind in (("--keep", "ids"), ("--drop", "dates"), ("--drop", "text")):
@@ -358,14 +161,13 @@ def advice(table, columns, given):
     return " ".join(options)
 
 
-def column_kind(table, values):
+def column_kind(table, column):
     """Return what a column holds: numbers, dates, ids, text or categories."""
-    error = first_text(table, values)
-    if error is None or is_number_elsewhere(error.value):
-        return "numbers"
-    if is_date(error.value):
-        return "dates"
-    codes, texts = factorized(values)
-    if 2 * len(texts) <= max(4, len(codes)):
+    error = first_text(table, column)
+    kind = "notation" if error is None else kind_of(error.value)
+    if kind != "text":
+        return "dates" if kind == "date" else "numbers"
+    different = different_texts(column)
+    if 2 * len(different) <= max(4, len(column)):
         return "categories"
-    return "ids" if len(texts) == len(codes) else "text"
+    return "ids" if len(different) == len(column) else "text"

@@ -9,7 +9,7 @@ from cappedlda._cli.arguments import Command, argument, natural, positive
 
 def reproduce(args):
     """Run the experiments of the paper and write their tables."""
-    from cappedlda.experiments import TABLES, run
+    from cappedlda.paper.experiments import TABLES, run
 
     tables = list(TABLES) if args.table == "all" else [args.table]
     tables = [name for name in tables if run.chosen_cases(TABLES[name], args.datasets)]
@@ -38,7 +38,7 @@ def one_of(kind, known_names):
     """
 
     def parse(text):
-        from cappedlda.experiments.run import check_names
+        from cappedlda.paper.experiments.run import check_names
 
         try:
             check_names(kind, [text], known_names())
@@ -51,21 +51,21 @@ def one_of(kind, known_names):
 
 def table_names():
     """Return what `reproduce` can make."""
-    from cappedlda.experiments import TABLES
+    from cappedlda.paper.experiments import TABLES
 
     return [*TABLES, "all"]
 
 
 def case_names():
     """Return the data sets of all tables."""
-    from cappedlda.experiments import tables
+    from cappedlda.paper.experiments import tables
 
     return tables.case_names()
 
 
 def method_names():
     """Return the methods of the tables."""
-    from cappedlda.experiments import METHODS
+    from cappedlda.paper.experiments import METHODS
 
     return METHODS
 
@@ -74,45 +74,35 @@ COMMAND = Command(
     reproduce,
     (
         argument(
-            "table",
+            "TABLE",
+            "table to reproduce: artificial, uci, uci-noise, coil100, usps or all",
             type=one_of("table", table_names),
-            help="table to reproduce: artificial, uci, uci-noise, coil100, usps or all",
         ),
         argument(
-            "--data",
-            metavar="DIR",
-            help="folder with the data as .npz files (default: the environment variable "
+            "--data DIR",
+            "folder with the data as .npz files (default: the environment variable "
             "CAPPEDLDA_DATA, else what can be made or fetched from OpenML)",
         ),
+        argument("--out DIR", "folder of the results (default: %(default)s)", default="results"),
+        argument("--quick", "use few folds and rows, and coarse grids"),
+        argument("--n-jobs K", "number of processes (default: all cores)", type=positive),
         argument(
-            "--out",
-            metavar="DIR",
-            default="results",
-            help="folder of the results (default: %(default)s)",
-        ),
-        argument("--quick", action="store_true", help="use few folds and rows, and coarse grids"),
-        argument(
-            "--n-jobs", type=positive, metavar="K", help="number of processes (default: all cores)"
-        ),
-        argument(
-            "--datasets",
+            "--datasets NAME",
+            "run only these data sets",
             nargs="+",
-            metavar="NAME",
             type=one_of("data set", case_names),
-            help="run only these data sets",
         ),
         argument(
-            "--methods",
+            "--methods NAME",
+            "run only these methods",
             nargs="+",
-            metavar="NAME",
             type=one_of("method", method_names),
-            help="run only these methods",
         ),
         argument(
-            "--seed",
+            "--seed N",
+            "random seed of folds, draws and noise (default: 0)",
             type=natural,
             default=0,
-            help="random seed of folds, draws and noise (default: 0)",
         ),
     ),
 )

@@ -2,62 +2,35 @@
 
 import numpy as np
 
-from cappedlda._cli.tables import ArrayTable, as_slice
+from cappedlda._cli.formats import as_slice
 
 MOST_BYTES = 2**30  # that are read into memory
 MOST_CLASSES = 0.5  # per row: more of them are no classes
 BLOCK_ROWS = 50_000
-LEAST_DATES = 0.9  # of a column of dates; the rest may be medians, filled in for gaps
 
 
 class InMemory:
-    """Rows as arrays, or as an array that is mapped from a file.
-
-    Parameters
-    ----------
-    index : ndarray of shape (n_rows,)
-        The numbers of the rows in the file.
-    X : ndarray of shape (n_rows, n_features)
-    y : ndarray of shape (n_rows,)
-    """
+    """Rows as arrays, or as an array mapped from a file; `index` has their numbers there."""
 
     def __init__(self, index, X, y):
-        self._index, self._X, self._y = index, X, y
+        self._index, self.X, self._y = index, X, y
         self.n_rows = len(y)
-
-    def all_different(self, column):
-        """Tell whether a column has a different integer in every row."""
-        values = self._X[:, column]
-        return bool(np.all(values == np.rint(values))) and len(np.unique(values)) == self.n_rows
-
-    def looks_like_dates(self, column):
-        """Tell whether nearly all values of a column are dates written as 20200112."""
-        days = self._X[:, column]
-        year, month, day = days // 10_000, days // 100 % 100, days % 100
-        dates = (year >= 1900) & (year <= 2100) & (month >= 1) & (month <= 12)
-        dates &= (day >= 1) & (day <= 31) & (days == np.rint(days))
-        return bool(np.mean(dates) >= LEAST_DATES)
 
     def fit(self, model):
         """Fit a model to the rows."""
-        return model.fit(self._X, self._y)
+        return model.fit(self.X, self._y)
 
     def blocks(self):
         """Yield numbers, features and labels of some rows at a time."""
         for start in range(0, self.n_rows, BLOCK_ROWS):
             rows = slice(start, start + BLOCK_ROWS)
-            yield self._index[rows], np.asarray(self._X[rows]), self._y[rows]
+            yield self._index[rows], np.asarray(self.X[rows]), self._y[rows]
 
 
 class Streamed:
-    """Rows that are read from the file in every pass.
+    """Rows read from the file in every pass, by a reader that has read them once already."""
 
-    Parameters
-    ----------
-    reader : RowReader
-        It has read all rows once, so that the labels are known.
-    progress : Progress
-    """
+    X = None  # not in memory
 
     def __init__(self, reader, progress):
         self._reader = reader
@@ -65,14 +38,6 @@ class Streamed:
         self._labels = reader.labels.values()
         self._n_passes = 0
         self.n_rows = reader.n_rows - reader.n_skipped
-
-    def all_different(self, column):
-        """Tell whether a column has a different integer in every row: not looked at."""
-        return False
-
-    def looks_like_dates(self, column):
-        """Tell whether a column holds dates written as numbers: not looked at."""
-        return False
 
     def fit(self, model):
         """Fit a model to the rows."""
@@ -87,50 +52,34 @@ class Streamed:
     def blocks(self):
         """Yield numbers, features and labels of some rows at a time."""
         for rows in self._reader:
-            yield rows.numbers, rows.X, self._labels[rows.codes]
+            yield rows.kept.index, rows.X, self._labels[rows.codes]
 
 
 def read_training(reader, progress):
-    """Read and check all rows, and return them as a model can be fitted to them.
-
-    Parameters
-    ----------
-    reader : RowReader
-    progress : Progress
-
-    Returns
-    -------
-    data : InMemory or Streamed
-    """
-    table, columns = reader.table, as_slice(reader.recipe.numeric)
-    mapped = isinstance(table, ArrayTable) and isinstance(columns, slice)
+    """Read and check all rows, and return them as `InMemory` or `Streamed`."""
+    table, columns = reader.table, as_slice(reader.recipe.numbers)
+    mapped = table.array is not None and isinstance(columns, slice)
     mapped = mapped and reader.recipe.plain and not reader.skip_missing
-    streamed, n_bytes = False, 0
-    numbers, X, codes = [], [], []
+    blocks, n_bytes = [], 0
     for rows in progress.count(reader, f"Reading {table.label}", count_rows):
-        if streamed:
-            continue
-        numbers.append(rows.numbers)
-        codes.append(rows.codes)
-        if not mapped:
-            X.append(rows.X)
-            n_bytes += rows.X.nbytes
+        n_bytes += 0 if mapped else rows.X.nbytes
         if n_bytes > MOST_BYTES:
-            streamed = True
-            numbers, X, codes = [], [], []
+            blocks.clear()
+        else:
+            blocks.append((rows.kept.index, rows.codes, *([] if mapped else [rows.X])))
     check_classes(reader)
-    if streamed:
+    if n_bytes > MOST_BYTES:
         return Streamed(reader, progress)
-    y = reader.labels.values()[np.concatenate(codes)]
-    X = table.array[:, columns] if mapped else np.concatenate(X)
-    return InMemory(np.concatenate(numbers), X, y)
+    numbers, codes, *X = (np.concatenate(parts) for parts in zip(*blocks, strict=True))
+    X = table.array[:, columns] if mapped else X[0]
+    return InMemory(numbers, X, reader.labels.values()[codes])
 
 
 def check_classes(reader):
     """Refuse labels that cannot be classes."""
     names, n_rows = reader.labels.names(), reader.n_rows - reader.n_skipped
     if len(names) == 1:
-        raise reader.label_error(f"there is one class only, {names[0]!r}; two are needed.")
+        raise reader.label_error(f"there is only one class, {names[0]!r}; give at least two.")
     if len(names) > MOST_CLASSES * n_rows:
         raise reader.label_error(
             f"there are {len(names)} different labels in {n_rows} rows; give a column with a class "
@@ -140,4 +89,4 @@ def check_classes(reader):
 
 def count_rows(rows):
     """Return the number of rows in a block."""
-    return len(rows.numbers)
+    return len(rows.X)

@@ -1,10 +1,8 @@
 """Tables of results, written block by block: CSV, JSON, Parquet, .npy, .npz."""
 
-import csv
 import json
 import math
 import sys
-from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
@@ -12,111 +10,92 @@ import numpy as np
 from cappedlda._cli.tables import needs
 from cappedlda._files import replacing
 
-
-class CsvWriter:
-    """Rows as text, with a header."""
-
-    def __init__(self, file, delimiter=","):
-        self._writer = csv.writer(file, delimiter=delimiter, lineterminator="\n")
-        self._started = False
-
-    def write(self, columns):
-        """Add rows: a dictionary of equally long columns."""
-        if not self._started:
-            self._writer.writerow(columns)
-            self._started = True
-        self._writer.writerows(zip(*(column.tolist() for column in columns.values()), strict=True))
-
-    def close(self):
-        """End the table."""
+SUFFIXES = (".csv", ".tsv", ".json", ".parquet", ".npy", ".npz")
 
 
-class JsonWriter:
-    """Rows as objects in one array."""
+def write_table(frames, out, as_json):
+    """Write data frames one below the other: to a file, by its suffix, or to standard output.
 
-    def __init__(self, file):
-        self._file = file
-        self._before = "["
-
-    def write(self, columns):
-        """Add rows: a dictionary of equally long columns."""
-        for row in zip(*(column.tolist() for column in columns.values()), strict=True):
-            self._file.write(f"{self._before}\n{to_json(dict(zip(columns, row, strict=True)))}")
-            self._before = ","
-
-    def close(self):
-        """End the table."""
-        self._file.write("[]\n" if self._before == "[" else "\n]\n")
-
-
-class ParquetWriter:
-    """Rows as row groups of a Parquet file."""
-
-    def __init__(self, path):
-        self._path = path
-        self._writer = None
-        self._empty = {}
-
-    def write(self, columns):
-        """Add rows: a dictionary of equally long columns."""
-        # A block without rows need not tell the type of a column.
-        if len(next(iter(columns.values()))):
-            self._add(columns)
+    A file takes its name only if all goes well.
+    """
+    if out is None:
+        (write_json if as_json else write_csv)(frames, sys.stdout)
+        return
+    suffix = Path(out).suffix.lower()
+    with replacing(out) as path:
+        if suffix == ".parquet":
+            needs("pyarrow", "Writing Parquet")
+            write_parquet(frames, path)
+        elif suffix in (".npy", ".npz"):
+            write_arrays(frames, path, suffix)
         else:
-            self._empty = columns
-
-    def _add(self, columns):
-        import pyarrow as pa
-        from pyarrow import parquet
-
-        table = pa.table({name: pa.array(column) for name, column in columns.items()})
-        if self._writer is None:
-            self._writer = parquet.ParquetWriter(self._path, table.schema)
-        self._writer.write_table(table.cast(self._writer.schema))
-
-    def close(self):
-        """End the table."""
-        if self._writer is None:
-            self._add(self._empty)
-        self._writer.close()
+            with open(path, "w", encoding="utf-8", newline="") as file:
+                if suffix == ".json":
+                    write_json(frames, file)
+                else:
+                    write_csv(frames, file, "\t" if suffix == ".tsv" else ",")
 
 
-class ArrayWriter:
-    """Columns as arrays of an .npz file, or all but `row` as one array in an .npy file."""
-
-    def __init__(self, path, names):
-        self._path = path
-        self._names = names
-        self._blocks = []
-
-    def write(self, columns):
-        """Add rows: a dictionary of equally long columns."""
-        self._blocks.append(columns)
-
-    def close(self):
-        """Write all of them."""
-        names = self._blocks[0] if self._blocks else []
-        joined = {name: np.concatenate([block[name] for block in self._blocks]) for name in names}
-        joined = {name: plain_text(column) for name, column in joined.items()}
-        # Opened for reading too, a file is one that NumPy writes to by Python's means: by its own
-        # it does not notice that a disk is full.
-        with open(self._path, "w+b") as file:
-            if self._names:
-                np.savez_compressed(file, **joined)
-                return
-            joined.pop("row", None)
-            matrix = np.column_stack(list(joined.values())) if joined else np.empty((0, 0))
-            np.save(file, matrix.ravel() if len(joined) == 1 else matrix)
+def write_csv(frames, file, delimiter=","):
+    """Write rows as text, with a header."""
+    for number, frame in enumerate(frames):
+        header = number == 0
+        frame.to_csv(file, sep=delimiter, header=header, index=False, lineterminator="\n")
 
 
-def plain_text(column):
-    """Return a column of strings as an array that needs no pickle."""
-    return column.astype(np.str_) if column.dtype == object else column
+def write_json(frames, file):
+    """Write rows as objects in one array."""
+    before = "["
+    for frame in frames:
+        for row in frame.to_dict("records"):
+            file.write(f"{before}\n{to_json(row)}")
+            before = ","
+    file.write("[]\n" if before == "[" else "\n]\n")
+
+
+def write_parquet(frames, path):
+    """Write rows as row groups."""
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    writer = table = None
+    try:
+        for frame in frames:
+            table = pa.Table.from_pandas(frame, preserve_index=False)
+            if len(frame):  # a block without rows need not tell the type of a column
+                writer = writer or parquet.ParquetWriter(path, table.schema)
+                writer.write_table(table.cast(writer.schema))
+        if writer is None:
+            parquet.write_table(table, path)
+    finally:
+        if writer is not None:
+            writer.close()
+
+
+def write_arrays(frames, path, suffix):
+    """Write columns as arrays of an .npz file, or all but `row` as one array in an .npy file."""
+    from pandas import concat
+
+    table = concat(frames)
+    # Opened for reading too, a file is one that NumPy writes to by Python's means: by its own
+    # it does not notice that a disk is full.
+    with open(path, "w+b") as file:
+        if suffix == ".npz":
+            np.savez_compressed(file, **{name: plain_array(table[name]) for name in table})
+        else:
+            values = plain_array(table.drop(columns="row"))
+            np.save(file, values[:, 0] if values.shape[1] == 1 else values)
+
+
+def plain_array(column):
+    """Return a column as an array that needs no pickle: text is text of NumPy."""
+    array = column.to_numpy()
+    return array.astype(np.str_) if array.dtype == object else array
 
 
 def to_json(value, **options):
     """Return a value as JSON; numbers that JSON does not know become null."""
-    return json.dumps(finite(value), allow_nan=False, ensure_ascii=False, **options)
+    return json.dumps(finite(value), allow_nan=False, ensure_ascii=False, default=str, **options)
 
 
 def finite(value):
@@ -128,39 +107,3 @@ def finite(value):
     if isinstance(value, list | tuple):
         return [finite(item) for item in value]
     return None if isinstance(value, float) and not math.isfinite(value) else value
-
-
-SUFFIXES = (".csv", ".tsv", ".json", ".parquet", ".npy", ".npz")
-
-
-@contextmanager
-def table_writer(out, as_json):
-    """Give a writer for a file, by its suffix, or for standard output.
-
-    A file takes its name only if all goes well.
-    """
-    if out is None:
-        writer = JsonWriter(sys.stdout) if as_json else CsvWriter(sys.stdout)
-        yield writer
-        writer.close()
-        return
-    suffix = Path(out).suffix.lower()
-    with replacing(out) as path:
-        if suffix in (".csv", ".tsv", ".json"):
-            with open(path, "w", encoding="utf-8", newline="") as file:
-                writer = JsonWriter(file) if suffix == ".json" else csv_writer(file, suffix)
-                yield writer
-                writer.close()
-            return
-        if suffix == ".parquet":
-            needs("pyarrow", "Writing Parquet")
-            writer = ParquetWriter(path)
-        else:
-            writer = ArrayWriter(path, names=suffix == ".npz")
-        yield writer
-        writer.close()
-
-
-def csv_writer(file, suffix):
-    """Return the writer of text for a suffix."""
-    return CsvWriter(file, "\t" if suffix == ".tsv" else ",")

@@ -8,16 +8,17 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import gammainc, gammaincinv
 
-from cappedlda._kernels import fences, kernels
+from cappedlda._kernels import histograms as fences
+from cappedlda._kernels import kernels
 from cappedlda._regime import REGIME
 
-# Reach of a fence beyond the median, in distances from the lower quartile to it.
-# Tukey's outer fence, written with the lower half of the data, has 7.
-REACH = 9.0
-GATE_REACH = 8.0
-# Of the fences of a fit that is repeated because the usual ones enclose a cloud: nearer ones
-# would cut into Gaussian classes.
-STRICT_REACH = 5.0
+# Reach of a fence beyond the 90 % quantile of the distances inside it, in distances from their
+# median to that quantile: 3.6 deviations of a Gaussian feature.
+REACH = 2.0
+# Of the fences that look for a cloud inside the usual ones.
+STRICT_REACH = 0.8
+# Rows are flagged beyond this multiple of the fences; up to the fences they are trusted.
+FLAG_LEVEL = 1.5
 # Equal distances, as in tiny or discrete data, must not fence each other out.
 MIN_GAP = 0.05
 MAX_GROWTH = 50
@@ -65,24 +66,9 @@ def quantiles(histograms, levels, caps=None):
     return found, weights
 
 
-def crossing_moment(histograms, low, high, move):
-    """Return the sum of the squared distances that are expected to cross a cap.
-
-    Parameters
-    ----------
-    histograms : ndarray of shape (c, HISTOGRAM_BINS)
-    low, high : ndarray of shape (c,)
-        The cap of each class lies somewhere between; all distances there may cross it.
-    move : float
-        Standard deviation of how far distances move. Others cross if they move beyond
-        these bounds, of which Chernoff's bound tells the probability.
-    """
-    return fences.moment_near(histograms, low, high, move)
-
-
-def fence(q1, q2, reach=REACH):
-    """Return Q2 + reach (Q2 - Q1), given the lower quartile and the median of distances."""
-    return fences.fence(q1, q2, reach, MIN_GAP)
+def fence(median, high, reach=REACH):
+    """Return high + reach (high - median), given the median and the 90 % quantile of distances."""
+    return fences.fence(median, high, reach, MIN_GAP)
 
 
 def nearer_half(histograms):

@@ -1,19 +1,20 @@
 """Rows of arrays, in memory or mapped to it."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from mmap import ALLOCATIONGRANULARITY, mmap
 
 import numpy as np
 
 from cappedlda._cutoffs.gate import Gate
-from cappedlda._data.base import Rows, first_not_finite, not_finite, slices_of, sum_in_order
+from cappedlda._data.base import Rows, first_not_finite, slices_of, sum_in_order
 from cappedlda._data.jobs import GateLevel, NormsJob, PassJob, weights_inside
 from cappedlda._data.record import Query
 from cappedlda._data.samples import SampleDistances, per_sample, within
 from cappedlda._data.threads import ordered_map
-from cappedlda._kernels import marks
+from cappedlda._kernels import selection
 from cappedlda._regime import REGIME
+from cappedlda._validation import not_finite
 
 
 @dataclass(frozen=True)
@@ -32,6 +33,11 @@ class Support:
     centres: np.ndarray
     caps: np.ndarray
     gate: Gate | None
+
+    def at(self, level):
+        """Return the rows within a multiple of these limits."""
+        gate = None if self.gate is None else self.gate.at(level)
+        return replace(self, caps=level * self.caps, gate=gate)
 
     def contains(self, X, codes):
         """Return which rows of a C-ordered block are in it."""
@@ -66,21 +72,20 @@ class Measure:
         Rows outside are flagged.
     support : Support
         Rows outside are left out.
-    q, floor : float
-        Of the weights.
+    norm : tuple of float, or None
+        Exponent and floor of the norm that weighs the rows of the support, if there is one.
     """
 
     usual: Support
     support: Support
-    q: float
-    floor: float
+    norm: tuple[float, float] | None
 
     def __call__(self, X, codes):
         """Return the results for each row of an array, `PerSample`."""
         rows, distances = self.usual.measured(X, codes)
         outliers = ~self.usual.inside(rows, distances)
         support = self.support.contains(X, codes)
-        return per_sample(distances, outliers, support, self.q, self.floor)
+        return per_sample(distances, outliers, support, self.norm)
 
 
 def check_file(X):
@@ -162,7 +167,7 @@ class ArrayRows(Rows):
         if self.sample_weight is not None:
             marked = marked & (self.sample_weight > 0.0)
         counts = np.zeros(self.n_classes, np.int64)
-        marks.count_marks(marked.view(np.uint8), self.codes, counts)
+        selection.count_marks(marked.view(np.uint8), self.codes, counts)
         return counts
 
     def slabs(self):
@@ -225,7 +230,7 @@ class ArrayRows(Rows):
 
     def _not_finite(self, row):
         """Return the error for a row with a number that is not finite."""
-        return not_finite(self.X, row, self.feature_names)
+        return not_finite(self.slab(slice(row, row + 1))[0], f"row {row}", self.feature_names)
 
     def per_sample(self, solution):
         """Return the results for each row as the evaluation has found them."""
@@ -253,7 +258,7 @@ class ArrayRows(Rows):
 
     def by_class(self):
         """Return the rows class by class, C-ordered and in float64, and the order taken."""
-        if marks.are_ascending(self.codes):
+        if selection.are_ascending(self.codes):
             rows, order = self, slice(None)
         else:
             # Small integers are sorted in linear time.
@@ -304,10 +309,10 @@ class ArrayRows(Rows):
         centres : ndarray of shape (c, n)
         scale : ndarray of shape (n,)
         settle : callable
-            Returns caps and margins for histograms of norms, the number of features, a regime.
+            Returns caps for histograms of norms, the number of features and a regime.
         """
         norms, histograms = self.norms(centres, scale)
-        gate = Gate(centres, scale, *settle(histograms, self.shape[1], self.regime))
+        gate = Gate(centres, scale, settle(histograms, self.shape[1], self.regime))
         return gate, self._measured(norms, gate)
 
     def measured(self, gate):
@@ -427,5 +432,5 @@ def rows_of_ranks(codes, ranks):
     ends = np.cumsum(sizes)
     wanted = np.concatenate(ranks).astype(np.int64, copy=False)
     rows = np.empty(len(wanted), dtype=np.int64)
-    marks.find_ranks(codes, wanted, ends, ends - sizes, np.zeros_like(ends), rows)
+    selection.find_ranks(codes, wanted, ends, ends - sizes, np.zeros_like(ends), rows)
     return rows

@@ -166,20 +166,6 @@ def first_not_finite(X, *_):
     return int(np.argmax(bad)) if bad.any() else None
 
 
-def not_finite(X, row, names=None, first=0, remedy="remove or impute such rows"):
-    """Return the error for a row of X with a number that is not finite.
-
-    The column is named if the features have names. Rows count from `first`; None is a block of
-    which nobody knows where it begins.
-    """
-    column = ""
-    if names is not None:
-        (found,) = np.nonzero(~np.isfinite(X[row : row + 1][0]))
-        column = f", column {names[found[0]]!r}"
-    where = f"row {row} of its block" if first is None else f"row {first + row}"
-    return ValueError(f"X contains NaN or infinity, first in {where}{column}; {remedy}.")
-
-
 def ranks_among(ranks, seen, counts):
     """Return which ranks are those of the next rows, counted from these.
 

@@ -8,7 +8,7 @@ from tempfile import TemporaryFile, gettempdir
 import numpy as np
 
 from cappedlda._data.base import first_not_finite, slices_of
-from cappedlda._data.chunk_reader import Chunk, ChunkReader, labels_and_codes, not_finite
+from cappedlda._data.chunk_reader import Chunk, ChunkReader, labels_and_codes
 from cappedlda._data.columns import copy_rows
 from cappedlda._files import FULL
 from cappedlda._regime import REGIME
@@ -109,7 +109,7 @@ class CachedReader(ChunkReader):
             copy_rows(chunk.X[piece], rows)
             bad = first_not_finite(rows)
             if bad is not None:
-                raise not_finite(chunk.name, piece.start + bad)
+                raise self.not_finite(chunk.name, piece.start + bad, rows[bad])
             self._write(file, rows, self.dtype)
 
     def _file(self, files):

@@ -7,8 +7,15 @@ import numpy as np
 from sklearn.utils.validation import _get_feature_names, column_or_1d
 
 from cappedlda._data.columns import Columns
-from cappedlda._data.factory import check_missing_labels, float_type
-from cappedlda._validation import encode, known_codes
+from cappedlda._data.factory import float_type
+from cappedlda._validation import (
+    check_masked,
+    check_text,
+    encode,
+    known_codes,
+    not_finite,
+    refuse_missing_labels,
+)
 
 
 class Chunk(NamedTuple):
@@ -82,6 +89,11 @@ class ChunkReader:
         """Return the codes of the labels of a chunk among the sorted classes."""
         return known_codes(chunk.y, classes, f"y of {chunk.name}")
 
+    def not_finite(self, name, row, values):
+        """Return the error for a row of a chunk with a number that is not finite."""
+        names = self._first.get("feature names")
+        return not_finite(values, f"its row {row}", names, f"X of {name}")
+
     def _read_example(self):
         chunks = iter(self)
         next(chunks, None)
@@ -93,6 +105,9 @@ class ChunkReader:
         if isinstance(X, Columns):
             source = X.frame
         else:
+            check_masked(X, f"X of {name}")
+            if self.example is None:
+                check_text(X)
             X = np.asarray(X)
         if X.ndim != 2:
             raise ValueError(f"X of {name} has {X.ndim} dimensions; give rows and columns.")
@@ -108,7 +123,9 @@ class ChunkReader:
 
     def _checked_labels(self, chunk, n_rows=None):
         """Return a chunk with its labels and weights as arrays."""
-        name, y, weight = chunk.name, _column(chunk.y), _column(chunk.sample_weight)
+        name = chunk.name
+        check_masked(chunk.y, f"y of {name}")
+        y, weight = _column(chunk.y), _column(chunk.sample_weight)
         n_rows = len(y) if n_rows is None else n_rows
         for what, length in (("y", y), ("sample_weight", weight)):
             if length is not None and len(length) != n_rows:
@@ -116,7 +133,7 @@ class ChunkReader:
         kind = {"i": "integers", "u": "integers", "f": "numbers"}.get(y.dtype.kind, "O")
         given = "none" if weight is None else "given"
         self._compare(name, {"type of y": kind, "sample_weight": given})
-        check_missing_labels(y, f"y of {name}")
+        refuse_missing_labels(y, f"y of {name}")
         return chunk._replace(y=y, sample_weight=_checked_weight(name, weight))
 
     def _compare(self, name, kinds):
@@ -145,7 +162,7 @@ def _column(values):
     """Return labels or weights, if there are any, as an array of shape (rows,)."""
     if values is None or (isinstance(values, np.ndarray) and values.ndim == 1):
         return values  # what follows takes longer than a pass over a small chunk
-    return column_or_1d(values)
+    return column_or_1d(np.asarray(values))  # perhaps of another library, such as torch
 
 
 def _checked_weight(name, weight):
@@ -176,10 +193,3 @@ def labels_and_codes(chunk):
             f"y of {chunk.name} has labels of several types, as {chunk.y[0]!r}, which have no "
             "order; make them all words or all integers."
         ) from error
-
-
-def not_finite(name, row):
-    """Return the error for a number of a chunk that is not finite."""
-    return ValueError(
-        f"X of {name} contains NaN or infinity, first in its row {row}; remove or impute such rows."
-    )

@@ -16,12 +16,18 @@ import numpy as np
 from cappedlda._data.array import ArrayRows, joined
 from cappedlda._data.base import Rows, first_not_finite, ranks_among, sum_in_order
 from cappedlda._data.chunk_cache import CachedReader
-from cappedlda._data.chunk_reader import ChunkReader, labels_and_codes, not_finite
+from cappedlda._data.chunk_reader import ChunkReader, labels_and_codes
 from cappedlda._data.columns import Columns, copy_rows
 from cappedlda._data.threads import ordered_map
-from cappedlda._kernels import kernels, kernels_for, marks
+from cappedlda._kernels import kernels, kernels_for, selection
 from cappedlda._regime import REGIME
-from cappedlda._validation import check_class_weights, check_classes, known_codes, weight_unit
+from cappedlda._validation import (
+    check_class_weights,
+    check_classes,
+    check_enough_rows,
+    known_codes,
+    weight_unit,
+)
 
 # Rows that cannot stay where they are are copied in this number of pieces of a slab, which stay
 # in the cache.
@@ -50,7 +56,7 @@ class SourceFingerprint:
 
     def count(self, codes, sample_weight):
         """Add a block of rows of which the checksums are added elsewhere."""
-        marks.count_rows(codes, self.counts)
+        selection.count_rows(codes, self.counts)
         if sample_weight is not None:
             self.weights += sums_of_bits(sample_weight, codes, len(self.counts))
 
@@ -91,7 +97,7 @@ def sizes_of(codes, sample_weight, n_classes):
 def counts_of(codes, sample_weight, n_classes):
     """Return the rows of each class that have a weight above 0."""
     counts = np.zeros(n_classes, np.int64)
-    marks.count_rows(codes if sample_weight is None else codes[sample_weight > 0.0], counts)
+    selection.count_rows(codes if sample_weight is None else codes[sample_weight > 0.0], counts)
     return counts
 
 
@@ -198,6 +204,7 @@ class ChunkRows(Rows):
         check_class_weights(self.class_weights, self.classes)
         self._weight_unit = weight_unit(self.class_weights.sum(), self.class_counts.sum())
         self.class_weights *= self._weight_unit
+        check_enough_rows(self.class_weights)
 
     def _chunks(self):
         """Yield chunks as slabs of any length."""
@@ -276,9 +283,10 @@ class ChunkRows(Rows):
     def _check_finite(self, rows, finite):
         """Raise an error if some numbers are not finite, in the first pass."""
         if not finite and self._checksums is None:
-            row = rows.first + first_not_finite(rows.X)
+            bad = first_not_finite(rows.X)
+            row = rows.first + bad
             begin, name = self._origins[bisect(self._origins, row, key=itemgetter(0)) - 1]
-            raise not_finite(name, row - begin)
+            raise self._reader.not_finite(name, row - begin, rows.X[bad])
 
     def _may_stay(self, X):
         """Return whether a slab can be worked on where it is, in the memory of its source.

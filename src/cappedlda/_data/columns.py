@@ -3,7 +3,7 @@
 import numpy as np
 
 from cappedlda._files import arrow_to_numpy
-from cappedlda._kernels import gathering
+from cappedlda._kernels import selection
 from cappedlda._validation import FLOATS
 
 
@@ -56,7 +56,7 @@ class Columns:
         if not (self._alike and self.dtype == out.dtype):
             rows, first = slice(first, first + len(self)), 0
             columns = [np.ascontiguousarray(column[rows], out.dtype) for column in columns]
-        gathering.copy_columns(columns, first, out)
+        selection.copy_columns(columns, first, out)
 
     def __array__(self, dtype=None, copy=None):
         """Return the rows as a C-ordered array."""

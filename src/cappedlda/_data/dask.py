@@ -12,12 +12,14 @@ from typing import Any
 import dask
 import dask.array as da
 import numpy as np
+from dask.dataframe.dask_expr._expr import are_co_aligned
 from sklearn.utils import check_array
 from sklearn.utils.multiclass import check_classification_targets
 
 from cappedlda._data.array import ArrayRows, Measure, joined
 from cappedlda._data.base import Rows, first_not_finite, ranks_among
-from cappedlda._data.factory import check_missing_labels, check_shape, float_type, is_dask
+from cappedlda._data.factory import check_shape, float_type
+from cappedlda._data.kinds import is_dask, is_dask_frame
 from cappedlda._data.samples import PerSample
 from cappedlda._data.threads import single_threaded_blas
 from cappedlda._regime import REGIME, Regime
@@ -25,7 +27,13 @@ from cappedlda._validation import (
     FLOATS,
     check_class_weights,
     check_classes,
+    check_enough_rows,
+    check_masked,
+    check_text,
     known_codes,
+    listed,
+    not_finite,
+    refuse_missing_labels,
     weight_unit,
 )
 
@@ -41,14 +49,12 @@ def rows_from_dask(X, y, sample_weight, regime=REGIME):
     if y is None:
         raise ValueError("y is None; give the labels of the rows.")
     example = None
-    if is_frame(X):
+    if is_dask_frame(X):
         names = [name for name in (y, sample_weight) if isinstance(name, str)]
         check_columns(X, names)
-        y, sample_weight = (X[v] if isinstance(v, str) else v for v in (y, sample_weight))
-        X = X[[name for name in X.columns if name not in names]]
-        example = X._meta
-        in_memory = not all(v is None or is_dask(v) for v in (y, sample_weight))
-        X = X.to_dask_array(lengths=True if in_memory else None)
+        features = [name for name in X.columns if name not in names]
+        example = X[features]._meta
+        X, y, sample_weight = arrays_of_frame(X, features, y, sample_weight)
     elif not has_known_chunks(X):
         raise ValueError(
             "X has blocks of unknown size; call X.compute_chunk_sizes() first, or give the frame "
@@ -60,12 +66,121 @@ def rows_from_dask(X, y, sample_weight, regime=REGIME):
     rows = DaskRows(X, y, sample_weight, survey)
     rows.regime = regime
     rows.example = example
+    rows.feature_names = None if example is None else list(example.columns)
     return rows, rows.classes
 
 
-def is_frame(X):
-    """Return whether a dask collection is a frame."""
-    return hasattr(X, "to_dask_array") and hasattr(X, "columns")
+def arrays_of_frame(frame, features, y=None, sample_weight=None):
+    """Return features, labels and weights of a frame as dask arrays.
+
+    All of them are cut out of the same partitions. Each by itself could come in others: dask
+    merges partitions of a file of which it reads few columns. Labels and weights may be names of
+    columns, or columns of dask. Those of another frame go by the order of rows, as arrays do, and
+    the lengths of partitions are counted for them.
+    """
+    frame, y = with_column(frame, y, "y")
+    frame, sample_weight = with_column(frame, sample_weight, "sample_weight")
+    dtype = type_of_features(frame._meta, features)
+    named = [name for name in (y, sample_weight) if isinstance(name, str)]
+    partitions = frame[list(dict.fromkeys([*features, *named]))].to_delayed()
+    lengths = [np.nan] * len(partitions)
+    if not all(v is None or isinstance(v, str) for v in (y, sample_weight)):
+        lengths = lengths_of(partitions)
+    return (
+        blocks_of_partitions(partitions, lengths, FeaturesOf(features, dtype)),
+        *(
+            blocks_of_partitions(partitions, lengths, ColumnOf(values, frame._meta.dtypes[values]))
+            if isinstance(values, str)
+            else values
+            for values in (y, sample_weight)
+        ),
+    )
+
+
+def with_column(frame, values, name):
+    """Return a frame that has labels or weights as a column, if it can, and what they are then."""
+    if values is None or isinstance(values, str) or not hasattr(values, "to_dask_array"):
+        return frame, values
+    if are_co_aligned(frame.expr, values.expr):
+        column = f"{name} of cappedlda"  # of no feature
+        return frame.assign(**{column: values}), column
+    return frame, values
+
+
+def type_of_features(example, features):
+    """Return the type of the features of a frame, by one without rows; all have to be numbers."""
+    check_text(example[features])
+    types = example[features].dtypes
+    odd = [name for name, dtype in types.items() if dtype.kind not in "fiub"]
+    if odd:
+        raise ValueError(
+            f"X has other things than numbers in the columns {listed(odd)} (type "
+            f"{types[odd[0]]}); encode these columns as numbers, or drop them."
+        )
+    return np.dtype(np.float32 if all(dtype == np.float32 for dtype in types) else np.float64)
+
+
+@dataclass(frozen=True)
+class FeaturesOf:
+    """Cuts the features out of a partition of a frame.
+
+    Attributes
+    ----------
+    names : list of str
+    dtype : dtype
+    """
+
+    names: list
+    dtype: np.dtype
+
+    @property
+    def example(self):
+        """A block without rows."""
+        return np.empty((0, len(self.names)), self.dtype)
+
+    def __call__(self, partition):
+        """Return the block of a partition."""
+        return partition[self.names].to_numpy(self.dtype, na_value=np.nan)
+
+
+@dataclass(frozen=True)
+class ColumnOf:
+    """Cuts labels or weights out of a partition of a frame.
+
+    Attributes
+    ----------
+    name : str or None
+        None if a partition is nothing but the column.
+    dtype : dtype
+        Perhaps one of pandas.
+    """
+
+    name: str | None
+    dtype: Any
+
+    @property
+    def example(self):
+        """A block without rows."""
+        return np.empty(0, self.dtype if isinstance(self.dtype, np.dtype) else object)
+
+    def __call__(self, partition):
+        """Return the block of a partition."""
+        return np.asarray(partition if self.name is None else partition[self.name])
+
+
+def blocks_of_partitions(partitions, lengths, cut):
+    """Return a dask array with a block for each partition of a frame."""
+    example, cut = cut.example, dask.delayed(cut, traverse=False)
+    blocks = [
+        da.from_delayed(cut(part), (length, *example.shape[1:]), meta=example)
+        for part, length in zip(partitions, lengths, strict=True)
+    ]
+    return da.concatenate(blocks, allow_unknown_chunksizes=True)
+
+
+def lengths_of(partitions):
+    """Return the number of rows of each partition."""
+    return dask.compute(*(dask.delayed(len)(part) for part in partitions))
 
 
 def has_known_chunks(X):
@@ -96,22 +211,28 @@ def aligned(values, X, name):
     """Return labels or weights as a dask array with the blocks of X."""
     if values is None:
         return None
+    if isinstance(values, str):
+        raise ValueError(
+            f"{name}={values!r} is a name, but X is an array, of which columns have none; give the "
+            "frame, or an array with an entry for each row."
+        )
     if not is_dask(values):
+        check_masked(values, name)
         values = np.asarray(values)
         check_length(values.shape, X, name)
         # They have to travel once: in the graph of each pass they would do so again and again.
         return da.from_array(values, chunks=(X.chunks[0],)).persist()
     if hasattr(values, "to_dask_array"):
-        if not isinstance(values.dtype, np.dtype):  # words and categories of pandas
-            values = values.astype(object)
-        values = values.to_dask_array()
+        partitions = values.to_delayed()
+        cut = ColumnOf(None, values.dtype)
+        values = blocks_of_partitions(partitions, lengths_of(partitions), cut)
     if has_known_chunks(X) and has_known_chunks(values):
         check_length(values.shape, X, name)
         return values.rechunk((X.chunks[0],))
     if values.ndim != 1 or values.numblocks[0] != X.numblocks[0]:
         raise ValueError(
-            f"X has {X.numblocks[0]} blocks of rows and {name} has {values.numblocks}; take both "
-            "from one frame, or compute their chunk sizes."
+            f"X has {X.numblocks[0]} blocks of rows and {name} has {values.numblocks}; give {name} "
+            "as the name of a column of a frame X, or compute the chunk sizes of both."
         )
     return values
 
@@ -195,15 +316,17 @@ class LabelCounts:
         return self
 
     def classes(self, dtype):
-        """Return the sorted labels in the type of y, which need not be one of NumPy."""
-        dtype = dtype if isinstance(dtype, np.dtype) else object
-        return np.unique(np.array(list(self.weights), dtype))
+        """Return the sorted labels in the type of y; integers among objects are integers."""
+        labels = list(self.weights)
+        if dtype.kind == "O" and all(type(label) is int for label in labels):
+            dtype = None
+        return np.unique(np.array(labels, dtype))
 
 
 def count_block_labels(y, weight=None):
     """Return the survey of a block of labels."""
     y = np.asarray(y)
-    check_missing_labels(y, "y, in one of its blocks,")
+    refuse_missing_labels(y, "y, in one of its blocks,")
     if len(y):
         check_classification_targets(y)
     labels, codes = np.unique(y, return_inverse=True)
@@ -238,6 +361,7 @@ class BlockJob:
     regime : Regime
     weight_unit : float
         Factor of the weights.
+    feature_names : list of str or None
     """
 
     job: Any
@@ -246,18 +370,20 @@ class BlockJob:
     check: bool
     regime: Regime
     weight_unit: float
+    feature_names: list | None
 
     def rows(self, X, y, weight, start=None):
         """Return a block as rows in memory."""
         if len(X) != len(y):
-            raise ValueError(f"A block of X has {len(X)} rows, and that of y has {len(y)}.")
+            raise ValueError(
+                f"A block of X has {len(X)} rows, and that of y has {len(y)}; give y as the name "
+                "of a column of a frame X, or compute the chunk sizes of both."
+            )
         X = np.ascontiguousarray(X, self.dtype)
         bad = first_not_finite(X) if self.check else None
         if bad is not None:
             where = f"row {bad} of a block" if start is None else f"row {start + bad}"
-            raise ValueError(
-                f"X contains NaN or infinity, first in {where}; remove or impute such rows."
-            )
+            raise not_finite(X[bad], where, self.feature_names)
         codes = known_codes(np.asarray(y), self.classes)
         if weight is not None:
             weight = self.weight_unit * np.ascontiguousarray(weight, np.float64)
@@ -307,6 +433,7 @@ class DaskRows(Rows):
         self.class_counts = self._counts.sum(axis=0)
         self._weight_unit = weight_unit(self.class_weights.sum(), self.class_counts.sum())
         self.class_weights = self._weight_unit * self.class_weights
+        check_enough_rows(self.class_weights)
         self.shape = (sum(survey.lengths), X.shape[1])
         self.dtype = float_type(X.dtype)
         check_shape(self.shape)
@@ -315,7 +442,7 @@ class DaskRows(Rows):
 
     def _block_job(self, job=None):
         settings = self.classes, self.dtype, not self._is_checked, self.regime, self._weight_unit
-        job = BlockJob(job, *settings)
+        job = BlockJob(job, *settings, self.feature_names)
         return dask.delayed(job, traverse=False, pure=False)
 
     def reduce(self, job):
@@ -352,7 +479,7 @@ class DaskRows(Rows):
 
     def per_sample(self, solution):
         """Return lazy results for each row."""
-        measure = Measure(solution.usual, solution.support, *solution.norm)
+        measure = Measure(solution.usual, solution.support, solution.norm)
         table = da.blockwise(
             measure_block,
             "ik",
@@ -383,12 +510,11 @@ def measure_block(X, y, measure, classes):
 
 def predicted(model, method, X, y, **settings):
     """Return lazily what a method of a fitted model gives for the rows of a dask collection."""
-    if is_frame(X):
-        names = getattr(model, "feature_names_in_", None)
-        if names is not None:
-            check_columns(X, list(names))
-            X = X[list(names)]
-        X = X.to_dask_array()
+    if is_dask_frame(X):
+        names = [y] if isinstance(y, str) else []
+        features = list(getattr(model, "feature_names_in_", X.columns))
+        check_columns(X, [*features, *names])
+        X, y, _ = arrays_of_frame(X, features, y)
     check_features(X)
     n = model.n_features_in_
     if X.shape[1] != n:

@@ -4,18 +4,18 @@ import threading
 from contextlib import nullcontext
 
 import numpy as np
-from scipy import sparse
 
 from cappedlda._data.array import check_file
-from cappedlda._data.sparse import rows_of
+from cappedlda._data.kinds import kind_of
+from cappedlda._data.sparse import check_entries, rows_of
 from cappedlda._regime import REGIME
 from cappedlda._validation import (
-    FLOATS,
+    check_enough_rows,
     check_labels,
     check_structure,
     check_training_data,
     check_weights,
-    distinct,
+    columns_of,
 )
 
 
@@ -25,29 +25,28 @@ def training_rows(estimator, X, y, sample_weight, n_jobs, regime=REGIME):
     Numbers of an array that are not finite are found by `check_finite` of the rows, and in
     the first pass of a robust fit.
     """
-    if is_dask(X):
+    kind = kind_of(X)
+    if kind == "dask":
         from cappedlda._data import dask as dask_rows
 
         return dask_rows.rows_from_dask(X, y, sample_weight, regime)
-    names = getattr(X, "columns", None)  # of a data frame
-    if is_read_by_slices(X):
+    names = [name for name, _ in columns_of(X)] if kind == "frame" else None
+    if kind == "sliced":
         X = SlicedArray(X, regime)
         check_shape(X.shape)
         codes, classes = check_labels(estimator, y, X)
     else:
         check_file(X)
-        if sparse.issparse(X):
+        if kind == "sparse":
             check_structure(X)
-        X, codes, classes = check_training_data(estimator, X, y, "csr", sparse.issparse(X))
+        X, codes, classes = check_training_data(estimator, X, y, "csr", finite=False)
+        if kind == "sparse":
+            check_entries(X)
     weights = check_weights(sample_weight, X, codes, classes)
     rows = rows_of(X, codes, len(classes), weights, n_jobs, regime)
     rows.feature_names = names
+    check_enough_rows(rows.class_weights)
     return rows, classes
-
-
-def is_dask(X):
-    """Return whether X is a collection of dask; does not import it."""
-    return type(X).__module__.partition(".")[0] in ("dask", "dask_expr")
 
 
 def check_shape(shape):
@@ -66,23 +65,6 @@ def blocks_of(X, y=None, regime=REGIME):
     for start in range(0, X.shape[0], step):
         rows = slice(start, start + step)
         yield X[rows], None if y is None else y[rows]
-
-
-def is_read_by_slices(X):
-    """Return whether X is an array that is not in memory as numbers of floating point.
-
-    Such are datasets of h5py and zarr, and all that has a shape, a NumPy dtype and
-    slices of rows; and memory maps of other numbers, which would be converted as a whole.
-    """
-    if isinstance(X, np.ndarray):
-        return isinstance(X, np.memmap) and X.ndim == 2 and X.dtype not in FLOATS
-    return (
-        isinstance(getattr(X, "dtype", None), np.dtype)
-        and len(getattr(X, "shape", ())) == 2
-        and hasattr(X, "__getitem__")
-        and not hasattr(X, "iloc")  # a frame is sliced by names
-        and not sparse.issparse(X)
-    )
 
 
 def float_type(dtype, name="X"):
@@ -124,26 +106,3 @@ class SlicedArray:
         for slab, here in zip(slabs, np.split(order, starts[1:]), strict=True):
             chosen[here] = self[slab * step : (slab + 1) * step][rows[here] - slab * step]
         return chosen
-
-
-def check_missing_labels(y, name):
-    """Check that no label is NaN, infinite, None, or another sign of a missing one."""
-    if y.dtype.kind == "f":
-        missing = ~np.isfinite(y)
-    elif y.dtype.kind == "O" and any(map(_is_missing, distinct(y))):
-        missing = np.array([_is_missing(label) for label in y], bool)
-    else:
-        return
-    if missing.any():
-        first = int(np.argmax(missing))
-        raise ValueError(
-            f"{name} has missing labels, the first in its row {first} ({y[first]}); remove such "
-            "rows."
-        )
-
-
-def _is_missing(label):
-    try:
-        return label is None or bool(label != label)
-    except TypeError:  # pandas.NA is neither equal nor unequal to itself
-        return True

@@ -37,7 +37,8 @@ class SlabProgress:
 def print_decisions(solution):
     """Print what a fit has decided for itself."""
     sampled = f"a sample of {solution.n_sampled:,} rows" if solution.n_sampled else "all rows"
-    print(f"began with {sampled}, q {solution.q:g}, shrinkage {solution.shrinkage:.3g}")
+    norm = "" if solution.norm is None else f", q {solution.q:g}"
+    print(f"began with {sampled}{norm}, shrinkage {solution.shrinkage:.3g}")
 
 
 class PassReport:

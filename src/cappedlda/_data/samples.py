@@ -7,7 +7,7 @@ import numpy as np
 
 from cappedlda._data.jobs import PassJob
 from cappedlda._data.record import Record
-from cappedlda._kernels import kernels, marks
+from cappedlda._kernels import kernels, selection
 
 # Rows of a piece, where some numbers are needed for each row, but not for all at once.
 PIECE_ROWS = 1 << 15
@@ -47,7 +47,7 @@ class Border:
     def of(cls, distances, codes, sample_weight, caps, most_rows):
         """Return the border among some rows."""
         rows, given = np.empty(len(codes), np.int32), sample_weight is not None
-        found = marks.find_between(
+        found = selection.find_between(
             distances, codes, sample_weight if given else np.empty(0), *_border(caps), rows
         )
         rows = rows[:found]
@@ -181,14 +181,14 @@ class BorderDistances:
     def inside(self, caps, level):
         """Return None: nothing of the size of N is kept."""
 
-    def per_sample(self, caps, margins, support, q, floor):
+    def per_sample(self, caps, flag_level, support, norm=None):
         """Return None: nothing of the size of N is kept."""
 
 
 def within(distances, caps, codes):
     """Return which distances are at most the cap of their class."""
     kept = np.empty(len(distances), bool)
-    marks.mark_within(distances, codes, caps, kept.view(np.uint8))
+    selection.mark_within(distances, codes, caps, kept.view(np.uint8))
     return kept
 
 
@@ -229,32 +229,30 @@ class SampleDistances:
         np.copyto(ratios, np.inf, where=np.isnan(ratios))
         return ratios
 
-    def per_sample(self, caps, margins, support, q, floor):
+    def per_sample(self, caps, flag_level, support, norm=None):
         """Return the results for each row, `PerSample`.
 
         Parameters
         ----------
         caps : ndarray of shape (c,)
-        margins : ndarray of shape (c,) or None
-            Rows beyond these multiples of the gate are flagged; None if there is no gate.
+        flag_level : float
+            Rows beyond this multiple of caps and gate are flagged.
         support : ndarray of shape (N,), bool
-        q, floor : float
-            Of the weights.
+        norm : tuple of float, optional
+            Exponent and floor of the weights; without it they are equal.
         """
-        usual = within(self._distances, caps, self._rows.codes)  # NaN is outside
-        if margins is not None:
-            usual &= within(self._rows.gate_ratio, margins, self._rows.codes)
-        return per_sample(self._distances, ~usual, support, q, floor)
+        outliers = ~self.inside(flag_level * caps, flag_level)
+        return per_sample(self._distances, outliers, support, norm)
 
 
-def per_sample(distances, outliers, support, q, floor):
-    """Return `PerSample` with the weights of the rows in the support."""
-    if q == 2.0:  # equal weights, whatever the distance
-        return PerSample(distances, 2.0 * support, outliers, ~support)
+def per_sample(distances, outliers, support, norm):
+    """Return `PerSample`: the weights are those of a norm in the support, or 1 without a norm."""
+    if norm is None:
+        return PerSample(distances, support.astype(np.float64), outliers, ~support)
     weights, caps = np.empty_like(distances), np.full(min(len(distances), PIECE_ROWS), np.inf)
     for start in range(0, len(distances), PIECE_ROWS):
         piece = slice(start, start + PIECE_ROWS)
         size = len(distances[piece])
-        kernels.capped_weights(distances[piece], caps[:size], weights[piece], q, floor)
+        kernels.capped_weights(distances[piece], caps[:size], weights[piece], *norm)
     np.copyto(weights, 0.0, where=~support)
     return PerSample(distances, weights, outliers, ~support)

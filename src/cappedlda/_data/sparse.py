@@ -6,8 +6,9 @@ from scipy import sparse
 from cappedlda._data.array import ArrayRows
 from cappedlda._data.implicit import ImplicitRows
 from cappedlda._data.threads import ordered_map
-from cappedlda._kernels import sparse_kernels
+from cappedlda._kernels import sparse as sparse_kernels
 from cappedlda._regime import REGIME
+from cappedlda._validation import not_finite
 
 
 def rows_of(X, codes, n_classes, sample_weight=None, n_jobs=1, regime=REGIME):
@@ -16,6 +17,14 @@ def rows_of(X, codes, n_classes, sample_weight=None, n_jobs=1, regime=REGIME):
         return ArrayRows(X, codes, n_classes, sample_weight, n_jobs, regime)
     kind = DensifiedRows if X.shape[1] <= regime.most_dense_features else SparseRows
     return kind(canonical(X), codes, n_classes, sample_weight, n_jobs, regime)
+
+
+def check_entries(X):
+    """Check that all entries of a CSR matrix are finite; an error names the first that is not."""
+    finite = np.isfinite(X.data)
+    if not finite.all():
+        row = int(np.searchsorted(X.indptr, np.argmin(finite), side="right")) - 1
+        raise not_finite(X[[row]].toarray()[0], f"row {row}")
 
 
 def canonical(X):

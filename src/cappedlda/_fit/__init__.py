@@ -1,46 +1,44 @@
-"""The algorithm: from rows to a fitted projection, in ten steps.
+"""The algorithm: from rows to a fitted projection, in eight steps.
 
-Prepare, once for all objectives (`prepare`):
+Prepare (`prepare`):
 
 1. Take a stratified sample of many rows, or all of few.
-2. Make a robust initial estimate on it: centres, scale and support of the classes.
+2. Make a robust initial estimate on it: centres, units and support of the classes.
 3. Build the gate: rows of any size beyond its fence are out of all that follows.
 4. With fewer rows than features, go to the space that the rows span.
-5. Take LDA on the support, and caps from the distances under it.
 
-Find the rows we trust (`warm_start`, and the first part of `finish`):
+Find the rows we trust (`core_of`):
 
-6. Trimmed LDA (q = 2) on the sample, until directions and caps agree.
-7. Converge on the sample with the norm that is asked for; then reweighting, LDA on the rows
-   inside gate and caps, until these are stable: the core, rows we trust. If it hides a cloud,
-   the same with stricter fences.
+5. LDA on the rows inside, caps from their distances, until both agree: the core.
+6. If the core hides a cloud, the same with stricter fences.
 
-Finish (`finish`):
+Finish (`fit_capped`):
 
-8. Decide what to leave out: the least that harms none of the rows we trust.
-9. Plain LDA on all rows of that support.
-10. Evaluate all rows: final caps, flags, directions in order.
+7. Decide what to leave out: the least that harms none of the rows we trust.
+8. LDA on all rows of that support, and the evaluation of all rows.
 
 The guide tells the same with the same numbers (docs/guide/method.md). Arrays, chunks, dask and
-sparse rows all come this way, and so does each fit of a cross-validation. `fit_paper` is the
-published algorithm, for comparison.
+sparse rows all come this way, and so does each fit of a cross-validation. `fit_norm` minimises a
+capped norm from the core on, instead of steps 7 and 8.
 """
 
 from dataclasses import replace
 
 import numpy as np
 
+from cappedlda._cutoffs.fences import FLAG_LEVEL
 from cappedlda._cutoffs.gate import gate_caps
 from cappedlda._data.scatter_cache import ScatterCacheRows
 from cappedlda._fit.hidden_cloud import core_without_cloud
-from cappedlda._fit.leave_out import KnownCore, harmless_level, vouched_level
+from cappedlda._fit.leave_out import Decision, KnownCore, harmless_level, vouched_level
 from cappedlda._fit.result import Solution
 from cappedlda._fit.result import evaluate as evaluate_solver
 from cappedlda._fit.reweighting import (
+    STABLE,
     Metric,
     evaluate,
-    is_unstable,
     reweight,
+    share_changed,
     solution_of,
     support_of,
     until_stable,
@@ -49,9 +47,7 @@ from cappedlda._fit.reweighting import (
 )
 from cappedlda._fit.state import Options, Point, Prepared
 from cappedlda._fit.steps import (
-    decide,
     lda_on_support,
-    run_mm,
     start_projection,
     system_of,
     with_caps_by_distances,
@@ -60,40 +56,32 @@ from cappedlda._fit.steps import (
 from cappedlda._initial import initial_estimate
 from cappedlda._initial.sampling import stratified_sample
 from cappedlda._solvers.base import Trace, iterate
-from cappedlda._solvers.frame import Objective
-from cappedlda._solvers.mm import MMSolver
-from cappedlda._solvers.paper import RIDGE, RIDGE_FLOAT32, PaperIteration
+from cappedlda._solvers.frame import Objective, Schedule
+from cappedlda._solvers.mm import FLOOR, MMSolver
 from cappedlda._solvers.row_space import RowSpace
 from cappedlda._solvers.shrinkage import MOST_SHRUNK
 from cappedlda._validation import check_units
 
-__all__ = ["Objective", "Options", "Solution", "fit_mm", "fit_paper", "fit_path"]
+# Few rows per feature cannot tell well what harms them: rows beyond this level are left out.
+MOST_LEVEL_OF_FEW = 3.3
+
+__all__ = ["Objective", "Options", "Solution", "fit_capped", "fit_norm", "fit_path"]
 
 
-def fit_mm(rows, objective, options):
-    """Fit rows by majorization-minimization (`solver="mm"`); return a `Solution`."""
-    prepared = prepare(rows, objective, options)
-    begin = warm_start(prepared, objective, options)
-    return finish(prepared, begin, objective, options)[0]
+def fit_capped(rows, objective, options):
+    """Fit plain LDA to all rows but those that harm it; return a `Solution`."""
+    return finish(prepare(rows, objective, options), objective, options)
 
 
 def fit_path(rows, objectives, options):
-    """Fit several objectives, each from where the most similar one before it ended.
+    """Fit several objectives that differ in the multiple of the automatic epsilon.
 
-    They may differ in q and in the multiple of the automatic epsilon. Only the first of each q
-    begins with a warm start, as a fit of its own does: another norm may end with other rows.
     Yields solutions, and None for an objective without caps that far rows overflow.
     """
     prepared = prepare(rows, objectives[0], options)
-    ends = {}
     for objective in objectives:
-        similar = [other for other in ends if other.q == objective.q]
-        if similar:
-            begin = ends[min(similar, key=objective.distance)]
-        else:
-            begin = warm_start(prepared, objective, options)
         try:
-            solution, ends[objective] = finish(prepared, begin, objective, options)
+            solution = finish(prepared, objective, options)
         except (ValueError, np.linalg.LinAlgError):
             if objective.epsilon != np.inf:
                 raise
@@ -102,7 +90,7 @@ def fit_path(rows, objectives, options):
 
 
 def prepare(rows, objective, options):
-    """Take steps 1 to 5; outliers cannot spoil them if `options.start` is "robust"."""
+    """Take steps 1 to 4; outliers cannot spoil them if `options.start` is "robust"."""
     n_rows, n_features = rows.shape
     start, named = options.start, isinstance(options.start, str)
     robust = objective.epsilon != np.inf and named and start == "robust"
@@ -140,7 +128,7 @@ def prepare(rows, objective, options):
         initial = space.initial(initial)
         means = None if means is None else space.points(means)
 
-    # 5. LDA on the support, and caps from its distances.
+    # The first LDA, on the support, and caps from its distances.
     frame, W, cache = lda_on_support(sample, initial, options.priors, n_features)
     if cache is not None:
         few, sample = sample is rows, ScatterCacheRows(sample, cache)
@@ -155,66 +143,38 @@ def prepare(rows, objective, options):
         frame = frame.changed(K=None)
     point = Point(frame, W)
     found = rows, sample, all_rows, all_sample
-    return Prepared(*found, others, point, objective, options, gate, space, n_sampled)
+    return Prepared(*found, others, point, gate, space, n_sampled)
 
 
-def warm_start(prepared, objective, options):
-    """Take step 6, and step 7 if all rows are to follow; return the point to go on from."""
-    objective, schedule = decide(prepared, objective, options)
-    sample = prepared.sample
-    if sample is prepared.rows:
-        # Trimmed LDA is then the first part of the fit itself.
-        trims = objective.q == 2.0 and objective.multiplier == 1.0 and schedule.renew_shape
-        return prepared.point if trims else prepared.trimmed
-
-    # 6. Trimmed LDA on the sample.
-    point = prepared.trimmed
-    if schedule.reweight:
-        return point
-    # 7. The norm that is asked for, on the sample.
-    point = run_mm(sample, point, objective, schedule, options.tol, options.max_iter)
-    return point._replace(other_rows=True)
+def finish(prepared, objective, options):
+    """Take the steps from 5 on; return the solution."""
+    if objective.epsilon == np.inf:
+        solution = uncapped_fit(prepared, objective, options)
+    else:
+        solution = trimmed_fit(prepared, objective, options)
+    return lifted(solution, prepared, options)
 
 
-def finish(prepared, begin, objective, options):
-    """Take the steps from 7 on; return the solution, and the point that it came from."""
-    objective, schedule = decide(prepared, objective, options)
-    fit = reweighted_fit if schedule.reweight else full_fit
-    solution, end = fit(prepared, begin, objective, schedule, options)
-    solution.q = objective.q
+def lifted(solution, prepared, options):
+    """Return the solution in raw features."""
     if prepared.space is not None:
         solution = prepared.space.lift_solution(solution, options.n_components)
     solution.n_sampled = prepared.n_sampled
-    return solution, end
+    return solution
 
 
-def reweighted_fit(prepared, begin, objective, schedule, options):
-    """Take steps 7 to 10; return the solution, and the point that it came from."""
+def trimmed_fit(prepared, objective, options):
+    """Take the steps from 5 on where there are caps."""
     rows, sample, gate = prepared.rows, prepared.sample, prepared.gate
-    if objective.epsilon == np.inf:
-        return uncapped_fit(prepared, begin, objective, options), begin
 
-    # 7. The norm that is asked for, on the sample; then the core, the rows we trust.
-    solver = mm_solver(sample, begin, objective, schedule, options)
-    report = None if options.report is None else options.report.over(prepared.all_sample)
-    trace = iterate(sample, solver, options.max_iter, report)
-    trace.objective_path = solver.objective_path
-    end = Point(solver.frame, solver.W)
-    measure = Metric(*end[:2])
-    reweighted, core, n_passes = until_stable(sample, measure, objective, gate, options)
-    trace.n_passes = trace.n_iter + n_passes
-    if gate is not None and objective.epsilon == "auto" and prepared.space is None:
-        shrinkage = judged_shrinkage(reweighted, options)
-        found = core_without_cloud(sample, core, objective, gate, options, shrinkage)
-        if found is not None:
-            objective, reweighted, core, n_passes = found
-            trace.n_passes += n_passes
+    # 5. and 6. The core, the rows we trust.
+    objective, reweighted, core, trace = core_of(prepared, objective, options)
 
-    # 8. What to leave out: the least that harms none of the rows we trust.
+    # 7. What to leave out: the least that harms none of the rows we trust.
     shrinkage = judged_shrinkage(reweighted, options)
-    level = decide_level(prepared, core, reweighted, objective, options, shrinkage)
+    level, temperature = decide_level(prepared, core, reweighted, objective, options, shrinkage)
 
-    # 9. and 10. Plain LDA on all rows of that support, and the evaluation of all rows.
+    # 8. LDA on all rows of that support, and the evaluation of all rows.
     evaluated = core
     if sample is not rows:
         reweighted, evaluated = on_all_rows(prepared, core, level, objective, options, trace)
@@ -228,27 +188,56 @@ def reweighted_fit(prepared, begin, objective, schedule, options):
     found = reweighted, evaluated, trace, objective, prepared, options.n_components
     solution = solution_of(*found)
     solution.level = level
-    return solution, end
+    solution.temperature = temperature
+    return solution
+
+
+def core_of(prepared, objective, options):
+    """Take steps 5 and 6 on the sample.
+
+    Returns
+    -------
+    objective : Objective
+        With the reach of the fences of the core.
+    reweighted : Reweighted
+    core : Evaluated
+    trace : Trace
+    """
+    sample, gate = prepared.sample, prepared.gate
+    measure = Metric(with_caps_of(objective, prepared.point.frame), prepared.point.W)
+    reweighted, core, trace = until_stable(sample, measure, objective, gate, options)
+    if gate is not None and objective.epsilon == "auto" and prepared.space is None:
+        shrinkage = judged_shrinkage(reweighted, options)
+        found = core_without_cloud(sample, core, objective, gate, options, shrinkage)
+        if found is not None:
+            objective, reweighted, core, more = found
+            trace.extend(more)
+    return objective, reweighted, core, trace
 
 
 def judged_shrinkage(reweighted, options):
     """Return the shrinkage with which supports are judged: that of the core, if it is asked for."""
-    if options.shrinkage == "few_rows":
-        return None  # each support has its own
-    return min(reweighted.answer.shrinkage, MOST_SHRUNK)
+    return min(reweighted.shrinkage, MOST_SHRUNK)
 
 
 def decide_level(prepared, core, reweighted, objective, options, shrinkage):
-    """Return the multiple of caps and gate beyond which rows are left out."""
+    """Return the `Decision` on what to leave out."""
     sample, frame = prepared.all_sample, core.measure.frame
-    asked = options.leave_out == "harmful" and objective.epsilon == "auto"
-    if not asked or prepared.gate is None or sample.implicit_scatter:
-        return 1.0  # an implicit scatter knows no distances in all features
+    if objective.epsilon != "auto" or prepared.gate is None:
+        return Decision(1.0)
+    if options.leave_out == "flagged":
+        return Decision(FLAG_LEVEL)
+    if sample.implicit_scatter:
+        return Decision(1.0)  # it knows no distances in all features
     known = None
     if options.renew_centres and sample.dtype == np.float64:
         known = KnownCore.of(reweighted, core.ratios <= 1.0, frame.scale)
-    level = harmless_level(sample, core.ratios, frame, shrinkage, known)
-    return level if prepared.n_sampled == 0 else vouched_level(core.ratios, level)
+    level, temperature = harmless_level(sample, core.ratios, frame, shrinkage, known)
+    if prepared.weight < sample.regime.unshrunk_rows_per_feature * frame.n_features:
+        level = min(level, MOST_LEVEL_OF_FEW)
+    if prepared.n_sampled > 0:
+        level = vouched_level(core.ratios, level)
+    return Decision(level, temperature)
 
 
 def on_all_rows(prepared, core, level, objective, options, trace):
@@ -260,15 +249,16 @@ def on_all_rows(prepared, core, level, objective, options, trace):
         record = record_of_others(prepared, measure.query())
         measure = with_new_caps(measure, record, objective, rows.regime, fitted=False)
     at_level = rows if level == 1.0 or gate is None else prepared.all_rows.within_gate(level)
-    reweighted = reweight(at_level, measure, level, objective, gate, options)
+    sample = prepared.sample
+    reweighted = reweight(at_level, measure, level, objective, gate, options, sample)
     # The caps will be about those of the sample: near them is what a pass must note of rows that
     # it cannot keep.
-    guess = evaluate(prepared.sample, reweighted.measure, objective).measure
+    guess = evaluate(sample, reweighted.measure, objective).measure
     evaluated = evaluate(rows, guess, objective)
-    if level == 1.0 and is_unstable(reweighted, evaluated):
-        again = rows, evaluated.measure, objective, gate, options
-        reweighted, evaluated, n_passes = until_stable(*again)
-        trace.n_passes += n_passes
+    if level == 1.0 and share_changed(reweighted, evaluated) > STABLE:
+        again = rows, evaluated.measure, objective, gate, options, sample
+        reweighted, evaluated, more = until_stable(*again)
+        trace.extend(more)
     return reweighted, evaluated
 
 
@@ -285,50 +275,53 @@ def record_of_others(prepared, query):
     return record
 
 
-def uncapped_fit(prepared, begin, objective, options):
+def uncapped_fit(prepared, objective, options):
     """Return plain LDA on all rows: nothing is capped or left out."""
     rows = prepared.all_rows
-    measure = Metric(without_caps(begin.frame), begin.W)
+    measure = Metric(without_caps(prepared.point.frame), prepared.point.W)
     reweighted = reweight(rows, measure, np.inf, objective, None, options)
     evaluated = evaluate(rows, reweighted.measure, objective)
-    trace = Trace(status="converged", n_iter=1, n_passes=2, change=0.0)
+    trace = Trace("converged", n_iter=1, n_passes=2, objective_path=[reweighted.objective])
     found = reweighted, evaluated, trace, objective, prepared, options.n_components
     solution = solution_of(*found)
     solution.level = np.inf
     return solution
 
 
-def mm_solver(rows, begin, objective, schedule, options):
-    """Return the solver that goes on from a point."""
-    frame = with_caps_of(objective, begin.frame)
-    settings = options.tol, begin.other_rows, system_of(rows), rows.regime
-    return MMSolver(frame, begin.W, objective, schedule, *settings)
-
-
-def full_fit(prepared, begin, objective, schedule, options):
-    """Minimise the capped norm on all rows, without reweighting (`polish=False`)."""
-    rows, gate = prepared.rows, prepared.gate
+def fit_norm(rows, objective, options):
+    """Minimise a capped norm over all rows, from the core of a sample on; return a `Solution`."""
+    prepared = prepare(rows, objective, options)
+    rows, sample, gate = prepared.rows, prepared.sample, prepared.gate
     if objective.epsilon == np.inf:
         rows, gate = prepared.all_rows, None
-    solver = mm_solver(rows, begin, objective, schedule, options)
+    begin = prepared.point
+    if gate is not None:
+        equal = objective._replace(q=2.0, multiplier=1.0)
+        measure = Metric(with_caps_of(equal, begin.frame), begin.W)
+        frame, W = until_stable(sample, measure, equal, gate, options)[1].measure
+        floor = FLOOR * (frame.fences.median or 1.0)
+        begin = Point(frame.changed(K=W.T @ frame.B, floor=floor), W)
+    if sample is not prepared.rows:
+        solver = mm_solver(sample, begin, objective, options)
+        iterate(sample, solver, options.max_iter)
+        begin = Point(solver.frame, solver.W, other_rows=True)
+    solver = mm_solver(rows, begin, objective, options)
     if begin.other_rows and prepared.others is not None:
         solver.settle_in(record_of_others(prepared, solver.query(scatter=False)))
     trace = iterate(rows, solver, options.max_iter, options.report)
-    end = Point(solver.frame, solver.W)
+    found = rows, solver, trace, options.n_components
     weights = prepared.all_rows.class_weights
-    solution = evaluate_solver(rows, solver, trace, options.n_components, gate, weights)
+    solution = evaluate_solver(*found, objective.flag_level, gate, weights)
     solution.level = np.inf if objective.epsilon == np.inf else 1.0
-    return solution, end
+    return lifted(solution, prepared, options)
 
 
-def fit_paper(rows, epsilon, options):
-    """Fit by Algorithm 1 of the paper (`solver="paper"`)."""
-    rows.check_finite()
-    n, start = rows.shape[1], options.start
-    W = start if not isinstance(start, str) else np.eye(n, options.n_components)
-    ridge = RIDGE if rows.dtype == np.float64 else RIDGE_FLOAT32
-    solver = PaperIteration(rows.class_means(), rows.class_weights, W, epsilon, options.tol, ridge)
-    solver.begin(rows)
-    trace = iterate(rows, solver, options.max_iter, options.report)
-    trace.n_passes += 2
-    return evaluate_solver(rows, solver, trace, options.n_components)
+def mm_solver(rows, begin, objective, options):
+    """Return the solver that goes on from a point."""
+    frame = with_caps_of(objective, begin.frame)
+    # Norms with q < 2 draw many distances to zero, and a cap that followed them would leave out
+    # good rows.
+    renew_shape = objective.q == 2.0 or objective.epsilon == np.inf or begin.frame.K is None
+    schedule = Schedule(options.renew_centres, renew_shape)
+    settings = options.tol, begin.other_rows, system_of(rows), rows.regime
+    return MMSolver(frame, begin.W, objective, schedule, *settings)

@@ -59,8 +59,10 @@ class Calibrator:
         A copy of the kept rows to note.
     codes : ndarray of shape (k,)
     weights : ndarray of shape (k,)
+    left_out : ndarray of shape (k,)
+        Weight by which each row is left out of the fit: 0 for rows that were not in it.
     trial : tuple of ndarray
-        Training rows (m, n), their classes and weights, also rows that were not kept.
+        Training rows (m, n), their classes and weights, also rows that are not noted.
     """
 
     within: WithinCovariance
@@ -70,6 +72,7 @@ class Calibrator:
     X: np.ndarray
     codes: np.ndarray
     weights: np.ndarray
+    left_out: np.ndarray
     trial: tuple[np.ndarray, np.ndarray, np.ndarray]
 
     def __call__(self):
@@ -77,7 +80,7 @@ class Calibrator:
         codes, flat = self.codes, self._flat()
         varying = np.flatnonzero(~flat)
         discriminant = self._discriminant(varying)
-        deviations, left_out = self._deviations(varying), np.minimum(self.weights, 1.0)
+        deviations, left_out = self._deviations(varying), self.left_out
         rows = Pieces(ArrayRows(deviations, codes, len(self.centres), regime=self.regime))
         squares = discriminant.distances(rows, left_out)
         off_plane = discriminant.distances_off_plane(deviations, codes, left_out)
@@ -99,7 +102,7 @@ class Calibrator:
         centres = centres.take(varying, axis=1)  # C-ordered
         scatter = within.matrix[np.ix_(varying, varying)] * within.weight.sum()
         moments = ClassMoments(within.weight, np.zeros_like(centres), scatter)
-        settings = {"regime": self.regime, "shrinkage": min(self.shrinkage, MOST_SHRUNK)}
+        settings = {"shrinkage": min(self.shrinkage, MOST_SHRUNK)}
         if self.shrinkage == 0.0:  # as for the answer: on units and type depends what is flat
             settings["dtype"] = self.X.dtype
             variances = scatter.diagonal() / within.weight.sum()
@@ -123,35 +126,39 @@ class Calibrator:
         return np.ascontiguousarray(steps / self.within.scale[features])
 
 
-def calibrator_of(reweighted, prepared):
+def calibrator_of(reweighted, usual, prepared):
     """Return the calibrator of plain LDA on a support, or None where no covariance is known.
 
-    Rows that are all of their class are not noted: without them the class has no mean.
+    It notes rows that are in the support or not flagged, but none that is all of its class:
+    without it the class has no mean.
 
     Parameters
     ----------
     reweighted : Reweighted
+    usual : Support
+        Rows outside are flagged.
     prepared : Prepared
     """
     sample, answer = prepared.all_sample, reweighted.answer
     if reweighted.within is None or prepared.space is not None:
         return None
     weights = np.ones(sample.shape[0]) if sample.sample_weight is None else sample.sample_weight
-    kept = kept_of(sample, reweighted, prepared) & (weights > 0.0)
-    of_class = reweighted.within.weight[sample.codes]
-    kept &= of_class - np.minimum(weights, 1.0) > LEAST_REST * of_class
-    if not kept.any():
+    kept = kept_of(sample, reweighted, prepared)
+    left_out, of_class = kept * np.minimum(weights, 1.0), reweighted.within.weight[sample.codes]
+    wanted = kept | usual.contains(np.ascontiguousarray(sample.X), sample.codes)
+    wanted &= (weights > 0.0) & (of_class - left_out > LEAST_REST * of_class)
+    if not wanted.any():
         return None
     settings = reweighted.within, answer.centres, answer.shrinkage, sample.regime
-    noted = trial = copied(sample, weights, kept)
-    if not np.array_equal(kept, weights > 0.0):
-        trial = copied(sample, weights, weights > 0.0)
-    return Calibrator(*settings, *noted, trial)
+    noted = noted_rows(sample, wanted)
+    rows = trial = copied(sample, weights, noted)
+    if not np.array_equal(wanted, weights > 0.0):
+        trial = copied(sample, weights, noted_rows(sample, weights > 0.0))
+    return Calibrator(*settings, *rows, left_out[noted], trial)
 
 
-def copied(sample, weights, some):
-    """Return copies of rows to note among some, of their classes and weights."""
-    noted = noted_rows(sample, some)
+def copied(sample, weights, noted):
+    """Return copies of rows with some numbers, of their classes and weights."""
     return sample.X[noted], sample.codes[noted], weights[noted]
 
 

@@ -26,7 +26,7 @@ LEAST_CLOUD = 0.05
 LEAST_MOVE = LEAST_CLOUD * STRICT_REACH
 
 
-def core_without_cloud(sample, core, objective, gate, options, shrinkage=None):
+def core_without_cloud(sample, core, objective, gate, options, shrinkage=0.0):
     """Return the core by stricter fences if the usual ones enclose a cloud, or None.
 
     Parameters
@@ -36,7 +36,7 @@ def core_without_cloud(sample, core, objective, gate, options, shrinkage=None):
     objective : Objective
     gate : Gate
     options : Options
-    shrinkage : float, optional
+    shrinkage : float
         With which it is judged, as in `harmless_level`.
 
     Returns
@@ -45,7 +45,7 @@ def core_without_cloud(sample, core, objective, gate, options, shrinkage=None):
         With the reach of the stricter fences.
     reweighted : Reweighted
     core : Evaluated
-    n_passes : int
+    trace : Trace
     """
     if sample.implicit_scatter or core.measure.W.shape[1] == 0:
         return None
@@ -56,8 +56,9 @@ def core_without_cloud(sample, core, objective, gate, options, shrinkage=None):
     if not does_harm(sample, larger, larger | inside, core.measure.frame, shrinkage):
         return None
     objective = objective._replace(reach=STRICT_REACH)
-    reweighted, core, more = until_stable(sample, measure, objective, gate, options)
-    return objective, reweighted, core, n_passes + more
+    reweighted, core, trace = until_stable(sample, measure, objective, gate, options)
+    trace.n_passes += n_passes
+    return objective, reweighted, core, trace
 
 
 def larger_part(sample, measure, inside, priors):
@@ -91,7 +92,7 @@ def larger_part(sample, measure, inside, priors):
         if (nearer == part).all() or not found and few_others(sample, nearer, inside):
             break
         part, found, n_passes = nearer, True, n_passes + 1
-        support = InitialEstimate(frame.centres, frame.scale, part)
+        support = InitialEstimate(frame.centres, frame.scale, part, frame.least)
         frame, W, _ = lda_on_support(sample, support, priors, frame.n_features)
     if not found:
         return part, None, n_passes

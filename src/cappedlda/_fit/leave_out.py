@@ -14,11 +14,13 @@ from typing import NamedTuple
 
 import numpy as np
 
+from cappedlda._cutoffs.fences import FLAG_LEVEL
 from cappedlda._data.array import ArrayRows
-from cappedlda._data.threads import serial_map, shared_threads
+from cappedlda._data.threads import shared_threads
 from cappedlda._initial.csteps import Pieces
 from cappedlda._initial.standardize import in_units
-from cappedlda._kernels import judgement, start_kernels
+from cappedlda._kernels import judgement as loo
+from cappedlda._kernels import start as start_kernels
 from cappedlda._solvers.leave_one_out import ClassMoments, PlainLDA
 from cappedlda._solvers.plain import units_of
 
@@ -27,94 +29,101 @@ LEVELS = np.array([1.0, 1.5, 2.2, 3.3, 5.0, 7.5, 11.0, 17.0, 25.0, 40.0, 100.0, 
 # Each further row may raise the log-loss of the core, summed over its rows, by this: as if one row
 # that we trust had a probability of its class that is a tenth lower.
 MOST_COST = 0.1
-# Where the classes are far apart every loss is small, and only its ratio tells that the directions
-# have turned.
-MOST_RISE = 2.0
-# No class of the core may lose more hits than one and this many standard errors of its errors.
-HIT_TOLERANCE = 2.0
+# Probabilities have to be right for all rows of this step of the levels: those not flagged.
+UNFLAGGED = int(np.searchsorted(LEVELS, FLAG_LEVEL))
 # The loss is the least over these factors of the squared distances: only their shape counts, not
 # how confident they are.
 SHARPNESS = np.geomspace(0.02, 2.0, 12)
 LIKELY = int(np.searchsorted(SHARPNESS, 1.0)) - 1  # where to look first
-# Many rows are judged by those of doubt first: one in so many, if they are as many as this and have
-# at least this share of the loss. What these lose too much, all do.
-DOUBTFUL_PART, LEAST_DOUBTFUL, DOUBTFUL_LOSS = 8, 100, 0.9
 # A variance within the core that is smaller, in units of the frame, may be rounding.
 LEAST_KNOWN = 1e-6
 
 
-class Judgement:
-    """How rows are classified by a support, each left out of its own fit.
+class Scores:
+    """How rows are classified by leave-one-out distances from all classes.
 
     Parameters
     ----------
-    rows : JudgedRows
-    discriminant : PlainLDA
-        Of the support.
-    support : ndarray of shape (N,), bool
-    further : float
-        Weight of the rows outside the core in the support, over that of the core.
+    distances : ndarray of shape (N, c)
+        Squared.
+    codes : ndarray of shape (N,), int32
+    weights : ndarray of shape (N,)
+    step : ndarray of shape (N,), int
+        The first of some nested supports that has the row; 0 is the core, the rows we trust.
+    log_priors : ndarray of shape (c,)
     """
 
-    def __init__(self, rows, discriminant, support, further):
-        self._rows = rows
-        self._fit = discriminant, support
-        self.further = further
+    def __init__(self, distances, codes, weights, step, log_priors):
+        self._distances, self._codes, self._log_priors = distances, codes, log_priors
+        self._weights, self._step = weights, step
 
-    def by(self, rows):
-        """Return how other rows are classified by the same support."""
-        return Judgement(rows, *self._fit, self.further)
-
-    @cached_property
-    def _distances(self):
-        return self._rows.distances(*self._fit)
+    def _weights_up_to(self, step):
+        """Return the weights of the rows of a support, and 0 of others."""
+        return self._weights * (self._step <= step)
 
     @cached_property
-    def _hits(self):
-        return self._rows.hits(self._distances)
-
-    @property
-    def core(self):
-        """Weight of the core rows of each class, shape (c,)."""
-        return self._rows.core_weights
-
-    @property
     def hits(self):
-        """Weight of those that are classified correctly, shape (c,)."""
-        return self._hits[1]
-
-    @property
-    def all_hits(self):
         """Weight of all rows that are classified correctly."""
-        return self._hits.sum()
-
-    @property
-    def tells(self):
-        """Whether the core can be classified without each of its rows: not if these are few."""
-        return math.isfinite(self.loss)
+        return loo.hits(self._distances, self._codes, self._weights, self._log_priors)
 
     @cached_property
-    def _least(self):
-        return self._rows.least_loss(self._distances)
-
-    @property
     def loss(self):
-        """Mean log-loss of the core."""
-        return self._least[0]
+        """Mean log-loss of the core; not finite where it is too small to be left out of itself."""
+        return self.loss_up_to(-np.inf)
 
     def loss_up_to(self, enough):
         """Return the mean log-loss of the core, or a larger number that is not above `enough`."""
-        return self._rows.least_loss(self._distances, enough)[0]
+        return self._least_loss(0, enough)[0]
 
-    @cached_property
-    def doubtful(self):
-        """The few rows that have nearly all of the loss, or None if these are not few."""
-        return self._rows.part_with(self._least[1]) if self._rows.are_many else None
+    def temperature(self, step):
+        """Return the factor of all scores with the least log-loss on the rows of a support.
+
+        At most 1. It changes no decision between classes, only how confident it is.
+        """
+        scores = self._distances - 2.0 * self._log_priors, np.zeros_like(self._log_priors)
+        tempered = Scores(scores[0], self._codes, self._weights, self._step, scores[1])
+        return min(tempered._least_loss(step)[1], 1.0)
+
+    def _least_loss(self, step, enough=-np.inf):
+        """Return the least mean log-loss over the sharpnesses, in which it is convex, and where.
+
+        Or a larger one that is not above `enough`.
+        """
+        weights = self._weights_up_to(step)
+        total, k = weights.sum(), LIKELY
+        least, slope = self._loss(weights, k)
+        enough = enough * total
+        forward = 1 if slope < 0.0 else -1
+        while not (least <= enough or forward * slope >= 0.0) and 0 <= k + forward < len(SHARPNESS):
+            loss, slope = self._loss(weights, k + forward)
+            if not loss < least:
+                break
+            least, k = loss, k + forward
+        return least / total, float(SHARPNESS[k])
+
+    def _loss(self, weights, k):
+        """Return the log-loss of rows by their weights, and how it grows with the sharpness."""
+        return loo.log_loss(self._distances, self._codes, weights, self._log_priors, SHARPNESS[k])
+
+
+class Decision(NamedTuple):
+    """What to leave out.
+
+    Attributes
+    ----------
+    level : float
+        Multiple of caps and gate beyond which rows are left out: inf if none has to be.
+    temperature : float
+        Factor of the scores of classes that makes probabilities as confident as they may be.
+    """
+
+    level: float
+    temperature: float = 1.0
 
 
 @np.errstate(over="ignore", invalid="ignore")  # by rows that are far off
-def harmless_level(rows, outlyingness, frame, shrinkage=None, known=None):
-    """Return the level beyond which rows are left out: inf if none has to be.
+def harmless_level(rows, outlyingness, frame, shrinkage=0.0, known=None):
+    """Decide beyond which level rows are left out.
 
     Parameters
     ----------
@@ -123,25 +132,34 @@ def harmless_level(rows, outlyingness, frame, shrinkage=None, known=None):
         At most 1 in the core.
     frame : Frame
         With the priors, and the units of features where the rows are few.
-    shrinkage : float, optional
-        Of the scatter; None is the one that few rows have.
+    shrinkage : float
+        Of the scatter.
     known : KnownCore, optional
+
+    Returns
+    -------
+    decision : Decision
     """
     core = outlyingness <= 1.0
     if core.all() or not np.bincount(rows.codes[core], minlength=rows.n_classes).all():
-        return np.inf if core.all() else 1.0
-    first, best, most = None, 0, 0.0
+        return Decision(np.inf if core.all() else 1.0)
     step = np.searchsorted(LEVELS, outlyingness)  # the first level that has the row
-    for k, verdict in enumerate(judgements(rows, step, len(LEVELS), frame, shrinkage, known)):
-        if first is None:
-            first, most = verdict, verdict.all_hits
-        elif verdict is None:
+    scored = scored_supports(rows, step, len(LEVELS), frame, shrinkage, known)
+    best, first = 0, None
+    for k, (scores, further) in enumerate(scored):
+        if scores is None:  # the same rows as before
             best += best == k - 1
-        elif admissible(verdict, first, most):
-            best, most = k, verdict.all_hits
-    return float(LEVELS[best]) if best > 0 and first.tells else 1.0
+        elif first is None:
+            first = chosen = scores
+        elif scores.hits >= chosen.hits and not costs_too_much(scores, further, first):
+            best, chosen = k, scores
+    if not math.isfinite(first.loss):
+        return Decision(1.0)
+    level = float(LEVELS[best])
+    return Decision(level, 1.0 if level == np.inf else chosen.temperature(max(best, UNFLAGGED)))
 
 
+@np.errstate(over="ignore", invalid="ignore")
 def vouched_level(outlyingness, level):
     """Return the level up to which a sample can vouch for rows that are not in it.
 
@@ -161,7 +179,7 @@ def vouched_level(outlyingness, level):
 
 
 @np.errstate(over="ignore", invalid="ignore")
-def does_harm(rows, core, wider, frame, shrinkage=None):
+def does_harm(rows, core, wider, frame, shrinkage=0.0):
     """Return whether the further rows of a wider support cost the core more than they may.
 
     Parameters
@@ -172,13 +190,18 @@ def does_harm(rows, core, wider, frame, shrinkage=None):
         As in `harmless_level`.
     """
     step = np.where(core, 0, np.where(wider, 1, 2))
-    verdicts = judgements(rows, step, 2, frame, shrinkage)
-    first, second = next(verdicts, None), next(verdicts, None)
-    return first is not None and second is not None and costs_too_much(second, first)
+    scored = list(scored_supports(rows, step, 2, frame, shrinkage))
+    if len(scored) < 2 or scored[1][0] is None:
+        return False
+    (first, _), wider = scored
+    return costs_too_much(*wider, first)
 
 
-def judgements(rows, step, count, frame, shrinkage=None, known=None):
-    """Yield how nested supports classify the rows, None for one that is the same as the last.
+def scored_supports(rows, step, count, frame, shrinkage=0.0, known=None):
+    """Yield the scores of nested supports, and the weight of what they have beside the core.
+
+    The latter is over the weight of the core. For a support that is the same as the last there
+    are no scores, None.
 
     They end with rows that are so far off that they cannot even be summed.
 
@@ -203,17 +226,18 @@ def judgements(rows, step, count, frame, shrinkage=None, known=None):
         means = core_means(rows, core) if known is None else known.means
         rows, centres = about_core(rows, core, means, frame.scale, map_)
         levels = Levels(rows, step, count, map_, None if known is None else known.moments)
-        judge = Judge(rows, core, np.log(frame.priors), map_)
+        scored = ScoredRows(rows, step, np.log(frame.priors), map_)
         unit = None if few_rows else core_units(levels.core, centres)
         for k, moments in levels:
             if moments is None:
-                yield None
+                yield None, 0.0
                 continue
             if not math.isfinite(moments.scatter.trace()):
                 return
-            settings = frame.n_features, regime, unit, shrinkage
+            settings = frame.n_features, unit, shrinkage
             discriminant = PlainLDA(moments, centres, *settings)
-            yield judge(discriminant, levels.support(k))
+            support = levels.support(k)
+            yield scored.scores(discriminant, support), scored.further(support)
 
 
 class Levels:
@@ -328,146 +352,45 @@ def core_units(moments, centres):
     return np.where(flat & (between > 0.0), np.sqrt(between), unit)
 
 
-class Judge:
-    """Judges a discriminant by how it classifies the rows, each left out of its own fit.
+class ScoredRows:
+    """Rows by which supports are scored: all, or of many as large a part of each class.
 
     Parameters
     ----------
     rows : ArrayRows
-    core : ndarray of shape (N,), bool
+    step : ndarray of shape (N,), int
+        The first support that has the row.
     log_priors : ndarray of shape (c,)
     map_ : callable
         As `serial_map`, perhaps on threads.
     """
 
-    def __init__(self, rows, core, log_priors, map_):
+    def __init__(self, rows, step, log_priors, map_):
         n_rows, n = rows.shape
-        self._others = rows.sample_weight * ~core
-        self._core_weight = float(rows.sample_weight @ core)
-        step = 1 + n_rows * max(n, len(log_priors)) // rows.regime.most_judged
-        judged = slice(None)
-        if step > 1:
+        self._others = rows.sample_weight * (step > 0)
+        self._core_weight = float(rows.sample_weight @ (step == 0))
+        part = 1 + n_rows * max(n, len(log_priors)) // rows.regime.most_judged
+        self._chosen = slice(None)
+        if part > 1:
             # As many of each class, in the core and outside, whatever the order of the rows.
-            judged = np.lexsort((core, rows.codes))[::step]
-            rows, core = rows.take(judged), core[judged]
-        core_weights = np.bincount(rows.codes, rows.sample_weight * core, len(log_priors))
-        self._rows = JudgedRows(rows, core, judged, log_priors, core_weights, map_)
-
-    def __call__(self, discriminant, support):
-        """Return the `Judgement` on a discriminant with a support of shape (N,)."""
-        further = float(self._others @ support) / self._core_weight
-        return Judgement(self._rows, discriminant, support, further)
-
-
-class JudgedRows:
-    """Rows by which discriminants are judged.
-
-    Parameters
-    ----------
-    rows : ArrayRows
-    core : ndarray of shape (k,), bool
-    numbers : ndarray of shape (k,), int, or slice
-        Of the rows, in the supports.
-    log_priors : ndarray of shape (c,)
-    core_weights : ndarray of shape (c,)
-        Over the sum of which losses are means: that of these rows, or of more.
-    map_ : callable
-        As `serial_map`, perhaps on threads.
-
-    Attributes
-    ----------
-    numbers, core_weights
-        As given.
-    """
-
-    def __init__(self, rows, core, numbers, log_priors, core_weights, map_=serial_map):
-        self._all, self._pieces = rows, Pieces(rows, map_)
-        self.numbers = numbers
+            self._chosen = np.lexsort((step == 0, rows.codes))[::part]
+            rows, step = rows.take(self._chosen), step[self._chosen]
+        self._pieces = Pieces(rows, map_)
         # A row of weight k is k rows, of which one is left out.
         self._at_most_one = np.minimum(rows.sample_weight, 1.0)
-        self._rows = rows.codes, rows.sample_weight, core
-        self._log_priors = log_priors
-        self._sharpness = LIKELY
-        self.core_weights = core_weights
+        self._known = rows.codes, rows.sample_weight, step, log_priors
 
-    def distances(self, discriminant, support):
-        """Return the squared distances from all classes, shape (k, c), without each of the rows."""
-        left_out = self._at_most_one * support[self.numbers]
-        return discriminant.distances(self._pieces, left_out)
+    def scores(self, discriminant, support):
+        """Return the `Scores` of a discriminant with a support of shape (N,)."""
+        left_out = self._at_most_one * support[self._chosen]
+        return Scores(discriminant.distances(self._pieces, left_out), *self._known)
 
-    def hits(self, distances):
-        """Return the weight of hits outside the core and in it, by class, shape (2, c)."""
-        hits = np.zeros((2, len(self._log_priors)))
-        judgement.add_hits(distances, *self._rows, self._log_priors, hits)
-        return hits
-
-    def least_loss(self, distances, enough=-np.inf):
-        """Return the least log-loss of the core over all sharpnesses, in which it is convex.
-
-        Or a larger one that is not above `enough`. It is the mean over the core; the losses of
-        the rows, shape (k,), are returned too.
-        """
-        k = self._sharpness
-        least, slope, losses = self._loss(distances, k)
-        step = 1 if slope < 0.0 else -1
-        while not (least <= enough or step * slope >= 0.0) and 0 <= k + step < len(SHARPNESS):
-            further, slope, others = self._loss(distances, k + step)
-            if not further < least:
-                break
-            k, least, losses = k + step, further, others
-        self._sharpness = k
-        return least, losses
-
-    def _loss(self, distances, k):
-        losses = np.empty(len(distances))
-        settings = self._log_priors, SHARPNESS[k], losses
-        total, slope = judgement.log_loss(distances, *self._rows, *settings)
-        return total / self.core_weights.sum(), slope, losses
-
-    @property
-    def are_many(self):
-        """Whether a part of them is worth looking at first."""
-        return self._pieces.shape[0] >= DOUBTFUL_PART * LEAST_DOUBTFUL
-
-    def part_with(self, losses):
-        """Return the few rows that have nearly all of some losses, or None if these are not few."""
-        count = len(losses) // DOUBTFUL_PART
-        largest = np.sort(np.argpartition(losses, -count)[-count:])
-        if not losses[largest].sum() > DOUBTFUL_LOSS * losses.sum():
-            return None
-        numbers = largest if isinstance(self.numbers, slice) else self.numbers[largest]
-        rows, core = self._all.take(largest), self._rows[2][largest]
-        part = JudgedRows(rows, core, numbers, self._log_priors, self.core_weights)
-        part._sharpness = self._sharpness
-        return part
+    def further(self, support):
+        """Return the weight of the rows outside the core in a support, over that of the core."""
+        return float(self._others @ support) / self._core_weight
 
 
-def admissible(verdict, first, hits):
-    """Return whether a support classifies the core as well as the core alone, `first`.
-
-    And at least as many of all rows as `hits`.
-    """
-    if first.doubtful is not None and loses_too_much(verdict.by(first.doubtful), first):
-        return False
-    errors = np.maximum(first.core - first.hits, 1.0)
-    allowed = 1.0 + HIT_TOLERANCE * np.sqrt(errors)
-    if verdict.all_hits < hits or np.any(first.hits - verdict.hits > allowed) or not first.tells:
-        return False
-    return not loses_too_much(verdict, first)
-
-
-def loses_too_much(verdict, first):
-    """Return whether the loss of the core is higher than a support may make it."""
-    most = min(MOST_RISE * first.loss, most_cost(verdict, first))
-    return not verdict.loss_up_to(most) <= most
-
-
-def costs_too_much(verdict, first):
-    """Return whether the further rows of a support cost the core more than they may."""
-    most = most_cost(verdict, first)
-    return bool(verdict.loss_up_to(most) > most)
-
-
-def most_cost(verdict, first):
-    """Return the loss of the core if each further row of a support cost it as much as it may."""
-    return first.loss + MOST_COST * verdict.further
+def costs_too_much(scores, further, core):
+    """Return whether further rows cost the core more than they may; alone it has scores `core`."""
+    most = core.loss + MOST_COST * further
+    return not scores.loss_up_to(most) <= most

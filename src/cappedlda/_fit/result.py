@@ -38,7 +38,7 @@ class Solution:
     epsilon : float
     q : float
         Exponent of the norm.
-    norm : tuple of float
+    norm : tuple of float, or None
         Exponent and floor of the weights that made the answer: 2 after a reweighting.
     shrinkage : float
         Of the scatter of the support.
@@ -63,6 +63,8 @@ class Solution:
         Of the rows that made the answer; None if it is not a matrix, or not of equal weights.
     calibrator : callable
         Returns what can tell how far kept rows lie from the classes, a `Calibrator`, or None.
+    temperature : float
+        Factor of the scores of the classes, for probabilities that are not too confident.
     level : float
         Multiple of caps and gate beyond which rows are left out.
     n_sampled : int
@@ -77,7 +79,7 @@ class Solution:
     priors: np.ndarray
     epsilon: float
     q: float
-    norm: tuple[float, float]
+    norm: tuple[float, float] | None
     shrinkage: float
     samples: PerSample | None
     kept_weight: float
@@ -90,6 +92,7 @@ class Solution:
     emptied: np.ndarray
     within: WithinCovariance | None = None
     calibrator: Callable = no_calibrator
+    temperature: float = 1.0
     level: float = 1.0
     n_sampled: int = 0
 
@@ -106,7 +109,7 @@ class Solution:
         return covariance if np.isfinite(covariance).all() else None  # squares may overflow
 
 
-def evaluate(rows, solver, trace, n_components, gate=None, class_weights=None):
+def evaluate(rows, solver, trace, n_components, flag_level=1.0, gate=None, class_weights=None):
     """Measure all rows with the final projection of a solver and put its columns in order.
 
     The `class_weights` are those of all rows, where `rows` are only some of them.
@@ -122,7 +125,6 @@ def evaluate(rows, solver, trace, n_components, gate=None, class_weights=None):
         record = distances.record(query)  # the last cap keeps other rows: measure these
         trace.n_passes += 1
     covariance = solver.covariance(record, unbiased=True)
-    usual, margins = (None, None) if gate is None else (gate.usual, gate.margins)
     V, strengths = solver.order(covariance, solver.W.T.dot(frame.B))
     return Solution(
         W=linalg.fix_signs(query.W.dot(V)),
@@ -136,12 +138,12 @@ def evaluate(rows, solver, trace, n_components, gate=None, class_weights=None):
         norm=(query.q, query.floor),
         shrinkage=0.0,
         samples=distances.per_sample(
-            frame.caps, margins, distances.inside(frame.caps, 1.0), query.q, query.floor
+            frame.caps, flag_level, distances.inside(frame.caps, 1.0), (query.q, query.floor)
         ),
         kept_weight=kept_weight,
         uncapped=frame.uncapped,
         trace=trace,
-        usual=Support(query.W, frame.centres, frame.caps, usual),
+        usual=Support(query.W, frame.centres, frame.caps, gate).at(flag_level),
         support=Support(query.W, frame.centres, frame.caps, gate),
         class_weights=class_weights,
         kept_shares=record.kept[:, 1] / class_weights,

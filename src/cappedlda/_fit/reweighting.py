@@ -16,7 +16,7 @@ from cappedlda._fit.result import Solution, unsupervised_directions
 from cappedlda._fit.shrinking import shrinkage_rule
 from cappedlda._fit.steps import system_of
 from cappedlda._solvers import linalg
-from cappedlda._solvers.base import check_overflow
+from cappedlda._solvers.base import Trace, check_overflow
 from cappedlda._solvers.frame import Frame, degrees_of_freedom, vanishing
 from cappedlda._solvers.mm import SYSTEM_TOLERANCE
 from cappedlda._solvers.plain import Discriminant, Ridges, plain_lda, support_scatter
@@ -68,6 +68,9 @@ class Reweighted:
         Weight of all rows that were looked at.
     within : WithinCovariance or None
         Of the support; None if its scatter is not a matrix.
+    shrinkage : float
+    objective : float
+        Mean of the capped squared distances, before this LDA.
     make_answer : callable
         Returns the answer: only that of the last support is asked for.
     """
@@ -78,6 +81,8 @@ class Reweighted:
     kept: np.ndarray
     weight: float
     within: WithinCovariance | None
+    shrinkage: float
+    objective: float
     make_answer: Callable[[], Discriminant]
 
     @cached_property
@@ -108,7 +113,7 @@ class Evaluated:
         return self.seen.ratios(self.measure.frame.caps)
 
 
-def reweight(rows, measure, level, objective, gate, options):
+def reweight(rows, measure, level, objective, gate, options, sample=None):
     """Return plain LDA on the rows within a multiple of caps and gate.
 
     Parameters
@@ -121,18 +126,25 @@ def reweight(rows, measure, level, objective, gate, options):
     objective : Objective
     gate : Gate or None
     options : Options
+    sample : ArrayRows, optional
+        Of the rows, where these are not in memory.
     """
     query, frame = measure.query(level, scatter=True), measure.frame
     record, seen = rows.evaluate(query)
     check_overflow(record)
     tol = 0.1 * SYSTEM_TOLERANCE * options.tol
-    shrink = shrinkage_rule(options.shrinkage, rows, query)
+    mask, support = seen.inside(query.caps, level), support_of(query, level, gate)
+
+    def kept_rows():
+        return mask if sample is None else support.contains(sample.X, sample.codes)
+
+    shrink = shrinkage_rule(options.shrinkage, sample or rows, kept_rows, record.kept[:, 1])
     settings = system_of(rows), tol, rows.dtype, rows.regime, shrink
     sizes = None if rows.implicit_scatter else record.scatter.diagonal().copy()
     if options.renew_centres:
         frame = frame.recentred(record.recentre(frame.centres, frame.scale))
     scatter = support_scatter(record, frame, sizes, *settings)
-    ridged = plain_lda(scatter, Ridges(objective.ridge))
+    ridged = plain_lda(scatter, Ridges(objective.ridge), measuring=True)
     within = None if rows.implicit_scatter else WithinCovariance.of(record, frame.scale)
 
     consistency, all_kept = 1.0, record.kept_weight >= (1.0 - 1e-9) * record.weight
@@ -150,11 +162,13 @@ def reweight(rows, measure, level, objective, gate, options):
 
     return Reweighted(
         Metric(frame, math.sqrt(consistency) * spread * ridged.W),
-        support_of(query, level, gate),
-        seen.inside(query.caps, level),
+        support,
+        mask,
         record.kept[:, 1],
         record.weight,
         within,
+        scatter.shrunk.shrinkage,
+        record.objective / (record.weight or 1.0),
         make_answer,
     )
 
@@ -191,7 +205,7 @@ def with_new_caps(measure, record, objective, regime, fitted=True):
     return Metric(capped, measure.W)
 
 
-def until_stable(rows, measure, objective, gate, options):
+def until_stable(rows, measure, objective, gate, options, sample=None):
     """Return LDA on the rows inside gate and caps, until it keeps the rows it is made from.
 
     Two supports may take turns: a feature that is constant within the classes of the smaller one
@@ -202,26 +216,28 @@ def until_stable(rows, measure, objective, gate, options):
     -------
     reweighted : Reweighted
     evaluated : Evaluated
-    n_passes : int
+    trace : Trace
     """
-    settings = objective, gate, options
-    for step in range(MAX_REWEIGHTINGS):
+    settings, trace = (objective, gate, options, sample), Trace("converged")
+    while trace.n_iter < MAX_REWEIGHTINGS:
         reweighted = reweight(rows, measure, 1.0, *settings)
         evaluated = evaluate(rows, reweighted.measure, objective)
-        if not is_unstable(reweighted, evaluated):
-            return reweighted, evaluated, 2 * (step + 1)
+        trace.n_iter, trace.n_passes = trace.n_iter + 1, trace.n_passes + 2
+        trace.objective_path.append(reweighted.objective)
+        trace.change = share_changed(reweighted, evaluated)
+        if trace.change <= STABLE:
+            return reweighted, evaluated, trace
         measure = evaluated.measure
-    n_passes = 2 * MAX_REWEIGHTINGS
     if reweighted.kept.sum() < evaluated.kept_weight:
         larger = reweight(rows, measure, 1.0, *settings)
-        evaluated, n_passes = evaluate(rows, larger.measure, objective), n_passes + 2
-    return reweight(rows, evaluated.measure, 1.0, *settings), evaluated, n_passes + 1
+        evaluated, trace.n_passes = evaluate(rows, larger.measure, objective), trace.n_passes + 2
+    trace.n_passes += 1
+    return reweight(rows, evaluated.measure, 1.0, *settings), evaluated, trace
 
 
-def is_unstable(reweighted, evaluated):
-    """Return whether LDA on a support keeps other rows than those."""
-    change = abs(reweighted.kept.sum() - evaluated.kept_weight)
-    return change > STABLE * reweighted.weight
+def share_changed(reweighted, evaluated):
+    """Return the share of the rows that LDA on a support keeps more or fewer than those."""
+    return abs(reweighted.kept.sum() - evaluated.kept_weight) / (reweighted.weight or 1.0)
 
 
 def without_caps(frame):
@@ -234,7 +250,7 @@ def solution_of(reweighted, evaluated, trace, objective, prepared, n_components)
     answer, (frame, W) = reweighted.answer, evaluated.measure
     directions = answer.W / answer.scale[:, None]
     gate = None if objective.epsilon == np.inf else prepared.gate
-    usual, margins = (None, None) if gate is None else (gate.usual, gate.margins)
+    usual = Support(W / frame.scale[:, None], frame.centres, frame.caps, gate)
     mask, count = reweighted.mask, n_components - directions.shape[1]
     return Solution(
         W=linalg.fix_signs(directions),
@@ -245,19 +261,19 @@ def solution_of(reweighted, evaluated, trace, objective, prepared, n_components)
         priors=frame.priors,
         epsilon=frame.epsilon,
         q=objective.q,
-        norm=(2.0, 0.0),
+        norm=None,
         shrinkage=answer.shrinkage,
-        samples=evaluated.seen.per_sample(frame.caps, margins, mask, 2.0, 0.0),
+        samples=evaluated.seen.per_sample(frame.caps, objective.flag_level, mask),
         kept_weight=evaluated.kept_weight,
         uncapped=frame.uncapped,
         trace=trace,
-        usual=Support(W / frame.scale[:, None], frame.centres, frame.caps, usual),
+        usual=usual.at(objective.flag_level),
         support=reweighted.support,
         class_weights=prepared.all_rows.class_weights,
         kept_shares=reweighted.kept / prepared.all_rows.class_weights,
         emptied=emptied(answer, prepared),
         within=reweighted.within,
-        calibrator=partial(calibrator_of, reweighted, prepared),
+        calibrator=partial(calibrator_of, reweighted, usual.at(objective.flag_level), prepared),
     )
 
 

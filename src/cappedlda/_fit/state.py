@@ -10,8 +10,7 @@ import numpy as np
 from cappedlda._cutoffs.gate import Gate
 from cappedlda._data.array import ArrayRows
 from cappedlda._data.base import Rows
-from cappedlda._fit.steps import START_PASSES, START_TOLERANCE, run_mm
-from cappedlda._solvers.frame import Frame, Objective, Schedule
+from cappedlda._solvers.frame import Frame
 from cappedlda._solvers.row_space import RowSpace
 
 
@@ -24,10 +23,8 @@ class Options:
     priors : ndarray of shape (c,)
     start : str or ndarray of shape (n, r)
     n_components : int
-    polish : bool
-        Whether to reweight.
     leave_out : str
-        What is left out then: "harmful" or "flagged" rows.
+        What is left out: "harmful" or "flagged" rows.
     ridge : float
         Of the answer in any case, relative to the mean variance of the features.
     shrinkage : str, float or None
@@ -39,14 +36,11 @@ class Options:
     random_state : RandomState, int or None
     report : callable or None
         Told about each pass.
-    early_end : bool
-        See `Schedule`.
     """
 
     priors: np.ndarray
     start: str | np.ndarray = "robust"
     n_components: int = 1
-    polish: bool = True
     leave_out: str = "harmful"
     ridge: float = 0.0
     shrinkage: str | float | None = "few_rows"
@@ -55,7 +49,6 @@ class Options:
     max_iter: int = 100
     random_state: np.random.RandomState | int | None = None
     report: Callable | None = None
-    early_end: bool = True
 
 
 class Point(NamedTuple):
@@ -76,7 +69,7 @@ class Point(NamedTuple):
 
 @dataclass(frozen=True)
 class Prepared:
-    """What is found before the iteration, the same for every q and multiple of epsilon.
+    """What is found before the loop, the same for every q and multiple of epsilon.
 
     Attributes
     ----------
@@ -89,9 +82,6 @@ class Prepared:
     others : ArrayRows or None
         Some of the rows that count and are not in the sample, if its directions fit it too well.
     point : Point
-    objective : Objective
-        Any of those to fit.
-    options : Options
     gate : Gate or None
         There is one if the start is robust.
     space : RowSpace or None
@@ -105,8 +95,6 @@ class Prepared:
     all_sample: ArrayRows
     others: ArrayRows | None
     point: Point
-    objective: Objective
-    options: Options
     gate: Gate | None
     space: RowSpace | None
     n_sampled: int
@@ -115,14 +103,3 @@ class Prepared:
     def weight(self):
         """Weight of all rows, also of those that the gate leaves out."""
         return self.all_rows.class_weights.sum()
-
-    @cached_property
-    def trimmed(self):
-        """The point where directions of trimmed LDA and their caps agree: step 6."""
-        if self.gate is None:
-            return self.point
-        objective = self.objective._replace(q=2.0, multiplier=1.0)
-        options = self.options
-        schedule = Schedule(options.renew_centres, early_end=options.early_end)
-        settings = objective, schedule, START_TOLERANCE, START_PASSES
-        return run_mm(self.sample, self.point, *settings)

@@ -6,16 +6,15 @@ from cappedlda._cutoffs.fences import REACH, Fences, fixed_point_caps, least_fen
 from cappedlda._data.record import Query
 from cappedlda._data.scatter_cache import ScatterCache
 from cappedlda._solvers import linalg
-from cappedlda._solvers.base import check_overflow, iterate
+from cappedlda._solvers.base import check_overflow
 from cappedlda._solvers.cg import ImplicitSystem
-from cappedlda._solvers.frame import Frame, Schedule, kept_covariance
-from cappedlda._solvers.mm import SYSTEM_TOLERANCE, MMSolver
+from cappedlda._solvers.frame import Frame, kept_covariance
+from cappedlda._solvers.mm import SYSTEM_TOLERANCE
 from cappedlda._solvers.plain import ROUNDING
 from cappedlda._solvers.systems import MatrixSystem
 
-# Steps 5 and 6 only have to be near enough to see the outliers.
+# The first LDA only has to be near enough to see the outliers.
 START_TOLERANCE = 1e-3
-START_PASSES = 20
 START_RIDGE = 1e-6  # of the unit variance of the scaled features
 
 
@@ -24,23 +23,11 @@ def system_of(rows):
     return ImplicitSystem if rows.implicit_scatter else MatrixSystem
 
 
-def decide(prepared, objective, options):
-    """Return the objective and the schedule as the data want them."""
-    q, regime, n_features = objective.q, prepared.rows.regime, prepared.point.frame.n_features
-    capped = objective.epsilon != np.inf
-    reweight = options.polish
-    if objective.epsilon == "auto" and prepared.weight < regime.q_rows_per_feature * n_features:
-        q = 2.0  # the directions can follow every row: lower norms would only choose which
-    renew_shape = q == 2.0 if capped and prepared.gate is not None else True
-    schedule = Schedule(options.renew_centres, renew_shape, reweight, options.early_end)
-    return objective if q == objective.q else objective._replace(q=q), schedule
-
-
 def with_caps_of(objective, frame):
     """Return a frame, perhaps of another objective, with the caps to begin with."""
     if objective.epsilon == "auto":
         return frame.with_fences(frame.fences, objective.multiplier)
-    return frame.with_cap(np.inf, frame.floor) if objective.epsilon == np.inf else frame
+    return frame.with_cap(objective.epsilon, frame.floor)
 
 
 def projection_query(frame, W):
@@ -55,14 +42,6 @@ def with_caps_by_distances(rows, frame, W, reach=REACH):
     limits = {"regime": rows.regime, "least": least_fence(W.shape[1])}
     caps = fixed_point_caps(histograms, reach, **limits).caps
     return frame.with_fences(Fences.at(float(frame.priors @ caps), caps))
-
-
-def run_mm(rows, point, objective, schedule, tol, max_iter):
-    """Run the MM iteration from a point on; return the point where it ends."""
-    settings = system_of(rows), rows.regime
-    solver = MMSolver(point.frame, point.W, objective, schedule, tol, False, *settings)
-    iterate(rows, solver, max_iter)
-    return point._replace(frame=solver.frame, W=solver.W)
 
 
 def lda_on_support(rows, initial, priors, n_features):
@@ -89,11 +68,16 @@ def lda_on_support(rows, initial, priors, n_features):
     if not rows.implicit_scatter and rows.shape[1] >= rows.regime.cache_features:
         cache = ScatterCache.of(support.sample_weight > 0.0, record, query)
     centres = record.recentre(initial.centres, initial.scale)
-    frame = Frame.of(centres, initial.scale, priors, n_features)
+    frame = Frame.of(centres, initial.scale, priors, n_features, initial.least)
     A = system_of(rows)(record.scatter, weight, ridge, SYSTEM_TOLERANCE * START_TOLERANCE)
+    frame.raise_variances(A)
     W = linalg.leading_directions(A.solve(frame.B), frame.B)
     if W.shape[1] == 0:
-        raise ValueError("The centres of all classes coincide in X: no direction separates them.")
+        if initial.support.all():
+            raise ValueError("The class means coincide in X: no direction separates the classes.")
+        # Of rare indicators, say, the densest half has none: then nothing is known to be unusual.
+        everything = initial._replace(support=np.ones_like(initial.support))
+        return lda_on_support(rows, everything, priors, n_features)
     return frame.changed(K=W.T.dot(frame.B)), W, cache
 
 

@@ -2,10 +2,10 @@
 
 import numpy as np
 
-from cappedlda._cutoffs.fences import GATE_REACH, least_fence, nearer_half, update_caps
+from cappedlda._cutoffs.fences import REACH, least_fence, nearer_half, update_caps
 from cappedlda._data.jobs import histograms_of
 from cappedlda._data.threads import serial_map
-from cappedlda._kernels import start_kernels
+from cappedlda._kernels import start as start_kernels
 from cappedlda._solvers import linalg
 
 C_STEPS = 3
@@ -47,7 +47,7 @@ def c_steps(pieces, distances, variance_floor):
     return support, distances, caps
 
 
-def grow_support(pieces, support, distances, caps, variance_floor, reach=GATE_REACH):
+def grow_support(pieces, support, distances, caps, variance_floor, reach=REACH):
     """Return the support grown until the next row is too far off, beyond the reach of a fence.
 
     Rows within a fence of the support join it, and all are measured anew, as in BACON (Billor,

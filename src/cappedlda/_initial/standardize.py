@@ -5,7 +5,8 @@ import numpy as np
 from cappedlda._data.threads import serial_map
 from cappedlda._initial.csteps import row_pieces
 from cappedlda._initial.quantiles import BLOCK_COLUMNS, column_medians
-from cappedlda._kernels import selection, start_kernels
+from cappedlda._kernels import selection
+from cappedlda._kernels import start as start_kernels
 
 MAD_TO_SIGMA = 1.4826
 # Where the quantile of the absolute deviations at this level is more than WIDEST_TAIL times
@@ -17,12 +18,9 @@ MOST_RAISED = 10.0
 FARTHEST_USUAL = 3.0
 # Deviations are cut off here, in robust units: far enough, and their powers stay finite.
 FARTHEST = 1e6
-# The same where parts and centres of classes are looked for, so that no single feature, such as one
-# whose unit is far too small, decides in which direction.
-FARTHEST_SEEN = 5.0
 
 
-def in_units(rows, centres, scale, moves=None, map_=serial_map, farthest=FARTHEST):
+def in_units(rows, centres, scale, map_=serial_map, farthest=FARTHEST):
     """Return the deviations of rows from the centres of their classes over the scale.
 
     Parameters
@@ -30,8 +28,6 @@ def in_units(rows, centres, scale, moves=None, map_=serial_map, farthest=FARTHES
     rows : ArrayRows
     centres : ndarray of shape (c, n)
     scale : ndarray of shape (n,)
-    moves : ndarray of shape (c, n), optional
-        Of the centres, in units of the scale, after far deviations were cut off.
     map_ : callable
         As `serial_map`, perhaps on threads.
     farthest : float
@@ -46,7 +42,7 @@ def in_units(rows, centres, scale, moves=None, map_=serial_map, farthest=FARTHES
     scaled, squares = np.empty(rows.shape), np.empty(rows.shape[0])
 
     def fill(first, stop):
-        units = centres, scale, farthest, moves
+        units = centres, scale, farthest
         start_kernels.scaled_rows(first, stop, rows.X, rows.codes, *units, scaled, squares)
 
     map_(fill, *row_pieces(*rows.shape, rows.regime))
@@ -72,11 +68,6 @@ def medians_and_scale(rows, map_=serial_map):
         scale = np.where(scale > 0.0, scale, np.ptp(centres, axis=0))
         scale[scale <= 0.0] = 1.0
     return centres, scale, sparse
-
-
-def class_medians(rows):
-    """Return the median of each class, shape (c, n)."""
-    return medians_and_deviations(rows.by_class()[0], ())[0]
 
 
 def medians_and_deviations(rows, levels, map_=serial_map):
@@ -115,9 +106,17 @@ def scale_of_others(deviations, weights):
     some = deviations > 0.0
     if not some.any():
         return 0.0
+    shared = some & are_shared(deviations, weights)
+    some = shared if shared.any() else some
     share = np.average(some, weights=weights)
     weights = None if weights is None else weights[some]
     return sparse_unit(column_medians(deviations[some, None], weights)[0], share)
+
+
+def are_shared(values, weights=None):
+    """Return which values occur more than once: levels of a discrete feature, not errors."""
+    _, codes = np.unique(values, return_inverse=True)
+    return np.bincount(codes, weights)[codes] > 1
 
 
 def sparse_unit(size, share):

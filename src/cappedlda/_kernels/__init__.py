@@ -8,13 +8,7 @@ of them.
 
 import os
 
-from cappedlda._kernels import algebra, judgement, selection
-from cappedlda._kernels import cells as cell_kernels
-from cappedlda._kernels import histograms as fences
-from cappedlda._kernels import selection as gathering
-from cappedlda._kernels import selection as marks
-from cappedlda._kernels import sparse as sparse_kernels
-from cappedlda._kernels import start as start_kernels
+from cappedlda._kernels import algebra, cells, histograms, judgement, selection, sparse, start
 from cappedlda._kernels.passes import SlabState, builds
 
 # The builds that this machine can run by name, the fastest first.
@@ -49,14 +43,12 @@ __all__ = [
     "BUILDS",
     "SlabState",
     "algebra",
-    "cell_kernels",
-    "fences",
-    "gathering",
+    "cells",
+    "histograms",
     "judgement",
     "kernels",
     "kernels_for",
-    "marks",
     "selection",
-    "sparse_kernels",
-    "start_kernels",
+    "sparse",
+    "start",
 ]

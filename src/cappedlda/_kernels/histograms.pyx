@@ -5,13 +5,14 @@ Most bins are empty, so that only the range that some class fills is looked at. 
 beyond the cap of their class do not count. Nothing is checked here.
 """
 
-from libc.math cimport INFINITY, exp, fabs, ldexp
+from libc.math cimport fabs, ldexp
 from libc.string cimport memset
 
 from cappedlda._kernels.tiles cimport LOWEST_EXPONENT, MANTISSA_BITS, N_BINS
 
-cdef double[2] QUARTILES
-QUARTILES[:] = [0.25, 0.5]
+# A fence follows from these quantiles of the distances inside it: it knows how long their tail is.
+cdef double[2] LEVELS
+LEVELS[:] = [0.5, 0.9]
 
 # The distance at which each bin sits.
 cdef double[N_BINS] positions
@@ -133,9 +134,9 @@ cdef double quantiles_of(
     return total
 
 
-cpdef double fence(double q1, double q2, double reach, double min_gap) noexcept nogil:
-    """Return q2 + reach (q2 - q1), at least the share `min_gap` beyond q2."""
-    return q2 + max(reach * (q2 - q1), min_gap * q2)
+cpdef double fence(double median, double high, double reach, double min_gap) noexcept nogil:
+    """Return high + reach (high - median), at least the share `min_gap` beyond high."""
+    return high + max(reach * (high - median), min_gap * high)
 
 
 def find_quantiles(
@@ -197,7 +198,7 @@ def grow_caps(
     cdef Py_ssize_t i, _step, end, first = 0, stop = 0, c = found.shape[1]
     cdef double weight, cap, epsilon = 0.0, median = 0.0
     cdef bint still, same
-    cdef double[2] quartiles
+    cdef double[2] quantiles
     cdef double[N_BINS] pooled
     cdef double *caps = &found[0, 0]
     cdef double *halves = &found[1, 0]
@@ -209,16 +210,16 @@ def grow_caps(
             halves[i] = half_of(&histograms[i, 0], first, stop, min_gap)
         for _step in range(max_steps):
             end = pool(histograms, caps, first, stop, pooled)
-            quantiles_of(pooled, first, end, QUARTILES, 2, quartiles)
-            epsilon = fence(quartiles[0], quartiles[1], reach, min_gap)
-            median = quartiles[1]
+            quantiles_of(pooled, first, end, LEVELS, 2, quantiles)
+            epsilon = fence(quantiles[0], quantiles[1], reach, min_gap)
+            median = quantiles[0]
             still = same = True
             for i in range(c):
                 end = stop_at(first, stop, caps[i])
-                weight = quantiles_of(&histograms[i, 0], first, end, QUARTILES, 2, quartiles)
+                weight = quantiles_of(&histograms[i, 0], first, end, LEVELS, 2, quantiles)
                 cap = max(halves[i], epsilon)
                 if weight >= min_weight:
-                    cap = max(cap, fence(quartiles[0], quartiles[1], reach, min_gap))
+                    cap = max(cap, fence(quantiles[0], quantiles[1], reach, min_gap))
                 if not fabs(cap - caps[i]) <= tol * cap:
                     still = False
                 if stop_at(first, stop, cap) != end:
@@ -230,65 +231,3 @@ def grow_caps(
             caps[i] = max(caps[i], least)
             halves[i] = max(halves[i], blur)
     return max(epsilon, least), median
-
-
-def find_gaps(
-    const double[:, ::1] histograms,  # IN (c, b)
-    const double[::1] caps,           # IN (c,)
-    double least_gap, double few, double share, double min_gap, double min_weight,
-    double[::1] gaps,                 # OUT (c,)
-):
-    """Find where the inner half of each class ends in a gap at least so wide, or inf.
-
-    It is measured in distances from the lower quartile to the median. The share `share` of
-    the class lies beyond it, within the cap; with a weight below `few` there the gap must be
-    as many times wider. A class of less than `min_weight` has none.
-    """
-    cdef Py_ssize_t i, k, end, first = 0, stop = 0
-    cdef double weight, unit, within, inside, beyond, below, width
-    cdef double[2] found
-    with nogil:
-        filled_bins(histograms, &first, &stop)
-        for i in range(histograms.shape[0]):
-            gaps[i] = INFINITY
-            weight = quantiles_of(&histograms[i, 0], first, stop, QUARTILES, 2, found)
-            if weight < min_weight:
-                continue
-            unit = max(found[1] - found[0], min_gap * found[1])
-            end = stop_at(first, stop, caps[i])
-            within = inside = below = 0.0
-            for k in range(first, end):
-                within += histograms[i, k]
-            for k in range(first, end):
-                if histograms[i, k] > 1e-9 * weight:
-                    beyond = within - inside
-                    width = (positions[k] - below) / unit * min(1.0, beyond / few)
-                    if width >= least_gap and inside >= 0.5 * weight and beyond >= share * weight:
-                        gaps[i] = below
-                        break
-                    below = positions[k]
-                inside += histograms[i, k]
-
-
-def moment_near(
-    const double[:, ::1] histograms,  # IN (c, b)
-    const double[::1] low,            # IN (c,)
-    const double[::1] high,           # IN (c,)
-    double move,
-):
-    """Sum the squared distances between `low` and `high`, and of others what may get there.
-
-    Distances move by a standard deviation of `move`; Chernoff's bound is the probability.
-    """
-    cdef Py_ssize_t i, k, first = 0, stop = 0
-    cdef double off, probability, total = 0.0
-    with nogil:
-        filled_bins(histograms, &first, &stop)
-        for i in range(histograms.shape[0]):
-            for k in range(first, stop):
-                if histograms[i, k] == 0.0:
-                    continue
-                off = max(low[i] - positions[k], positions[k] - high[i]) / move
-                probability = 1.0 if off <= 0.0 else 0.5 * exp(-0.5 * off * off)
-                total += probability * histograms[i, k] * positions[k] * positions[k]
-    return total

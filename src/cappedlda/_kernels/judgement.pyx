@@ -4,7 +4,7 @@ One loop over the rows for each, in blocks that stay in cache. Nothing is checke
 """
 
 from libc.math cimport exp, log
-from libc.stdint cimport int32_t, uint8_t
+from libc.stdint cimport int32_t
 from libc.stdlib cimport free
 
 from cappedlda._kernels.blas cimport multiply_by_triangle, set_product
@@ -87,21 +87,16 @@ cdef inline void to_distances(
             row[k] = square - 2.0 * (row[k] - own) + between[k]
 
 
-def add_hits(
+def hits(
     const double[:, ::1] distances,   # IN (N, c) squared
     const int32_t[::1] codes,         # IN (N,)
     const double[::1] weights,        # IN (N,)
-    const uint8_t[::1] core,          # IN (N,)
     const double[::1] log_priors,     # IN (c,)
-    double[:, ::1] hits,              # IN OUT (2, c) outside the core, and in it
 ):
-    """Add the weight of the rows that are classified correctly, by their class.
-
-    Of equal scores the first class wins.
-    """
+    """Weight of the rows that are classified correctly; of equal scores the first class wins."""
     cdef Py_ssize_t j, k, i, N = distances.shape[0], c = distances.shape[1]
     cdef const double *row
-    cdef double own
+    cdef double own, total = 0.0
     cdef bint hit
     with nogil:
         for j in range(N):
@@ -114,26 +109,24 @@ def add_hits(
             for k in range(i, c):
                 hit &= own >= log_priors[k] - 0.5 * row[k]
             if hit:
-                hits[core[j], i] += weights[j]
+                total += weights[j]
+    return total
 
 
 def log_loss(
     const double[:, ::1] distances,   # IN (N, c) squared
     const int32_t[::1] codes,         # IN (N,)
     const double[::1] weights,        # IN (N,)
-    const uint8_t[::1] core,          # IN (N,) 0: the row does not count
     const double[::1] log_priors,     # IN (c,)
     double sharpness,                 # factor of the distances
-    double[::1] losses,               # OUT (N,) of the rows
 ):
-    """Log-loss of the rows of the core: its sum, and how fast this grows with the sharpness."""
+    """Log-loss of the rows: its sum, and how fast this grows with the sharpness."""
     cdef Py_ssize_t j, k, i, N = distances.shape[0], c = distances.shape[1]
     cdef const double *row
     cdef double half = 0.5 * sharpness, total = 0.0, slope = 0.0, odds, own, score, likely, steps
     with nogil:
         for j in range(N):
-            losses[j] = 0.0
-            if not core[j] or not weights[j] > 0.0:
+            if not weights[j] > 0.0:
                 continue
             i = codes[j]
             row = &distances[j, 0]
@@ -147,7 +140,6 @@ def log_loss(
                     odds += likely
                     steps += likely * (row[i] - row[k])
             if odds != 1.0:
-                losses[j] = weights[j] * log(odds)
-                total += losses[j]
+                total += weights[j] * log(odds)
                 slope += weights[j] * 0.5 * steps / odds
     return total, slope

@@ -1,7 +1,6 @@
-"""The loops of the first look at a sample: rows in units, halves, gaps, moments, distances.
+"""The loops of the first look at a sample: rows in units, moments, distances.
 
-Rows are in memory, those of a class one after the other where it matters. Weights
-that are None are ones. Nothing is checked here.
+Weights that are None are ones. Nothing is checked here.
 """
 
 from cython cimport floating
@@ -11,7 +10,7 @@ from libc.stdlib cimport free
 
 from cappedlda._kernels.blas cimport add_gram, multiply_by_triangle
 from cappedlda._kernels.memory cimport room_for
-from cappedlda._kernels.selection cimport begin_of, quantile
+from cappedlda._kernels.selection cimport begin_of
 from cappedlda._kernels.vectors cimport dot, subtract
 
 # Rows that go to BLAS at a time: they stay in L2 if that is possible, but BLAS packs a whole
@@ -31,14 +30,12 @@ def scaled_rows(
     const int32_t[::1] codes,        # IN (N,)
     const double[:, ::1] centres,    # IN (c, n)
     const double[::1] scale,         # IN (n,)
-    double farthest,                 # deviations are cut off here,
-    const double[:, ::1] moves,      # IN (c, n), or None, and then taken from moved centres
+    double farthest,                 # deviations are cut off here
     double[:, ::1] scaled,           # OUT (N, n)
     double[::1] squares,             # OUT (N,) squared lengths
 ):
     """Deviations of rows from the centres of their classes, over the scale."""
     cdef Py_ssize_t j, k, n = X.shape[1]
-    cdef bint moved = moves is not None
     cdef double *row
     cdef const double *centre
     with nogil:
@@ -47,159 +44,7 @@ def scaled_rows(
             centre = &centres[codes[j], 0]
             for k in range(n):
                 row[k] = min(max((X[j, k] - centre[k]) / scale[k], -farthest), farthest)
-            if moved:
-                subtract(row, &moves[codes[j], 0], n, row)
             squares[j] = dot(row, row, n)
-
-
-# ------------------------------------------------------------------ the far part of a class
-
-def direction_shares(
-    const double[::1] squares,    # IN (N,) squared lengths of points
-    const double[::1] weights,    # IN (N,) or None
-    double[:, ::1] products,      # IN (1, N) with a direction; OUT their shares
-    bint first,                   # all products are ones, not centred
-):
-    """Shares of points of length 1 in the next step of a power iteration for their covariance."""
-    cdef Py_ssize_t j, N = squares.shape[0]
-    cdef const double *w = begin_of(weights)
-    cdef double mean = 0.0, total = 0.0, inverse, product
-    with nogil:
-        if not first:
-            for j in range(N):
-                total += weight_of(w, j)
-                if squares[j] > 0.0:
-                    mean += weight_of(w, j) * products[0, j] / sqrt(squares[j])
-            mean /= total
-        for j in range(N):
-            inverse = 1.0 / sqrt(squares[j]) if squares[j] > 0.0 else 0.0
-            product = 1.0 if first else products[0, j] * inverse - mean
-            products[0, j] = weight_of(w, j) * inverse * product
-
-
-cdef struct Gap:
-    double width   # in standard deviations of the part inside
-    double place   # the last one inside
-
-
-cdef Gap gap_above(
-    const double *places, const double *w, Py_ssize_t N, Py_ssize_t first, Py_ssize_t step,
-    double least, double most, double least_deviation,
-) noexcept nogil:
-    """Find the widest gap that has from `least` to `most` weight on its inner side.
-
-    Places are looked at from the first one on, in steps of 1 or -1.
-    """
-    cdef Gap widest
-    cdef Py_ssize_t j = first, stop = first + step * N
-    cdef double inside = 0.0, sum = 0.0, squares = 0.0, last = 0.0, variance, weight, width
-    widest.width = widest.place = 0.0
-    while j != stop:
-        weight = weight_of(w, j)
-        if weight > 0.0:
-            if inside * (1.0 + 2e-9) >= least and inside * (1.0 - 2e-9) <= most:
-                variance = squares / inside - (sum / inside) * (sum / inside)
-                width = (places[j] - last) * <double> step / sqrt(
-                    max(variance, least_deviation * least_deviation))
-                if width > widest.width:
-                    widest.width = width
-                    widest.place = last
-            last = places[j]
-            inside += weight
-            sum += weight * last
-            squares += weight * last * last
-        j += step
-    return widest
-
-
-def widest_gap(
-    const double[::1] places,    # IN (N,) ascending
-    const double[::1] weights,   # IN (N,) or None
-    double least,                # weight that must stay inside,
-    double least_share,          # also as a share of all, at least
-    double most_share,           # and at most
-    double least_deviation,      # of the places inside
-):
-    """The widest gap among places, in standard deviations of the larger part.
-
-    Returns its width, the last place inside, and 1.0 if the larger part is below it, else -1.0.
-    """
-    cdef Py_ssize_t j, N = places.shape[0]
-    cdef const double *w = begin_of(weights)
-    cdef double total = 0.0
-    cdef Gap above, below
-    with nogil:
-        for j in range(N):
-            total += weight_of(w, j)
-        total *= 1.0 + 1e-9
-        least = max(least, least_share * total)
-        above = gap_above(&places[0], w, N, 0, 1, least, most_share * total, least_deviation)
-        below = gap_above(&places[0], w, N, N - 1, -1, least, most_share * total, least_deviation)
-    if above.width > below.width:
-        return above.width, above.place, 1.0
-    return below.width, below.place, -1.0
-
-
-# ------------------------------------------------------------------ the centre of a class
-
-def spread_ranks(
-    const Py_ssize_t[::1] order,   # IN (N,)
-    const double[::1] weights,     # IN (N,) or None
-    Py_ssize_t[::1] chosen,        # OUT (k,)
-):
-    """Choose elements of an order so that as much weight lies between them; return how many."""
-    cdef Py_ssize_t j, level, place = 0, count = 0, N = order.shape[0], k = chosen.shape[0]
-    cdef const double *w = begin_of(weights)
-    cdef double total = 0.0, below
-    for j in range(N):
-        total += weight_of(w, order[j])
-    below = weight_of(w, order[0])
-    for level in range(k):
-        while place < N - 1 and below < (level + 0.5) / k * total:
-            place += 1
-            below += weight_of(w, order[place])
-        if count == 0 or chosen[count - 1] != order[place]:
-            chosen[count] = order[place]
-            count += 1
-    return count
-
-
-def nearest_halves(
-    double[:, ::1] products,        # IN (k, N) of centres and points; OUT their shares
-    const double[::1] squares,      # IN (N,) squared lengths of the points
-    const double[::1] weights,      # IN (N,) or None
-    const double[:, ::1] centres,   # IN (k, n)
-    double[::1] radii,              # OUT (k,) squared
-    double[::1] totals,             # OUT (k,) sums of the shares
-):
-    """Shares of points in the half that is nearest to each centre: their weight, or 0."""
-    cdef Py_ssize_t i, j, N = products.shape[1], n = centres.shape[1]
-    cdef const double *w = begin_of(weights)
-    cdef const double *lengths = &squares[0]
-    cdef double *row
-    cdef double *scratch = room_for(4 * N)
-    cdef double length, radius, share, total
-    with nogil:
-        for i in range(products.shape[0]):
-            row = &products[i, 0]
-            length = dot(&centres[i, 0], &centres[i, 0], n)
-            for j in range(N):
-                row[j] = lengths[j] - 2.0 * row[j] + length
-            # Points that coincide are all inside, however their products are rounded.
-            radius = quantile(row, w, N, 0.5, scratch) * (1.0 + 1e-9)
-            total = 0.0
-            for j in range(N):  # without branches: which points are near cannot be foreseen
-                share = 1.0 if row[j] <= radius else 0.0
-                row[j] = share
-                total += share
-            if w != NULL:
-                total = 0.0
-                for j in range(N):
-                    row[j] *= w[j]
-                    total += row[j]
-            radii[i] = radius
-            totals[i] = total
-        free(scratch)
 
 
 # ------------------------------------------------------------------ moments and distances

@@ -21,7 +21,7 @@ from scipy.special import softmax
 
 from cappedlda._data.base import slices_of
 from cappedlda._data.threads import blas_threads, ordered_map, single_threaded_blas
-from cappedlda._kernels import cell_kernels
+from cappedlda._kernels import cells as cell_kernels
 from cappedlda._regime import REGIME
 
 # Conditional deviations beyond which a cell is wrong. The square is also how far the score of a
@@ -60,6 +60,7 @@ class CellMetric:
     images: np.ndarray  # (c, n) R means: the coefficients of the linear rule, for z
     intercepts: np.ndarray  # (c,)
     log_priors: np.ndarray  # (c,)
+    temperature: float  # factor of the scores of the linear rule
     cuts: np.ndarray  # (n,) conditional deviations
     far: float = FAR  # deviations from the centre beyond which a cell is wrong in any case
 
@@ -139,7 +140,7 @@ class CellMetric:
         # The linear rule leaves out (x - xbar)'P(x - xbar), which is what the classes have in
         # common: the mean of the squared distances, but for that of the means from each other.
         common = (distances - sizes) @ priors
-        return self.log_priors - 0.5 * (distances - common[:, None])
+        return self.temperature * (self.log_priors - 0.5 * (distances - common[:, None]))
 
     def complete(self, X, dropped, weights):
         """Return rows with what the other cells let expect where a class drops a cell.
@@ -162,7 +163,7 @@ class CellMetric:
         return expected, deviations
 
 
-def make_metric(whitener, means, xbar, coef, priors):
+def make_metric(whitener, means, xbar, coef, priors, temperature=1.0):
     """Return the `CellMetric` of a linear rule, or None if its numbers overflow.
 
     The rule may be sharper or blunter than the covariance says, and may use fewer directions than
@@ -177,8 +178,11 @@ def make_metric(whitener, means, xbar, coef, priors):
     xbar : ndarray of shape (n,)
     coef : ndarray of shape (c, n), or (1, n) for two classes
     priors : ndarray of shape (c,)
+    temperature : float
+        Factor that the scores of the rule have, and cells do not know.
     """
     with np.errstate(all="ignore"):
+        coef = coef / temperature
         if len(means) == 2:
             coef = np.outer([-priors[1], priors[0]], coef[0])
         steps = means - xbar
@@ -206,7 +210,15 @@ def make_metric(whitener, means, xbar, coef, priors):
         log_priors = np.log(priors)
         intercepts = log_priors - 0.5 * np.einsum("ij,ij->i", steps, images)
         found = CellMetric(
-            xbar, root, R, steps, images, intercepts, log_priors, np.full(len(root), CUT)
+            xbar,
+            root,
+            R,
+            steps,
+            images,
+            intercepts,
+            log_priors,
+            temperature,
+            np.full(len(root), CUT),
         )
         finite = all(np.isfinite(part).all() for part in vars(found).values())
         small = np.abs(images).max() < LARGEST_IMAGE
@@ -267,7 +279,7 @@ def candidates(metric, X, codes):
 
 
 def linear_scores(metric, X):
-    """Return the scores of the linear rule, shape (N, c), but for rounding."""
+    """Return the scores of the linear rule before its temperature, (N, c), but for rounding."""
     return (X - metric.centre) * metric.root @ metric.images.T + metric.intercepts
 
 

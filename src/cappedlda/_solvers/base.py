@@ -1,8 +1,8 @@
 """The iteration: a pass over the data, a small problem, a better projection.
 
 There is one loop, `iterate`. What differs between methods is how a record becomes
-the next projection: `MMSolver` is the method of the library, `PaperIteration`
-the published Algorithm 1. Both see small matrices only.
+the next projection: `MMSolver` minimises the capped norm, `PaperIteration` of `cappedlda.paper`
+is the published Algorithm 1. Both see small matrices only.
 """
 
 from dataclasses import dataclass, field
@@ -20,6 +20,13 @@ class Trace:
     change: float = np.inf
     tol: float = 0.0
     objective_path: list = field(default_factory=list)
+
+    def extend(self, other):
+        """Add what another loop did after this one."""
+        self.status, self.change = other.status, other.change
+        self.n_iter += other.n_iter
+        self.n_passes += other.n_passes
+        self.objective_path += other.objective_path
 
 
 def iterate(rows, method, max_iter, report=None):
@@ -48,7 +55,7 @@ def check_overflow(record):
     if record.overflows:
         raise ValueError(
             "The squares of some distances in X overflow; remove or scale the rows that are so "
-            "far off, or use start='robust', which leaves them out."
+            "far off, or use CappedLDA with epsilon='auto', which leaves them out."
         )
 
 

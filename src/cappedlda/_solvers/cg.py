@@ -172,7 +172,7 @@ def conjugate_gradients(product, B, precondition, finished, guess=None, max_step
         P += Z
     warnings.warn(
         f"Conjugate gradients did not end in {max_steps} steps, as the features of X are nearly "
-        "dependent; increase ridge or tol.",
+        "dependent; remove such features, or use CappedNormLDA with a larger ridge.",
         ConvergenceWarning,
         stacklevel=2,
     )

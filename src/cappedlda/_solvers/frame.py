@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from cappedlda._cutoffs.fences import REACH, Fences
+from cappedlda._cutoffs.fences import FLAG_LEVEL, REACH, Fences
 from cappedlda._kernels import algebra
 from cappedlda._solvers import linalg
 
@@ -35,6 +35,11 @@ class Objective(NamedTuple):
     multiplier: float = 1.0
     reach: float = REACH
 
+    @property
+    def flag_level(self):
+        """Multiple of caps and gate beyond which rows are flagged: a cap that is given flags."""
+        return FLAG_LEVEL if self.epsilon == "auto" else 1.0
+
     def multiplied(self, multiplier):
         """Return the objective with a multiple of the automatic epsilon; inf is no cap at all."""
         epsilon = np.inf if multiplier == np.inf else "auto"
@@ -46,7 +51,7 @@ class Objective(NamedTuple):
 
 
 class Schedule(NamedTuple):
-    """What is renewed while the frame settles, and when the iteration may end.
+    """What is renewed while the frame settles.
 
     Attributes
     ----------
@@ -54,18 +59,12 @@ class Schedule(NamedTuple):
     renew_shape : bool
         Cap, floor and gauge. Norms with q < 2 draw many distances to zero, and a cap that
         followed them would leave out good rows.
-    reweight : bool
-        Whether LDA on the support follows: then only the support matters.
-    early_end : bool
-        Whether the iteration may end, where only the support matters, once that is certain.
     memory : int
         Iterates that the acceleration combines.
     """
 
     renew_centres: bool = True
     renew_shape: bool = True
-    reweight: bool = False
-    early_end: bool = True
     memory: int = 4
 
 
@@ -94,6 +93,8 @@ class Frame:
         The ridge.
     K : ndarray of shape (r, c)
         Where the projection sends the class centres.
+    least : ndarray of shape (n,) or None
+        See `InitialEstimate`.
     """
 
     centres: np.ndarray
@@ -107,19 +108,27 @@ class Frame:
     floor: float = 0.0
     gamma: float = 0.0
     K: np.ndarray | None = None
+    least: np.ndarray | None = None
 
     @classmethod
-    def of(cls, centres, scale, priors, n_features):
+    def of(cls, centres, scale, priors, n_features, least=None):
         """Return a frame without caps."""
         B = linalg.between_factor(centres, priors, scale)
         fences = Fences.at(np.inf, np.full(len(centres), np.inf))
-        return cls(centres, scale, priors, n_features, B, fences.epsilon, fences.caps, fences)
+        caps = fences.epsilon, fences.caps, fences
+        return cls(centres, scale, priors, n_features, B, *caps, least=least)
 
     def changed(self, **others):
         """Return the frame with other values of some attributes."""
         frame = object.__new__(Frame)
         frame.__dict__.update(self.__dict__, **others)
         return frame
+
+    def raise_variances(self, A):
+        """Give the features of a system the least variances that rows are measured by."""
+        if self.least is not None and A.matrix is not None:
+            diagonal = np.einsum("ii->i", A.matrix)
+            np.maximum(diagonal, (self.least / self.scale) ** 2, out=diagonal)
 
     def recentred(self, centres):
         """Return the frame with other centres."""

@@ -11,11 +11,10 @@ from typing import NamedTuple
 import numpy as np
 
 from cappedlda._kernels import algebra, judgement
-from cappedlda._regime import REGIME
 from cappedlda._solvers import linalg
 from cappedlda._solvers.frame import freedom_of
 from cappedlda._solvers.plain import FLAT
-from cappedlda._solvers.shrinkage import oas_shrinkage, shrinkage_ridge
+from cappedlda._solvers.shrinkage import shrinkage_ridge
 
 # 1 - leverage of a row without which its class has no spread: a row that is alone in a direction.
 LEAST_REST = 1e-6
@@ -57,11 +56,10 @@ class PlainLDA:
         About which the moments were taken.
     n_features : int, optional
         Of which the coordinates are a rotation, if these are fewer.
-    regime : Regime
     unit : ndarray of shape (n,), optional
         Of the features, where those of the moments are not good.
-    shrinkage : float, optional
-        Of the scatter; None is the one that few rows have.
+    shrinkage : float
+        Of the scatter.
     dtype : dtype
         Of the rows, which tells what is only rounding.
 
@@ -72,22 +70,13 @@ class PlainLDA:
     """
 
     def __init__(
-        self,
-        moments,
-        centres,
-        n_features=None,
-        regime=REGIME,
-        unit=None,
-        shrinkage=None,
-        dtype=np.float64,
+        self, moments, centres, n_features=None, unit=None, shrinkage=0.0, dtype=np.float64
     ):
         self._moves, scatter = moments.centred(unit)
         n, total = n_features or len(scatter), moments.weights.sum()
         self._weights = moments.weights
         self.freedom = freedom_of(total, len(centres))
         trace = scatter.trace()
-        if shrinkage is None:
-            shrinkage = oas_shrinkage(scatter, n, self.freedom, regime)
         if shrinkage > 0.0 or not trace > 0.0:
             ridge = shrinkage_ridge(shrinkage, trace, n) if trace > 0.0 else 1.0
             np.einsum("ii->i", scatter)[...] += ridge

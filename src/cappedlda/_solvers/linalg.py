@@ -67,7 +67,8 @@ def cholesky(A):
 def _check_definite(info):
     if info != 0:
         raise linalg.LinAlgError(
-            "The weighted within-class scatter is not positive definite; increase `ridge`."
+            "The weighted within-class scatter is not positive definite; remove features that "
+            "depend on others, or use CappedNormLDA with a larger ridge."
         )
 
 

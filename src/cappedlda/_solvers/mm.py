@@ -10,7 +10,6 @@ import numpy as np
 
 from cappedlda._cutoffs.fences import (
     consistency_factor,
-    crossing_moment,
     fixed_point_caps,
     least_fence,
     update_caps,
@@ -37,14 +36,6 @@ FLOOR = 1e-2
 NO_SPREAD = 1e-10
 # A system that is not solved exactly is solved to this share of the tolerance.
 SYSTEM_TOLERANCE = 1e-3
-# Before the reweighting the directions only have to tell which rows are the support.
-REWEIGHTING_TOLERANCE = 30.0
-# What is left of the error after one step, until two steps have shown it: usually, where it
-# comes from a sample, and at most.
-UNKNOWN_RATE = 0.7
-SAMPLE_RATE = 0.3
-SLOWEST_RATE = 0.95
-LEAST_MOVE = 1e-10
 
 
 class MMSolver(Solver):
@@ -67,8 +58,7 @@ class MMSolver(Solver):
     objective : Objective
     schedule : Schedule
     tol : float
-        On the change of the projected rows, relative to their spread. Where only the kept
-        rows count, it is enough that no more of their scatter can still cross the cap.
+        On the change of the projected rows, relative to their spread.
     other_rows : bool
         Whether the frame was made from other rows: then its shape is renewed once anyhow.
     system : type
@@ -105,9 +95,7 @@ class MMSolver(Solver):
         self._regime = regime
         self.change = np.inf
         self.objective_path = []
-        self.tol = REWEIGHTING_TOLERANCE * tol if schedule.reweight else tol
-        self._crossing_tol = tol
-        self._rate = SAMPLE_RATE if other_rows else UNKNOWN_RATE
+        self.tol = tol
         self._other_rows = other_rows
         self._n_renewals = 0
         self._before = None
@@ -139,16 +127,10 @@ class MMSolver(Solver):
             drift = 0.0
         settled = drift <= DRIFT_TOLERANCE * self.tol
         if not settled and drift > self.change or not self._n_renewals:
-            before, objective = self.frame, self.value(record)
             self._renew(record)
-            remaining = self._minimise(record)
             # A frame that hardly changes, and a projection that does not: nothing is left.
-            still = remaining <= self.tol and drift <= SMALL_DRIFT
-            if not (still or self._kept_for_good(record, before)):
-                return None
-            if self._schedule.reweight:  # no pass of this norm will follow
-                self.objective_path.append(objective)
-            return "converged"
+            still = self._minimise(record) <= self.tol and drift <= SMALL_DRIFT
+            return "converged" if still else None
         return self._descend(record, settled)
 
     def covariance(self, record, unbiased=False):
@@ -234,38 +216,6 @@ class MMSolver(Solver):
         """Return the frame with a multiple of fences as caps."""
         return frame.with_fences(fences, self._objective.multiplier, **others)
 
-    def _kept_for_good(self, record, frame):
-        """Return whether hardly anything that counts can still cross the caps of a frame.
-
-        The record was made in that frame. What W will still move is guessed from its last
-        step and the rate at which the steps shrink; a typical row moves to or from its
-        centre by as much in one direction of unit variance.
-        """
-        only_support = self._objective.q == 2.0 or self._schedule.reweight
-        if not (only_support and self._schedule.early_end):
-            return False
-        if self.change == np.inf or self.frame.any_uncapped:
-            return False
-        total = record.image_scatter.trace()
-        unit = math.sqrt(total / (self.W.shape[1] * record.kept_weight))
-        low = high = frame.caps
-        if self._schedule.renew_shape or self._other_rows:
-            caps = self._caps_to_be(record, frame, unit)
-            low, high = np.minimum(low, caps), np.maximum(high, caps)
-        # With equal weights the step is exact: only other kept rows could cause another.
-        rate = 0.0 if self._objective.q == 2.0 else min(self._rate, SLOWEST_RATE)
-        move = max(unit * self.change, LEAST_MOVE) / (1.0 - rate)
-        return crossing_moment(record.histograms, low, high, move) <= self._crossing_tol * total
-
-    def _caps_to_be(self, record, frame, unit):
-        """Return where the caps of a frame would come to rest, for its `unit` of distances."""
-        if self._objective.epsilon == "auto":
-            fences = self._fixed_point(record, frame.fences.caps)
-            return fences.times(self._objective.multiplier)[1]
-        if self._objective.epsilon == np.inf:
-            return frame.caps
-        return np.full(len(frame.caps), self._objective.epsilon * unit)
-
     def _renew(self, record):
         """Make the frame anew from what the last pass kept."""
         whole = vanishing(record)
@@ -324,7 +274,7 @@ class MMSolver(Solver):
         # A sequence that shrinks fast at a known rate is nearer its limit than its last step.
         if not 0.0 < previous < np.inf:
             return self.change
-        self._rate = rate = self.change / previous
+        rate = self.change / previous
         return self.change * rate / (1.0 - rate) if rate < 0.5 else self.change
 
     def _descend(self, record, settled):
@@ -333,7 +283,7 @@ class MMSolver(Solver):
             return self._retreat()
         self.objective_path.append(objective)
         remaining = self._minimise(record)
-        if settled and (remaining <= self.tol or self._kept_for_good(record, self.frame)):
+        if settled and remaining <= self.tol:
             return "converged"
         self._fallback = self.W
         self.W = self._accelerator.extrapolate(self._before, self.W)

@@ -13,7 +13,7 @@ from cappedlda._kernels import algebra
 from cappedlda._regime import REGIME
 from cappedlda._solvers import linalg
 from cappedlda._solvers.frame import Frame, degrees_of_freedom
-from cappedlda._solvers.shrinkage import NOT_SHRUNK, Shrunk, few_rows_rule
+from cappedlda._solvers.shrinkage import NOT_SHRUNK, FixedShrinkage, Shrunk
 from cappedlda._solvers.systems import MatrixSystem
 
 # What rounding may leave of a scatter, relative to its trace or to a scatter it was taken from.
@@ -132,7 +132,10 @@ class SupportScatter(NamedTuple):
     dtype: np.dtype
 
 
-def support_scatter(record, frame, sizes, system, tol, dtype, regime=REGIME, shrink=few_rows_rule):
+NO_SHRINKAGE = FixedShrinkage(0.0)
+
+
+def support_scatter(record, frame, sizes, system, tol, dtype, regime=REGIME, shrink=NO_SHRINKAGE):
     """Return the `SupportScatter` of the rows that a record with equal weights (q = 2) kept.
 
     Parameters
@@ -163,21 +166,27 @@ def support_scatter(record, frame, sizes, system, tol, dtype, regime=REGIME, shr
         frame = frame.changed(scale=frame.scale * unit, B=frame.B / unit[:, None])
     shrunk, trace = NOT_SHRUNK, scatter.trace()
     if system is MatrixSystem:
-        shrunk = shrink(scatter, frame, record.kept_weight, freedom, regime)
+        shrunk = shrink(scatter, frame, freedom, regime)
         scatter = scatter if shrunk.factor == 1.0 else shrunk.factor * scatter
     B = np.where(flat[:, None], 0.0, frame.B) if np.count_nonzero(flat) else frame.B
     found = scatter, frame, flat, B, freedom, trace, shrunk, few_rows
     return SupportScatter(*found, system, tol, dtype)
 
 
-def plain_lda(support, ridges):
-    """Return the `Discriminant` on a support with some `Ridges`."""
+def plain_lda(support, ridges, measuring=False):
+    """Return the `Discriminant` on a support with some `Ridges`.
+
+    One by which rows are to be measured gives every feature at least the least deviation of the frame.
+    """
     frame, trace, n, B = support.frame, support.trace, support.frame.n_features, support.B
     ridge = ridges.always + ridges.few_rows * support.few_rows
     added = support.shrunk.added + ridge * trace / n
     weight = 2.0 * support.freedom or 1.0
     ridge = added / weight if trace > 0.0 else 1.0
     A = support.system(support.scatter, weight, ridge, support.tol)
+    if measuring and frame.least is not None:
+        frame.raise_variances(A)
+        B = frame.B
     W = linalg.leading_directions(A.solve_on_range(B, FLAT[support.dtype]), B)
     strengths = np.square(B.T.dot(W)).sum(axis=0)
     found = W, strengths, frame.centres, frame.scale, frame.B, A

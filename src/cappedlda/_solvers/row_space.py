@@ -44,7 +44,7 @@ class RowSpace:
     def initial(self, initial):
         """Return an initial estimate in coordinates, whose unit is 1 in every direction."""
         unit = np.ones(self._basis.shape[1])
-        return initial._replace(centres=self.points(initial.centres), scale=unit)
+        return initial._replace(centres=self.points(initial.centres), scale=unit, least=None)
 
     def points(self, points):
         """Return points of raw features (k, n) in coordinates (k, r)."""

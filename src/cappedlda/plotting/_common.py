@@ -8,6 +8,8 @@ import numpy as np
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
+from cappedlda._data.kinds import index_of
+
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
@@ -111,7 +113,7 @@ def feature_names(estimator):
 
 def row_names(X):
     """Return what rows are called: the index of a frame, or their numbers."""
-    index = getattr(X, "index", None)
+    index = index_of(X)
     return np.arange(X.shape[0] if hasattr(X, "shape") else len(X)) if index is None else index
 
 

@@ -100,6 +100,8 @@ class ConvergenceDisplay(Display):
         ax.xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
         ax.set_xlim(0.5, len(path) + 0.5)
         ax.set(xlabel="evaluation", ylabel="objective")
-        if self.status is not None:
-            ax.set_title(self.status, loc="right", fontsize="medium", color=GREY)
+        notes = [] if self.status is None else [self.status]
+        if len(path) < 2:
+            notes.append("one evaluation: nothing to compare it with")
+        ax.set_title(", ".join(notes), loc="right", fontsize="medium", color=GREY)
         return self

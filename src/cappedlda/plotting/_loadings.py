@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
-from scipy.sparse import issparse
-from sklearn.utils.sparsefuncs import mean_variance_axis
 
+from cappedlda._summary import direction_name, loadings_of, unit_of_loadings
 from cappedlda.plotting._common import (
     BLUE,
     VERMILLION,
@@ -21,7 +20,6 @@ if TYPE_CHECKING:
 
     from matplotlib.axes import Axes
     from matplotlib.container import BarContainer
-    from numpy.typing import ArrayLike
     from sklearn.base import BaseEstimator
 
 
@@ -34,8 +32,8 @@ class LoadingsDisplay(Display):
     feature_names : array-like of shape (n_features,)
     component : int, default=0
         Number of the direction, for the label.
-    scaled : bool, default=False
-        Whether the loadings are per spread of each feature, for the label.
+    per_deviation : bool, default=False
+        Whether the loadings are per deviation of each feature, not per unit, for the label.
 
     Attributes
     ----------
@@ -50,7 +48,7 @@ class LoadingsDisplay(Display):
     >>> from cappedlda import CappedLDA
     >>> from cappedlda.plotting import LoadingsDisplay
     >>> X, y = load_wine(return_X_y=True, as_frame=True)
-    >>> display = LoadingsDisplay.from_estimator(CappedLDA().fit(X, y), X)
+    >>> display = LoadingsDisplay.from_estimator(CappedLDA().fit(X, y))
     >>> display.ax_.get_yticklabels()[0].get_text()
     'flavanoids'
     >>> plt.close(display.figure_)
@@ -64,18 +62,17 @@ class LoadingsDisplay(Display):
         *,
         feature_names: Sequence[str],
         component: int = 0,
-        scaled: bool = False,
+        per_deviation: bool = False,
     ) -> None:
         self.loadings = loadings
         self.feature_names = feature_names
         self.component = component
-        self.scaled = scaled
+        self.per_deviation = per_deviation
 
     @classmethod
     def from_estimator(
         cls,
         estimator: BaseEstimator,
-        X: ArrayLike | None = None,
         *,
         component: int = 0,
         feature_names: Sequence[str] | None = None,
@@ -88,11 +85,10 @@ class LoadingsDisplay(Display):
         ----------
         estimator : fitted estimator
             `CappedLDA`, scikit-learn's `LinearDiscriminantAnalysis`, or a pipeline that
-            ends with one: the features are what its earlier steps give.
-        X : array-like of shape (n_samples, n_features), default=None
-            Rows that give the spread of each feature (the interquartile range in standard
-            deviations). Loadings are multiplied by it, so that features in different units
-            can be compared. None draws `scalings_` as they are.
+            ends with one: the features are what its earlier steps give. Loadings are
+            `scalings_` times the deviation of each feature within the classes, so that
+            features in different units can be compared: robust ones of `CappedLDA`, those of
+            `covariance_` of others. Where the estimator knows neither, `scalings_` are drawn.
         component : int, default=0
             The direction.
         feature_names : array-like of shape (n_features,), default=None
@@ -106,19 +102,20 @@ class LoadingsDisplay(Display):
         -------
         display : LoadingsDisplay
         """
-        model, X = last_step(estimator, X)
+        model, _ = last_step(estimator)
         n_components = model.scalings_.shape[1]
         if not 0 <= component < n_components:
             raise ValueError(
                 f"component={component!r} is out of range; use 0 to {n_components - 1}."
             )
-        loadings = model.scalings_[:, component]
-        if X is not None:
-            loadings = loadings * _spread(X)
+        loadings, per_deviation = loadings_of(model)
         if feature_names is None:
             feature_names = names_of_features(estimator)
         display = cls(
-            loadings, feature_names=feature_names, component=component, scaled=X is not None
+            loadings[:, component],
+            feature_names=feature_names,
+            component=component,
+            per_deviation=per_deviation,
         )
         return display.plot(ax, **plot_args)
 
@@ -146,17 +143,6 @@ class LoadingsDisplay(Display):
         ax.invert_yaxis()
         ax.axvline(0.0, color="black", lw=0.8)
         ax.set_xlabel(
-            f"loading in direction {self.component + 1}"
-            + (", per spread of the feature" if self.scaled else "")
+            f"loading in {direction_name(self.component)}, {unit_of_loadings(self.per_deviation)}"
         )
         return self
-
-
-def _spread(X):
-    """Return the interquartile range of each column in standard deviations of a Gaussian."""
-    if issparse(X):  # mostly zeros, which have no such range
-        return np.sqrt(mean_variance_axis(X.tocsr().astype(float), axis=0)[1])
-    X = np.asarray(X, dtype=float)
-    low, high = np.percentile(X, [25.0, 75.0], axis=0)
-    # A feature that is mostly one value has no such range.
-    return np.where(high > low, (high - low) / 1.349, X.std(axis=0))

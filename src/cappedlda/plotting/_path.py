@@ -11,7 +11,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
 from cappedlda.cv import CappedLDACV
-from cappedlda.plotting._common import Display, class_colors
+from cappedlda.plotting._common import BLUE, Display
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -23,23 +23,17 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
     from sklearn.base import BaseEstimator
 
-# Between the lines of two norms, as a factor on the logarithmic axis.
-ASIDE = 1.02
-
 
 class EpsilonPathDisplay(Display):
-    """Accuracy in cross-validation over the cap, one line for each norm.
+    """Accuracy in cross-validation over the cap.
 
     The cap is drawn as a multiple of the automatic one; what has no cap stands apart at the
-    right. Bars are one standard error over the folds. Lines stand a little aside of each
-    other, so that equal ones are seen.
+    right. Bars are one standard error over the folds.
 
     Parameters
     ----------
     multipliers : array-like of shape (n_candidates,)
         Multiples of the automatic cap; inf is no cap.
-    qs : array-like of shape (n_candidates,)
-        Exponents of the norm.
     scores : ndarray of shape (n_folds, n_candidates)
     chosen : int, default=None
         The candidate to mark.
@@ -47,13 +41,14 @@ class EpsilonPathDisplay(Display):
     Attributes
     ----------
     ax_, figure_ : matplotlib Axes and Figure
-    lines_ : list of ErrorbarContainer
-        The finite caps, one for each q in rising order.
-    uncapped_ : list of ErrorbarContainer
-        The candidates without a cap, for those q that have one.
+    line_ : ErrorbarContainer
+        The finite caps.
+    uncapped_ : ErrorbarContainer or None
+        The candidate without a cap.
     chosen_ : PathCollection or None
         The ring around the chosen candidate.
-    legend_ : Legend
+    legend_ : Legend or None
+        Of that ring.
 
     See Also
     --------
@@ -69,25 +64,23 @@ class EpsilonPathDisplay(Display):
     >>> lda = CappedLDACV(multipliers=(0.5, 1.0, 2.0), cv=3).fit(X, y)
     >>> display = EpsilonPathDisplay.from_estimator(lda)
     >>> display.scores.shape
-    (3, 6)
+    (3, 3)
     >>> plt.close(display.figure_)
     """
 
-    lines_: list[ErrorbarContainer]
-    uncapped_: list[ErrorbarContainer]
+    line_: ErrorbarContainer
+    uncapped_: ErrorbarContainer | None
     chosen_: PathCollection | None
-    legend_: Legend
+    legend_: Legend | None
 
     def __init__(
         self,
         multipliers: ArrayLike,
-        qs: ArrayLike,
         scores: ArrayLike,
         *,
         chosen: int | None = None,
     ) -> None:
         self.multipliers = np.asarray(multipliers, dtype=float)
-        self.qs = np.asarray(qs, dtype=float)
         self.scores = np.asarray(scores, dtype=float)
         self.chosen = chosen
 
@@ -137,10 +130,7 @@ class EpsilonPathDisplay(Display):
         shown = results["param_n_components"] == model.best_n_components_
         splits = [results[f"split{i}_test_score"][shown] for i in range(model.n_splits_)]
         chosen = int(np.count_nonzero(shown[: model.best_index_]))
-        display = cls(
-            results["param_multiplier"][shown], results["param_q"][shown], splits, chosen=chosen
-        )
-        return display.plot(ax)
+        return cls(results["param_multiplier"][shown], splits, chosen=chosen).plot(ax)
 
     def plot(self, ax: Axes | None = None) -> Self:
         """Draw the path.
@@ -158,22 +148,16 @@ class EpsilonPathDisplay(Display):
         mean = self.scores.mean(axis=0)
         error = self.scores.std(axis=0) / np.sqrt(max(len(self.scores) - 1, 1))
         finite = np.isfinite(self.multipliers)
-        values = np.unique(self.qs)
-        places, no_cap = self._places(finite, values)
-        self.lines_, self.uncapped_ = [], []
-        for q, color in zip(values, class_colors(len(values)), strict=True):
-            style = {"color": color, "marker": "o", "ms": 4.0, "capsize": 2.0, "elinewidth": 0.8}
-            (capped,) = np.nonzero((self.qs == q) & finite)
-            capped = capped[np.argsort(places[capped])]
-            bars = ax.errorbar(
-                places[capped], mean[capped], error[capped], lw=1.2, label=f"q = {q:g}", **style
+        no_cap = 1.6 * self.multipliers[finite].max(initial=0.625)
+        places = np.where(finite, self.multipliers, no_cap)
+        style = {"color": BLUE, "marker": "o", "ms": 4.0, "capsize": 2.0, "elinewidth": 0.8}
+        capped = np.flatnonzero(finite)[np.argsort(places[finite])]
+        self.line_ = ax.errorbar(places[capped], mean[capped], error[capped], lw=1.2, **style)
+        self.uncapped_ = self.chosen_ = self.legend_ = None
+        if not finite.all():
+            self.uncapped_ = ax.errorbar(
+                places[~finite], mean[~finite], error[~finite], ls="", **style
             )
-            self.lines_.append(bars)
-            (open_,) = np.nonzero((self.qs == q) & ~finite)
-            if len(open_):
-                bars = ax.errorbar(places[open_], mean[open_], error[open_], ls="", **style)
-                self.uncapped_.append(bars)
-        self.chosen_ = None
         if self.chosen is not None:
             self.chosen_ = ax.scatter(
                 places[[self.chosen]],
@@ -184,18 +168,12 @@ class EpsilonPathDisplay(Display):
                 zorder=3,
                 label="chosen",
             )
+            self.legend_ = ax.legend(frameon=False)
         self._label_caps(ax, finite, no_cap)
         ax.set(
             xlabel="cap, as a multiple of the automatic one", ylabel="accuracy in cross-validation"
         )
-        self.legend_ = ax.legend(frameon=False)
         return self
-
-    def _places(self, finite, values):
-        """Return where the candidates stand on the logarithmic axis, and where "no cap" is."""
-        no_cap = 1.6 * self.multipliers[finite].max(initial=0.625)
-        steps = np.searchsorted(values, self.qs) - 0.5 * (len(values) - 1)
-        return np.where(finite, self.multipliers, no_cap) * ASIDE**steps, no_cap
 
     def _label_caps(self, ax, finite, no_cap):
         caps = np.unique(self.multipliers[finite]).tolist()
@@ -211,4 +189,4 @@ def _searching(estimator, multipliers, cv):
     """Return a `CappedLDACV` with the parameters of a `CappedLDA`."""
     known = set(signature(CappedLDACV).parameters)
     shared = {name: value for name, value in estimator.get_params().items() if name in known}
-    return CappedLDACV(multipliers=multipliers, qs=(estimator.q,), cv=cv, **shared)
+    return CappedLDACV(multipliers=multipliers, cv=cv, **shared)

@@ -8,6 +8,7 @@ import numpy as np
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.utils.validation import column_or_1d
 
+from cappedlda._summary import direction_name
 from cappedlda.plotting import _places
 from cappedlda.plotting._common import (
     OKABE_ITO,
@@ -262,7 +263,7 @@ class ProjectionDisplay(Display):
         )
         self.ellipses_ = self._draw_ellipses(ax, colors, codes, ellipses)
         ax.set(xlim=(low[0], high[0]), ylim=(low[1], high[1]))
-        ax.set_xlabel(f"direction {self.components[0] + 1}")
+        ax.set_xlabel(direction_name(self.components[0]))
         self._label_classes(ax, colors, legend, self._handles(drawn, flag_name, ellipses))
         taken = self._name_centres(ax, codes)
         self.labels_ = self._name_rows(ax, named, drawn, taken)
@@ -371,7 +372,7 @@ class ProjectionDisplay(Display):
     def _label_classes(self, ax, colors, legend, handles):
         self.legend_ = None
         if self._is_plane:
-            ax.set_ylabel(f"direction {self.components[1] + 1}")
+            ax.set_ylabel(direction_name(self.components[1]))
         else:
             ax.set_yticks(range(len(self.classes)), [str(name) for name in self.classes])
             ax.set_ylabel("class")

@@ -1,0 +1,115 @@
+"""What there is to say of a model and the rows of a table: as text, as JSON, in a report."""
+
+import numpy as np
+
+from cappedlda._cli.accuracy import summary
+from cappedlda._cli.rows import column_lines
+from cappedlda._cli.survey import Survey
+from cappedlda._cli.tables import needs
+from cappedlda._cli.writing import to_json
+from cappedlda._tables import table
+
+MOST_CLASSES = 30  # that are printed
+
+
+def needs_of_report(task):
+    """Refuse a report if what it needs is missing."""
+    for module in ("matplotlib", "jinja2"):
+        needs(module, task)
+
+
+def tell(args, reader, notes, model, data, warned, progress):
+    """Look at all rows, write the report if it is asked for, and print what there is to say."""
+    survey = Survey(model, data, progress)
+    facts = {**facts_of(args, reader, notes, model, survey), "warnings": warned}
+    if args.report is not None:
+        from cappedlda._cli.report import write_report
+
+        ids = reader.kept_at(survey.listed["row"].to_numpy())
+        names = reader.feature_names()
+        facts["accuracy"] = write_report(args.report, model, survey, facts, names, ids, progress)
+    print(to_json(facts, indent=2) if args.json else as_text(facts))
+    return 0
+
+
+def facts_of(args, reader, notes, model, survey):
+    """Return what there is to say, as JSON can hold it."""
+    labels = [value.item() for value in model.classes_]
+    counts = [array.tolist() for array in (survey.rows, survey.flagged, survey.left_out)]
+    return {
+        "command": args.line,
+        "fitted": args.command == "fit",
+        "data": reader.table.label,
+        "target": args.target or notes.get("target"),
+        "rows": survey.n_rows,
+        "skipped": reader.n_skipped,
+        "features": len(reader.feature_names()),
+        **reader.column_facts(),
+        "classes": [
+            {"class": label, "rows": n, "flagged": flagged, "left_out": left_out}
+            for label, n, flagged, left_out in zip(labels, *counts, strict=True)
+        ],
+        "flagged": int(survey.flagged.sum()),
+        "left_out": int(survey.left_out.sum()),
+        "left_out_not_flagged": survey.n_only_left_out,
+        "status": model.status_,
+        "epsilon": model.epsilon_,
+        "iterations": model.n_iter_,
+        "parameters": parameters(model),
+        "model": args.model,
+        "report": args.report,
+    }
+
+
+def parameters(model):
+    """Return the parameters, those that were chosen by cross-validation included."""
+    chosen = ("best_multiplier_", "best_n_components_", "best_score_")
+    found = {name: getattr(model, name) for name in chosen if hasattr(model, name)}
+    found = {**model.get_params(), **found}
+    return {name: str(value) if value == np.inf else value for name, value in found.items()}
+
+
+def as_text(facts):
+    """Return the facts for people."""
+    classes = facts["classes"]
+    lines = [f"{facts['data']}: {facts['rows']} rows, {facts['features']} features"]
+    if facts["skipped"]:
+        lines[0] += f"; {facts['skipped']} rows with missing values ignored"
+    lines += column_lines(facts)
+    counts = ("rows", "flagged", "left_out")
+    total = {"class": "all", **{name: sum(row[name] for row in classes) for name in counts}}
+    shown = sorted(classes, key=lambda row: -row["flagged"])[:MOST_CLASSES]
+    shown = [row for row in classes if row in shown]
+    named = [{name.replace("_", " "): row[name] for name in total} for row in [*shown, total]]
+    lines += ["", table(named), ""]
+    if len(classes) > len(shown):
+        lines.append(f"{len(classes) - len(shown)} classes with fewer flagged rows not shown.")
+    if facts["flagged"] or facts["left_out"]:
+        lines += [meaning(facts), ""]
+    lines.append(
+        f"{facts['status']}, iterations: {facts['iterations']}, epsilon: {facts['epsilon']:.3g}"
+    )
+    chosen = facts["parameters"]
+    if "best_score_" in chosen:
+        lines.append(
+            "Chosen by cross-validation: {best_multiplier_} times the automatic epsilon, "
+            "directions: {best_n_components_}; score {best_score_:.3f}".format(**chosen)
+        )
+    if "accuracy" in facts:
+        lines += ["", summary(facts["accuracy"]), ""]
+    written = {"Model": facts["model"], "Report": facts["report"]}
+    lines += [f"{name}: {path}" for name, path in written.items() if path is not None]
+    return "\n".join(lines)
+
+
+def meaning(facts):
+    """Return what it means that rows are flagged, and left out."""
+    # A table that a model is applied to may or may not be the one that it was fitted to.
+    used = "were not used to fit the model"
+    kind = "are of the kind that the fit did not use"
+    text = f"Flagged rows are unusual. Rows left out {used if facts['fitted'] else kind}."
+    if n := facts["left_out_not_flagged"]:
+        are = f"{n} rows are" if n > 1 else "1 row is"
+        text += f" {are} left out but not flagged: not far enough off to be flagged, but too far "
+        text += "to be trusted."
+    return text

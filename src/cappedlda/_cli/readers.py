@@ -1,0 +1,222 @@
+"""Which columns of a table a command reads, and as what: for a fit, and for a fitted model."""
+
+import sys
+
+import numpy as np
+
+from cappedlda._cli.arguments import UsageError
+from cappedlda._cli.dialects import Notation
+from cappedlda._cli.formats import arrays_in, open_table, read_array, suffix_of
+from cappedlda._cli.recipe import advice, learn_recipe, sort_columns
+from cappedlda._cli.rows import RowReader, labels_of
+from cappedlda._cli.tables import refuse_repeated
+from cappedlda._recipe import Recipe
+
+# Columns that transform, predict and outliers write under fixed names.
+RESULT_NAMES = frozenset(
+    ["row", "prediction", "class", "predicted", "flagged", "left_out", "beyond", "outlyingness"]
+)
+
+
+def text_options(args):
+    """Return how the arguments say that text is to be read."""
+    return {
+        "delimiter": args.delimiter,
+        "header": not args.no_header,
+        "encoding": args.encoding,
+        "decimal": args.decimal,
+        "thousands": args.thousands,
+        "na": args.na,
+    }
+
+
+def training_reader(args, labels, progress):
+    """Return the reader of the rows that a model is to be fitted to, and notes about it."""
+    table = open_table(args.data, key=args.key, sheet=args.sheet, **text_options(args))
+    keep = table.positions(args.keep, "--keep")
+    if clash := RESULT_NAMES.intersection(map(table.column_name, keep)):
+        raise UsageError(
+            f"--keep {min(clash)}: results have a column of that name; rename it in the table."
+        )
+    target, name = find_target(args, table)
+    if args.thousands is None and table.notation.thousands is not None:
+        progress.say(f"Numbers in {table.label} are read with {table.notation}")
+    columns = feature_columns(args, table, target)
+    if not columns:
+        raise ValueError(f"{table.label} has no column left for features.")
+    recipe = training_recipe(args, table, columns, target, progress)
+    notes = {
+        "target": name,
+        "target_position": target if isinstance(target, int) else None,
+        "n_columns": table.n_columns,
+        "columns": recipe.columns,
+        "keep": [table.column_name(j) for j in keep],
+        "na": args.na,
+        "notation": list(table.notation),
+    }
+    return RowReader(table, recipe, target, labels, keep, args.skip_missing), notes
+
+
+def feature_columns(args, table, target):
+    """Return the columns that are features: neither dropped, nor kept, nor the target."""
+    unused = [*table.positions(args.drop, "--drop"), *table.positions(args.keep, "--keep")]
+    if isinstance(target, int):
+        unused.append(target)
+    return [j for j in range(table.n_columns) if j not in unused]
+
+
+def with_advice(error, args):
+    """Return an error about columns, with the options that fix it."""
+    table = error.table
+    columns = feature_columns(args, table, find_target(args, table)[0])
+    given = {f"--{name}" for name in ("encode", "impute") if getattr(args, name)}
+    options = advice(table, columns, given)
+    return ValueError(f"{error} Try adding: {options}" if options else str(error))
+
+
+def training_recipe(args, table, columns, target, progress):
+    """Return how columns become features, learnt from all rows if anything has to be learnt."""
+    declared = table.positions(args.categories, "--categories")
+    if other := [j for j in declared if j not in columns]:
+        raise UsageError(f"{table.option('--categories', other)}: this is not a feature")
+    if not (declared or args.encode or args.impute):
+        return Recipe(columns)
+    numbers, categories = sort_columns(table, columns, declared, args.encode)
+    table.encoded = args.encode
+    blocks = labelled_blocks(table, numbers, categories, target)
+    blocks = progress.count(blocks, "Learning categories and medians", lambda b: len(b[0]))
+    recipe = learn_recipe(table, numbers, categories, blocks, args.impute is not None)
+    names = recipe.renamed({j: table.column_name(j) for j in recipe.columns}).feature_names()
+    if not names:
+        raise ValueError(f"{table.label} has no feature left that varies.")
+    refuse_repeated(f"With --encode, {table.label}", names)
+    return recipe
+
+
+def labelled_blocks(table, numbers, categories, target):
+    """Yield the numbers and categories of the rows that have a label."""
+    from pandas import notna
+
+    others = [*categories, *([target] if isinstance(target, int) else [])]
+    for block in table.blocks(numbers, others):
+        known = notna(labels_of(table, block, target))
+        yield block.X[known], block.others[known]
+
+
+def find_target(args, table):
+    """Return the column of the labels, or the labels themselves, and their name."""
+    if args.labels is not None:
+        return read_labels(args), args.target
+    name = "y" if args.target is None else args.target
+    arrays = arrays_in(args.data)
+    if name in arrays:
+        return one_dimensional(args.data, read_array(args.data, name)), name
+    if args.target is None:
+        raise UsageError("give the column of the classes: --target COLUMN")
+    if arrays and not name.removeprefix("-").isdecimal():
+        raise ValueError(
+            f"{args.data} has no array {name!r} for --target; it has "
+            f"{', '.join(map(repr, arrays))}."
+        )
+    position = table.position(args.target, "--target")
+    return position, table.column_name(position)
+
+
+def read_labels(args):
+    """Return the labels in the file of `--labels`: one per row, or a column of a table."""
+    if suffix_of(args.labels) in (".npy", ".npz"):
+        return one_dimensional(args.labels, read_array(args.labels, args.target or "y"))
+    table = open_table(args.labels, **text_options(args))
+    if args.target is not None:
+        column = table.position(args.target, "--target")
+    elif table.n_columns == 1:
+        column = 0
+    else:
+        raise UsageError(f"{args.labels} has {table.n_columns} columns: choose one with --target")
+    blocks = [block.others[column].to_numpy() for block in table.blocks([], [column])]
+    return np.concatenate(blocks) if blocks else np.empty(0)
+
+
+def one_dimensional(path, values):
+    """Return labels as they are if there is one per row."""
+    if values.ndim != 1:
+        raise ValueError(f"{path} has labels of shape {values.shape}; give one label per row.")
+    return values
+
+
+def applied_reader(args, fitted, labels=None, keep=None):
+    """Return the reader of rows for a fitted model.
+
+    Columns go by their names if file and model have them, else by their places. The column of the
+    labels is left out where it is known. Without `keep` those columns are kept that the fit was
+    told to keep.
+    """
+    recipe, notes = fitted.recipe, fitted.notes
+    text = text_options(args) | {"na": [*args.na, *notes.get("na", [])]}
+    if "notation" in notes:
+        text["notation"] = Notation(*notes["notation"])
+    table = open_table(args.data, key=args.key, sheet=args.sheet, **text)
+    table.may_drop = False
+    if keep:
+        kept = table.positions(keep, "--keep")
+    else:  # an array takes values only
+        kept = [] if suffix_of(args.out or "") == ".npy" else noted_keep(table, notes)
+    named = table.names is not None and all(isinstance(column, str) for column in recipe.columns)
+    find = named_columns if named else placed_columns
+    placed = recipe.renamed(find(args, table, recipe, notes))
+    target = None if labels is None else known_target(args, table, notes)
+    return RowReader(table, placed, target, labels, kept, args.skip_missing)
+
+
+def noted_keep(table, notes):
+    """Return the columns that the fit was told to keep; say which ones a table lacks."""
+    known = table.names
+    if known is None:
+        alike = table.n_columns == notes.get("n_columns")
+        known = [str(j) for j in range(table.n_columns)] if alike else []
+    wanted = notes.get("keep", [])
+    for name in wanted:
+        if name not in known:
+            print(
+                f"{table.label} has no column {name!r}, which the fit was told to keep.",
+                file=sys.stderr,
+            )
+    return [known.index(name) for name in wanted if name in known]
+
+
+def named_columns(args, table, recipe, notes):
+    """Return the place of each column of a recipe in a table with names."""
+    if missing := [name for name in recipe.columns if name not in table.names]:
+        more = f" (and lacks {len(missing) - 1} more)" if len(missing) > 1 else ""
+        raise ValueError(
+            f"{table.label} has no column {missing[0]!r}, which the model was fitted to{more}; "
+            "rename the columns, or fit a model to this file."
+        )
+    return {name: table.names.index(name) for name in recipe.columns}
+
+
+def placed_columns(args, table, recipe, notes):
+    """Return the place of each column of a recipe where names do not tell."""
+    places = notes.get("columns", range(len(recipe.columns)))  # in the training file
+    dropped = table.positions(args.drop, "--drop")
+    if dropped or table.n_columns != notes.get("n_columns"):
+        columns = [j for j in range(table.n_columns) if j not in dropped]
+        if len(columns) != len(places):
+            raise ValueError(
+                f"{table.label} has {len(columns)} columns, but the model was fitted to "
+                f"{len(places)}; leave others out with --drop."
+            )
+        places = [columns[k] for k in np.argsort(np.argsort(places))]
+    return dict(zip(recipe.columns, places, strict=True))
+
+
+def known_target(args, table, notes):
+    """Return the labels for a fitted model: as asked for, or where they were in training."""
+    if args.labels is not None or args.target is not None:
+        return find_target(args, table)[0]
+    name = notes.get("target")
+    if name is not None and name in arrays_in(args.data):
+        return one_dimensional(args.data, read_array(args.data, name))
+    if table.names is not None:
+        return table.names.index(name) if name in table.names else None
+    return notes.get("target_position") if table.n_columns == notes.get("n_columns") else None

@@ -1,0 +1,74 @@
+"""The capped l_{p,q} norm of a matrix, equation (2) of the paper."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from cappedlda._validation import check_real
+
+
+def capped_norm(M: ArrayLike, epsilon: float, p: float = 2, q: float = 1, axis: int = 0) -> float:
+    """Capped l_{p,q} norm of a matrix.
+
+    The norm ``(sum_j min(||m_j||_p^q, epsilon))^(1/q)`` over the vectors m_j that lie
+    along `axis`. It is not homogeneous, but satisfies the triangle inequality for
+    p, q >= 1, and is the l_{p,q} norm for ``epsilon=inf``.
+
+    Parameters
+    ----------
+    M : array-like of shape (r, s)
+    epsilon : float
+        Positive bound of each term ``||m_j||_p^q``; inf for none.
+    p : float, default=2
+        Order of the norm of the vectors, p > 0; inf for the largest entry.
+    q : float, default=1
+        Exponent, q > 0.
+    axis : {0, 1, -1, -2}, default=0
+        The axis along which the vectors lie: 0 takes columns, as the paper does.
+
+    Returns
+    -------
+    norm : float
+
+    Examples
+    --------
+    >>> from cappedlda.paper import capped_norm
+    >>> M = [[3.0, 0.0, 30.0], [4.0, 1.0, 40.0]]
+    >>> capped_norm(M, epsilon=10.0)
+    16.0
+    >>> capped_norm(M, epsilon=float("inf"))
+    56.0
+    """
+    M = np.asarray(M)
+    if not np.can_cast(M.dtype, np.float64, "same_kind"):
+        raise TypeError(f"M has type {M.dtype}; give a matrix of real numbers.")
+    if M.ndim != 2:
+        raise ValueError(f"M has {M.ndim} dimensions; give a matrix.")
+    check_real("epsilon", epsilon, 0.0, np.inf, "use a positive number or inf")
+    check_real("p", p, 0.0, np.inf, "use a positive number or inf")
+    check_real("q", q, 0.0, np.finfo(float).max, "use a positive number")
+    if axis not in (0, 1, -1, -2):
+        raise ValueError(f"axis={axis!r} is unknown; a matrix has the axes 0 and 1.")
+    if M.size == 0:
+        return 0.0
+    lengths = np.minimum(_lengths(np.abs(M.astype(np.float64)), p, axis), float(epsilon) ** (1 / q))
+    unit = _power_of_two(lengths.max())
+    return float(unit * np.sum((lengths / unit) ** q) ** (1.0 / q))
+
+
+def _lengths(sizes, p, axis):
+    """Return the l_p norms of vectors of absolute values along an axis."""
+    largest = sizes.max(axis=axis, keepdims=True)
+    if p == np.inf:
+        return largest.squeeze(axis)
+    unit = _power_of_two(largest)
+    with np.errstate(invalid="ignore"):  # of infinite entries, which the last line mends
+        lengths = unit * np.sum((sizes / unit) ** p, axis=axis, keepdims=True) ** (1.0 / p)
+    return np.where(np.isinf(largest), np.inf, lengths).squeeze(axis)
+
+
+def _power_of_two(sizes):
+    """Return powers of two near some sizes: scaled by them, powers neither overflow nor vanish."""
+    _, exponent = np.frexp(sizes)
+    return np.where((sizes > 0) & np.isfinite(sizes), np.ldexp(1.0, exponent - 1), 1.0)

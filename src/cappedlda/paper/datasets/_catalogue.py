@@ -1,0 +1,312 @@
+"""The table of data sets, and how each is read, made or fetched."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Literal, NamedTuple
+
+import numpy as np
+from sklearn.datasets import fetch_openml
+
+from cappedlda._files import read_npz
+from cappedlda._typing import Floats, Labels
+from cappedlda.paper.datasets._generators import make_monks3, make_waveform
+
+# The folder of .npz files, where `load_dataset` is not told one.
+DATA_VARIABLE = "CAPPEDLDA_DATA"
+# Stands in for the 5000 rows of UCI's waveform file, which is one draw of the generator.
+_WAVEFORM_SEED = 0
+
+
+class DatasetInfo(NamedTuple):
+    """What is known about a data set.
+
+    Attributes
+    ----------
+    paper : tuple of int or None
+        Rows, features and classes as the paper states them; None for a variant of ours.
+    shape : tuple of int
+        Rows, features and classes of the set itself.
+    group : {"uci", "image", "variant"}
+        The table of the paper, or a variant that the paper may have used.
+    openml : int or None
+        Identifier at OpenML; None if no copy with these rows is known there.
+    target : str
+        Column of the class at OpenML.
+    make : callable or None
+        Makes the set where there is no folder; returns X, y.
+    remark : str
+    """
+
+    paper: tuple | None
+    shape: tuple
+    group: str = "uci"
+    openml: int | None = None
+    target: str = "default-target"
+    make: Callable | None = None
+    remark: str = ""
+
+
+def _halved_usps():
+    """Return USPS in 8 x 8 pixels, the means of blocks of 2 x 2."""
+    X, y = load_dataset("usps")
+    return X.reshape(-1, 8, 2, 8, 2).mean(axis=(2, 4)).reshape(-1, 64), y
+
+
+def _one_against_rest(name, label):
+    X, y = load_dataset(name)
+    return X, (y == label).astype(np.int64)
+
+
+DATASETS = {
+    "australian": DatasetInfo((690, 14, 2), (690, 14, 2), openml=40981),
+    "bupa": DatasetInfo(
+        (345, 6, 2),
+        (345, 6, 2),
+        openml=8,
+        target="selector",
+        remark="The class is the column that marks a training part, as is customary.",
+    ),
+    "car": DatasetInfo(
+        (1782, 6, 4),
+        (1728, 6, 4),
+        openml=21,
+        remark="The paper says 1782 rows; all combinations of the attributes are 1728.",
+    ),
+    "credit": DatasetInfo((690, 15, 2), (690, 15, 2), openml=29, remark="Has missing values."),
+    "diabetes": DatasetInfo((768, 8, 2), (768, 8, 2), openml=37, remark='"Diabetics" there.'),
+    "echo": DatasetInfo(
+        (131, 10, 2),
+        (131, 10, 2),
+        remark="Has missing values; which columns the paper uses is not known.",
+    ),
+    "wpbc": DatasetInfo(
+        (198, 34, 2),
+        (198, 33, 2),
+        remark="Has missing values; the paper says 34 features, which is 33 and the patient "
+        "number or the class.",
+    ),
+    "german": DatasetInfo((1000, 20, 2), (1000, 20, 2), openml=31),
+    "haberman": DatasetInfo((306, 3, 2), (306, 3, 2), openml=43),
+    "waveform": DatasetInfo(
+        (5000, 21, 2),
+        (5000, 21, 3),
+        make=lambda: make_waveform(random_state=_WAVEFORM_SEED),
+        remark="The paper says 2 classes; without a folder it is drawn by make_waveform.",
+    ),
+    "house_votes": DatasetInfo((435, 16, 2), (435, 16, 2), openml=56, remark="Has missing values."),
+    "iris": DatasetInfo((150, 4, 3), (150, 4, 3), openml=61),
+    "monks3": DatasetInfo(
+        (432, 6, 2), (432, 6, 2), make=make_monks3, remark="Made from its rule without a folder."
+    ),
+    "sonar": DatasetInfo((208, 60, 2), (208, 60, 2), openml=40),
+    "spect": DatasetInfo(
+        (267, 44, 2),
+        (267, 44, 2),
+        remark="SPECTF; copies of 349 rows repeat the training rows and are not this set.",
+    ),
+    "cmc": DatasetInfo(
+        (1473, 9, 2), (1473, 9, 3), openml=23, remark="The paper says 2 classes; see cmc_2class."
+    ),
+    "dermatology": DatasetInfo((366, 34, 6), (366, 34, 6), openml=35, remark="Has missing values."),
+    "glass": DatasetInfo((214, 9, 6), (214, 9, 6), openml=41),
+    "heartc": DatasetInfo(
+        (303, 14, 2),
+        (303, 13, 2),
+        openml=49,
+        remark="Has missing values; the 14th feature of the paper very probably is the class.",
+    ),
+    "ionosphere": DatasetInfo((351, 34, 2), (351, 34, 2), openml=59),
+    "seeds": DatasetInfo(
+        (300, 2, 2),
+        (210, 7, 3),
+        openml=1499,
+        remark="The paper says 300 rows, 2 features, 2 classes; its figures are of 210 rows.",
+    ),
+    "coil100": DatasetInfo(
+        (None, 256, 100),
+        (7200, 256, 100),
+        group="image",
+        remark="16 x 16 pixels; how many views the paper takes is not known.",
+    ),
+    "usps_8x8": DatasetInfo(
+        (9298, 64, 10),
+        (9298, 64, 10),
+        group="image",
+        make=_halved_usps,
+        remark="Means of 2 x 2 pixels of usps.",
+    ),
+    "usps": DatasetInfo(
+        None,
+        (9298, 256, 10),
+        group="variant",
+        openml=41082,
+        remark="16 x 16 pixels, before the halving; from -1 to 1 at OpenML.",
+    ),
+    "coil100_32x32": DatasetInfo(
+        None, (7200, 1024, 100), group="variant", remark="Before the halving."
+    ),
+    "echo_survival": DatasetInfo(
+        None, (131, 10, 2), group="variant", remark="echo with other columns, a guess."
+    ),
+    "waveform_2class": DatasetInfo(
+        None,
+        (5000, 21, 2),
+        group="variant",
+        make=lambda: _one_against_rest("waveform", 0),
+        remark="Class 0 of waveform against the rest, a guess.",
+    ),
+    "cmc_2class": DatasetInfo(
+        None,
+        (1473, 9, 2),
+        group="variant",
+        make=lambda: _one_against_rest("cmc", 1),
+        remark="Class 1 of cmc (long-term) against the rest, a guess.",
+    ),
+    "heartc_num": DatasetInfo(
+        None,
+        (303, 14, 2),
+        group="variant",
+        remark="heartc with its class as a feature, to explain the paper's figure; no benchmark.",
+    ),
+}
+
+
+def dataset_names(group: Literal["uci", "image", "variant"] | None = None) -> list[str]:
+    """Return the names that `load_dataset` knows.
+
+    Parameters
+    ----------
+    group : {"uci", "image", "variant"}, default=None
+        None takes all.
+
+    Returns
+    -------
+    names : list of str
+
+    Examples
+    --------
+    >>> from cappedlda.paper.datasets import dataset_names
+    >>> dataset_names("image")
+    ['coil100', 'usps_8x8']
+    """
+    return [name for name, info in DATASETS.items() if group in (None, info.group)]
+
+
+def load_dataset(
+    name: str, *, data_home: str | os.PathLike[str] | None = None
+) -> tuple[Floats, Labels]:
+    """Load a data set of the paper.
+
+    It is read from ``<data_home>/<name>.npz``, with arrays X and y. Without a folder it
+    is made, where it can be, or else fetched from OpenML.
+
+    Parameters
+    ----------
+    name : str
+        A key of `DATASETS`.
+    data_home : str or path, default=None
+        Folder of .npz files; None takes the environment variable CAPPEDLDA_DATA.
+
+    Returns
+    -------
+    X : ndarray of shape (n_samples, n_features), float64
+        Categories are integers, missing values are NaN; nothing is scaled.
+    y : ndarray of shape (n_samples,), int64
+        Classes from 0.
+
+    Raises
+    ------
+    OSError
+        If the folder or file is missing, or OpenML cannot be reached.
+    ValueError
+        If the name is unknown or the file is damaged.
+
+    Examples
+    --------
+    >>> from cappedlda.paper.datasets import load_dataset
+    >>> X, y = load_dataset("monks3")
+    >>> X.shape
+    (432, 6)
+    """
+    if name not in DATASETS:
+        raise ValueError(f"The data set {name!r} is unknown; known are {', '.join(DATASETS)}.")
+    folder = data_home if data_home is not None else os.environ.get(DATA_VARIABLE)
+    if folder:
+        return _read(name, Path(folder))
+    info = DATASETS[name]
+    return info.make() if info.make is not None else _fetch(name, info)
+
+
+def _read(name, folder):
+    path = folder / f"{name}.npz"
+    advice = f"{_where_to_put(name)}, or {_where_to_find(name)}."
+    if not folder.is_dir():
+        raise FileNotFoundError(
+            f"The folder {folder} of the data set {name!r} is missing; {advice}"
+        )
+    if not path.is_file():
+        raise FileNotFoundError(f"The file {path} of the data set {name!r} is missing; {advice}")
+    arrays = read_npz(path)
+    for key in ("X", "y"):
+        if key not in arrays:
+            raise ValueError(f"{path} of the data set {name!r} has no array {key!r}; {advice}")
+    X, y = arrays["X"], arrays["y"]
+    if X.ndim != 2 or X.dtype.kind not in "fiub" or y.shape != X.shape[:1]:
+        raise ValueError(
+            f"{path} of the data set {name!r} holds X of shape {X.shape} and type {X.dtype} and y "
+            f"of shape {y.shape}; it needs numbers of shape (n_samples, n_features) and "
+            f"(n_samples,)."
+        )
+    return X.astype(np.float64), _codes(y)
+
+
+def _fetch(name, info):
+    if info.openml is None:
+        raise FileNotFoundError(
+            f"No source of the data set {name!r} is known; {_where_to_find(name)} and "
+            f"{_where_to_put(name)}."
+        )
+    try:
+        # Arrays, not frames: categories become integers, and pandas is not needed.
+        X, y = fetch_openml(
+            data_id=info.openml,
+            target_column=info.target,
+            as_frame=False,
+            return_X_y=True,
+            parser="liac-arff",
+        )
+    except Exception as error:
+        raise ConnectionError(
+            f"The data set {name!r} cannot be fetched from OpenML (id {info.openml}): {error}. "
+            f"Without a network, {_where_to_put(name)}."
+        ) from error
+    X, y = np.asarray(X, dtype=np.float64), _codes(y)
+    found = (*X.shape, int(y.max()) + 1)
+    if found != info.shape:
+        raise ValueError(
+            f"OpenML's data set {info.openml} has rows, features, classes {found}, but {name!r} "
+            f"has {info.shape}; {_where_to_put(name)}."
+        )
+    return X, y
+
+
+def _codes(y):
+    return np.unique(y, return_inverse=True)[1].astype(np.int64)
+
+
+def _where_to_put(name):
+    rows, features, classes = DATASETS[name].shape
+    return (
+        f"put {name}.npz with arrays X ({rows} x {features}) and y ({classes} classes) in a folder "
+        f"and name that by data_home or the environment variable {DATA_VARIABLE}"
+    )
+
+
+def _where_to_find(name):
+    info = DATASETS[name]
+    if info.make is None and info.openml is None:
+        return "look for it at the UCI repository or its owner's page"
+    return "leave out the folder to have it made or fetched from OpenML"

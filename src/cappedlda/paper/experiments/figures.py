@@ -1,0 +1,186 @@
+"""Pictures of the tables. Pictures of COIL100 and USPS are for the user, not for publication."""
+
+import warnings
+from functools import partial
+
+import numpy as np
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
+from sklearn.datasets import load_digits
+from sklearn.exceptions import ConvergenceWarning
+
+from cappedlda.paper.datasets import make_artificial
+from cappedlda.paper.experiments.methods import METHODS
+from cappedlda.paper.experiments.tables import TABLES, load_case
+from cappedlda.plotting import class_colors
+
+STYLES = ("-", "--", ":", "-.")
+SAMPLES = 8  # images per row of a picture of noise
+JITTER = 0.4  # height of the strip that one class takes in a projection
+
+
+def draw_table(summary, out, data_home):
+    """Write the pictures that go with a table.
+
+    Parameters
+    ----------
+    summary : dict
+        What <table>.json holds.
+    out : path
+    data_home : path or None
+    """
+    if not summary["rows"]:
+        return
+    if summary["table"] == "artificial":
+        draw_artificial(summary, out)
+    if summary["table"] in ("coil100", "usps"):
+        draw_dimensions(summary, out / f"{summary['table']}-dimensions.png")
+        draw_case_noise(summary, out / f"{summary['table']}-images.png", data_home)
+        draw_digits_noise(summary, out / f"{summary['table']}-digits.png")
+
+
+def draw_artificial(summary, out):
+    """Draw the first artificial set with the directions, and the projections of its test part."""
+    data = make_artificial(random_state=summary["seed"])
+    models = {
+        row["method"]: _one_direction(row, data)
+        for row in summary["rows"]
+        if row["dataset"] == "artificial" and row["method"] != "1-NN" and row["mean"] is not None
+    }
+    if not models:
+        return
+    _draw_directions(data, models, out / "artificial-directions.png")
+    _draw_projections(data, models, out / "artificial-projections.png")
+
+
+def _one_direction(row, data):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        return METHODS[row["method"]].make(**row["params"][0]).fit(data.X_train, data.y_train)
+
+
+def _draw_directions(data, models, path):
+    figure, axes = _figure(1, 2, (10.0, 4.4))
+    parts = {"Training data": data[:2], "Test data": data[2:4]}
+    for ax, (title, (X, y)) in zip(axes.flat, parts.items(), strict=True):
+        for label, color in enumerate(class_colors(2)):
+            ax.scatter(*X[y == label].T, s=8.0, color=color, alpha=0.6)
+        _draw_lines(ax, models, data.X_test.mean(axis=0))
+        ax.set(title=title, aspect="equal", xlim=(-6.0, 11.5), ylim=(-6.5, 6.5))
+    axes.flat[-1].legend(loc="upper left", bbox_to_anchor=(1.0, 1.0), fontsize="small")
+    figure.savefig(path, dpi=120)
+
+
+def _draw_lines(ax, models, centre):
+    colors = class_colors(8)
+    for i, (name, model) in enumerate(models.items()):
+        w = model.scalings_[:, 0] / np.linalg.norm(model.scalings_[:, 0])
+        style = STYLES[(i + i // 8) % len(STYLES)]
+        ax.axline(centre, centre + w, color=colors[i % 8], linestyle=style, lw=1.3, label=name)
+
+
+def _draw_projections(data, models, path):
+    n_columns = min(4, len(models))
+    n_rows = -(-len(models) // n_columns)
+    figure, axes = _figure(n_rows, n_columns, (2.8 * n_columns, 1.7 * n_rows))
+    heights = np.random.default_rng(0).uniform(-JITTER, JITTER, len(data.y_test)) + data.y_test
+    for ax in axes.flat[len(models) :]:
+        ax.set_axis_off()
+    for ax, (name, model) in zip(axes.flat, models.items(), strict=False):
+        z = model.transform(data.X_test)[:, 0]
+        for label, color in enumerate(class_colors(2)):
+            mine = data.y_test == label
+            ax.scatter(z[mine], heights[mine], s=5.0, color=color)
+        ax.set_title(name, fontsize="medium")
+        ax.set_yticks([])
+    figure.savefig(path, dpi=120)
+
+
+def draw_dimensions(summary, path):
+    """Draw the mean accuracy on test data over the dimension, one panel per case."""
+    cases = list(dict.fromkeys(row["dataset"] for row in summary["rows"]))
+    methods = list(dict.fromkeys(row["method"] for row in summary["rows"]))
+    palette = class_colors(8)
+    looks = {
+        method: {"color": palette[i % 8], "linestyle": STYLES[i // 8]}
+        for i, method in enumerate(methods)
+    }
+    figure, axes = _figure(1, len(cases), (4.2 * len(cases) + 1.2, 3.8))
+    for ax, case in zip(axes.flat, cases, strict=True):
+        for row in summary["rows"]:
+            if row["dataset"] == case:
+                _draw_curve(ax, row, looks[row["method"]])
+        ax.set(title=case, xlabel="dimension", xscale="log")
+    axes.flat[0].set_ylabel("right on test data, %")
+    axes.flat[-1].legend(loc="upper left", bbox_to_anchor=(1.0, 1.0), fontsize="small")
+    figure.savefig(path, dpi=120)
+
+
+def _draw_curve(ax, row, look):
+    dimensions = [int(d) for d in row["by_dimension"]]
+    values = list(row["by_dimension"].values())
+    if len(values) == 1:
+        ax.axhline(values[0], color=look["color"], linestyle=":", label=row["method"])
+    else:
+        ax.plot(dimensions, values, **look, marker=".", label=row["method"])
+
+
+def draw_case_noise(summary, path, data_home):
+    """Draw a few images of a table, clean and with the noise of each case."""
+    known = _own_cases(summary)
+    if not known:
+        return
+    try:
+        X, y = load_case(next(iter(known.values())), data_home)
+    except (OSError, ValueError):
+        return  # all rows were there from an earlier run, and the data no longer are
+    noises = {name: case.noise for name, case in known.items()}
+    draw_noise(X, y, noises, path, seed=summary["seed"])
+
+
+def draw_digits_noise(summary, path):
+    """Draw scikit-learn's digits, which anyone may show, with the noise of each case."""
+    noises = {
+        name: case.noise and partial(case.noise, shape=(8, 8))
+        for name, case in TABLES[summary["table"]].cases.items()
+    }
+    digits = load_digits()
+    draw_noise(digits.data, digits.target, noises, path, seed=summary["seed"])
+
+
+def _own_cases(summary):
+    """Return the cases of a table that have rows, without those on demand."""
+    cases = {row["dataset"] for row in summary["rows"]}
+    known = TABLES[summary["table"]].cases
+    return {name: case for name, case in known.items() if name in cases}
+
+
+def draw_noise(X, y, noises, path, seed=0):
+    """Draw the first image of some classes, one row of pictures per noise.
+
+    Parameters
+    ----------
+    X : ndarray of shape (N, side * side)
+    y : ndarray of shape (N,)
+    noises : dict of str to callable or None
+        By title; None leaves the images as they are.
+    path : path
+    seed : int
+    """
+    rows = np.unique(y, return_index=True)[1][:SAMPLES]
+    images, labels = X[rows] / X.max(), y[rows]
+    side = round(np.sqrt(X.shape[1]))
+    figure, axes = _figure(len(noises), len(rows), (0.9 * len(rows), 1.05 * len(noises)))
+    for line, (title, noise) in zip(axes, noises.items(), strict=True):
+        spoilt = images if noise is None else noise(images, labels, random_state=seed)[0]
+        for ax, image in zip(line, spoilt, strict=True):
+            ax.imshow(image.reshape(side, side), cmap="gray", vmin=0.0, vmax=1.0)
+            ax.set_axis_off()
+        line[0].set_title(title, fontsize="small", loc="left")
+    figure.savefig(path, dpi=120)
+
+
+def _figure(n_rows, n_columns, size):
+    figure = Figure(figsize=size, layout="constrained")
+    FigureCanvasAgg(figure)
+    return figure, figure.subplots(n_rows, n_columns, squeeze=False)

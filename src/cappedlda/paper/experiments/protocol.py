@@ -1,0 +1,241 @@
+"""The protocol of the paper, done soundly: no test row has a say in anything but the result.
+
+A trial is a training and a test part. Gaps are filled with medians and features brought to
+[0, 1] by the training part; noise goes to the training part; parameters and dimension are
+chosen by cross-validation inside the training part. The score is the share of test rows whose
+nearest training row, after projection, has their class.
+"""
+
+import time
+import warnings
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.impute import SimpleImputer
+from sklearn.model_selection import StratifiedKFold
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import MinMaxScaler
+from sklearn.utils import gen_batches
+from threadpoolctl import threadpool_limits
+
+from cappedlda.paper.experiments.methods import METHODS
+
+# Parameters are chosen on so many training rows at most, for every method alike.
+MOST_ROWS_OF_CHOICE = 2000
+# Test rows whose distances are held at a time.
+BLOCK = 1024
+
+
+class Trial(NamedTuple):
+    """A training and a test part.
+
+    Attributes
+    ----------
+    X_train, y_train, X_test, y_test : ndarray
+    seed : int
+        Of the noise and of the inner folds.
+    scale : bool
+        Whether features are brought to [0, 1].
+    noise : callable or None
+        ``noise(X, y, random_state=...)`` returns the spoilt X first.
+    most_dimensions : int or None
+        Of a projection; None leaves it to the method.
+    ideal_axis : int or None
+        The feature along which the ideal direction lies, where that is known.
+    """
+
+    X_train: np.ndarray
+    y_train: np.ndarray
+    X_test: np.ndarray
+    y_test: np.ndarray
+    seed: int = 0
+    scale: bool = True
+    noise: Callable | None = None
+    most_dimensions: int | None = None
+    ideal_axis: int | None = None
+
+
+class Outcome(NamedTuple):
+    """What a trial gave.
+
+    Attributes
+    ----------
+    accuracy : float or None
+        Share of test rows that are right; None after an error.
+    params : dict
+        What was chosen, the dimension as "n_components".
+    status : str
+        How the fit ended, or the error.
+    by_dimension : dict
+        Accuracy on the test rows by dimension, for pictures only.
+    angle : float or None
+        Degrees between the first direction and the ideal one, where that is known.
+    cpu_seconds : float
+        Time of the processor, so that other work on the machine hardly counts.
+    """
+
+    accuracy: float | None
+    params: dict
+    status: str
+    by_dimension: dict
+    angle: float | None
+    cpu_seconds: float
+
+
+def run_trial(name, trial, inner_folds, grid_step=1):
+    """Choose parameters on the training part, fit, and score the test part.
+
+    Parameters
+    ----------
+    name : str
+        A key of `METHODS`.
+    trial : Trial
+    inner_folds : int
+    grid_step : int
+        1 tries the whole grid, k every k-th value.
+
+    Returns
+    -------
+    outcome : Outcome
+    """
+    begin = time.process_time()
+    method = METHODS[name]
+    # One thread, so that no digit depends on the number of cores.
+    with warnings.catch_warnings(), threadpool_limits(1, "blas"):
+        # What they say is in `status`, or follows from tiny classes.
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        warnings.simplefilter("ignore", UserWarning)
+        X, X_test = prepared(trial)
+        y = trial.y_train
+        dimensions = allowed_dimensions(method, trial)
+        grid = method.grid[::grid_step] if method.tune is None else [method.tune(X, y)]
+        params, dimension = choose(method, grid, dimensions, X, y, inner_folds, trial.seed)
+        chosen = {**params, "n_components": dimension}
+        try:
+            model = method.make(dimensions[-1], **params).fit(X, y)
+        except (ValueError, np.linalg.LinAlgError) as error:
+            seconds = time.process_time() - begin
+            return Outcome(None, chosen, f"error: {error}", {}, None, seconds)
+        scores = projected_accuracies(method, model, X, y, X_test, trial.y_test, dimensions)
+    by_dimension = dict(zip(dimensions, scores.tolist(), strict=True))
+    return Outcome(
+        by_dimension[dimension],
+        chosen,
+        model.status_,
+        by_dimension,
+        angle_to_axis(model, trial.ideal_axis),
+        time.process_time() - begin,
+    )
+
+
+def allowed_dimensions(method, trial):
+    """Return the dimensions that a method may choose from, ascending."""
+    dimensions = method.dimensions(len(np.unique(trial.y_train)), trial.X_train.shape[1])
+    if trial.most_dimensions is None:
+        return dimensions
+    return [d for d in dimensions if d <= trial.most_dimensions] or dimensions
+
+
+def prepared(trial):
+    """Return training and test features, filled, scaled and spoilt, all by the training part."""
+    steps = [SimpleImputer(strategy="median", keep_empty_features=True)]
+    if trial.scale:
+        steps.append(MinMaxScaler())
+    preparation = make_pipeline(*steps).fit(trial.X_train)
+    X, X_test = preparation.transform(trial.X_train), preparation.transform(trial.X_test)
+    if trial.noise is not None:
+        X = trial.noise(X, trial.y_train, random_state=np.random.default_rng(trial.seed))[0]
+    return X, X_test
+
+
+def choose(method, grid, dimensions, X, y, n_folds, seed):
+    """Return the parameters and the dimension that do best in cross-validation.
+
+    Among equals the first of the grid and the lowest dimension win.
+    """
+    if len(grid) == len(dimensions) == 1:
+        return grid[0], dimensions[0]
+    X, y = thinned(X, y, MOST_ROWS_OF_CHOICE, seed)
+    folds = list(StratifiedKFold(n_folds, shuffle=True, random_state=seed).split(X, y))
+    scores = np.stack(
+        [
+            np.mean([validated(method, params, dimensions, X, y, *fold) for fold in folds], axis=0)
+            for params in grid
+        ]
+    )
+    best, column = np.unravel_index(np.argmax(scores), scores.shape)
+    return grid[best], dimensions[column]
+
+
+def validated(method, params, dimensions, X, y, fit_rows, score_rows):
+    """Return the accuracy by dimension on rows that the fit has not seen; 0 where it fails."""
+    try:
+        model = method.make(dimensions[-1], **params).fit(X[fit_rows], y[fit_rows])
+    except (ValueError, np.linalg.LinAlgError):
+        return np.zeros(len(dimensions))
+    return projected_accuracies(
+        method, model, X[fit_rows], y[fit_rows], X[score_rows], y[score_rows], dimensions
+    )
+
+
+def thinned(X, y, most, seed):
+    """Return `most` rows at random, or all, with the shares of the classes nearly kept."""
+    if len(y) <= most:
+        return X, y
+    order = np.random.default_rng(seed).permutation(len(y))
+    order = order[np.argsort(y[order], kind="stable")]
+    rows = np.sort(order[np.linspace(0, len(y) - 1, most).astype(int)])
+    return X[rows], y[rows]
+
+
+def projected_accuracies(method, model, X, y, X_test, y_test, dimensions):
+    """Return the accuracy of the nearest neighbour for each number of leading directions."""
+    if method.drops_flagged:
+        X, y = X[~model.outliers_], y[~model.outliers_]
+    return nearest_accuracies(model.transform(X), y, model.transform(X_test), y_test, dimensions)
+
+
+def nearest_accuracies(Z, y, Z_test, y_test, dimensions):
+    """Return the share of rows whose nearest neighbour has their class, by dimension.
+
+    Parameters
+    ----------
+    Z, y : ndarray of shape (N, d) and (N,)
+        The neighbours.
+    Z_test, y_test : ndarray of shape (M, d) and (M,)
+    dimensions : list of int
+        Ascending numbers of leading columns; more than d mean all.
+
+    Returns
+    -------
+    accuracies : ndarray of shape (len(dimensions),)
+    """
+    centre = Z.mean(axis=0)
+    Z, Z_test = Z - centre, Z_test - centre
+    hits = sum(
+        _hits(Z, y, Z_test[rows], y_test[rows], dimensions)
+        for rows in gen_batches(len(Z_test), BLOCK)
+    )
+    return hits / len(y_test)
+
+
+def _hits(Z, y, Z_test, y_test, dimensions):
+    # Squared distances less the squared norm of the test row, grown column by column.
+    distances = np.zeros((len(Z_test), len(Z)))
+    hits, begin = [], 0
+    for end in dimensions:
+        new, new_test = Z[:, begin:end], Z_test[:, begin:end]
+        distances += np.sum(new**2, axis=1) - 2.0 * new_test @ new.T
+        hits.append(np.sum(y[distances.argmin(axis=1)] == y_test))
+        begin = end
+    return np.array(hits)
+
+
+def angle_to_axis(model, axis):
+    """Return the angle of the first direction to an axis in degrees, or None."""
+    if axis is None or not hasattr(model, "scalings_"):
+        return None
+    w = model.scalings_[:, 0]
+    return float(np.degrees(np.arccos(np.clip(abs(w[axis]) / np.linalg.norm(w), 0.0, 1.0))))

@@ -1,0 +1,397 @@
+"""Writing and reading results: rows at once, tables at the end."""
+
+import json
+import platform
+from collections import Counter
+from functools import cache
+from hashlib import sha256
+from importlib import metadata
+from pathlib import Path
+
+import numpy as np
+from scipy.stats import chi2, rankdata, studentized_range
+
+import cappedlda
+from cappedlda import _tables
+from cappedlda._files import replacing
+from cappedlda.paper.experiments import printed
+from cappedlda.paper.experiments.methods import METHODS
+
+PACKAGES = ("cappedlda", "numpy", "scipy", "scikit-learn")
+SIGNIFICANCE = 0.05
+DECIMALS = 4
+DIGEST_LENGTH = 12
+RANKS_EXPLAINED = (
+    "Average ranks that differ by less than the critical difference of Nemenyi are not told apart "
+    "at the 5 % level."
+)
+# Stand in turn in the place of the paper's CLDA, for ranks among six methods as in the paper.
+IN_THE_PLACE_OF_CLDA = ("CLDA", "CappedLDA", "CappedLDACV")
+
+
+def row_path(out, table, dataset, method):
+    """Return where a finished row is kept."""
+    return out / "rows" / table / f"{dataset}--{method}.json"
+
+
+def write_json(path, content):
+    """Write a file that is whole or not there."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with replacing(path) as temporary:
+        temporary.write_text(as_text(content), encoding="utf-8")
+
+
+def as_text(content):
+    """Return a dictionary as JSON with one line per key, and one per item of a list."""
+    lines = (f" {json.dumps(key)}: {_in_lines(value)}" for key, value in content.items())
+    return "{\n" + ",\n".join(lines) + "\n}\n"
+
+
+def _in_lines(value):
+    if not isinstance(value, list) or not value:
+        return json.dumps(value)
+    return "[\n" + ",\n".join(f"  {json.dumps(item)}" for item in value) + "\n ]"
+
+
+def read_row(path, settings):
+    """Return a finished row that was made with the same settings, or None."""
+    if not path.is_file():
+        return None
+    try:
+        row = json.loads(path.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise ValueError(f"{path} is damaged ({error}); delete it to run its row anew.") from error
+    return row if row["settings"] == settings else None
+
+
+def make_row(dataset, method, outcomes, settings):
+    """Return the row of a method on a data set.
+
+    Parameters
+    ----------
+    dataset, method : str
+    outcomes : list of Outcome
+    settings : dict
+        What the numbers depend on.
+
+    Returns
+    -------
+    row : dict
+        Accuracies in percent; "mean" and "std" are None if a trial failed.
+    """
+    accuracies = [outcome.accuracy for outcome in outcomes]
+    failed = None in accuracies
+    angles = [outcome.angle for outcome in outcomes if outcome.angle is not None]
+    return {
+        "dataset": dataset,
+        "method": method,
+        "mean": None if failed else 100.0 * float(np.mean(accuracies)),
+        "std": None if failed else 100.0 * float(np.std(accuracies, ddof=len(accuracies) > 1)),
+        "rank": None,
+        "params": [outcome.params for outcome in outcomes],
+        "statuses": dict(Counter(outcome.status for outcome in outcomes)),
+        "accuracies": None if failed else [100.0 * accuracy for accuracy in accuracies],
+        "by_dimension": {} if failed else _mean_by_dimension(outcomes),
+        "mean_angle": float(np.mean(angles)) if angles else None,
+        "cpu_seconds": sum(outcome.cpu_seconds for outcome in outcomes),
+        "code": code_digest(),
+        "settings": settings,
+    }
+
+
+def _mean_by_dimension(outcomes):
+    dimensions = outcomes[0].by_dimension
+    return {
+        str(d): 100.0
+        * float(np.mean([outcome.by_dimension.get(d, np.nan) for outcome in outcomes]))
+        for d in dimensions
+    }
+
+
+def summarise(name, table, rows, missing, settings, command, seconds):
+    """Return what <table>.json holds.
+
+    Parameters
+    ----------
+    name : str
+    table : Table
+    rows : list of dict
+    missing : dict of str to str
+        Data sets that could not be read, and why.
+    settings : dict
+    command : str
+    seconds : float
+        Of this run alone, by the clock.
+
+    Returns
+    -------
+    summary : dict
+    """
+    methods = _methods({"rows": rows})
+    rows = [_shortened(row) for row in rows]
+    means = _means(rows, methods)
+    for row in rows:
+        present = [mean for mean in means[row["dataset"]] if mean is not None]
+        if row["mean"] is not None:
+            row["rank"] = 1.0 + sum(m > row["mean"] for m in present)
+            row["rank"] += (sum(m == row["mean"] for m in present) - 1.0) / 2.0
+    return {
+        "table": name,
+        "title": table.title if _is_of_the_paper(table, rows) else f"{table.title}: variants",
+        "command": command,
+        "seed": settings["seed"],
+        "settings": settings,
+        "versions": versions(),
+        "seconds_of_this_run": round(seconds, DECIMALS),
+        "cpu_seconds": round(sum(row["cpu_seconds"] for row in rows), DECIMALS),
+        "rows": rows,
+        "comparison": compare_ranks(means, methods),
+        "comparison_of_six": {
+            ours: compare_ranks(_means(rows, six), six)
+            for ours in IN_THE_PLACE_OF_CLDA
+            if set(six := (*printed.COLUMNS[:-1], ours)) <= set(methods)
+        },
+        "remarks": {name: METHODS[name].remark for name in methods if METHODS[name].remark},
+        "missing": missing,
+    }
+
+
+def _is_of_the_paper(table, rows):
+    """Whether all rows are of data that the paper has."""
+    return all(row["dataset"] in table.cases for row in rows)
+
+
+def _shortened(row):
+    """Return a row with rounded figures, and without the settings, which all rows share."""
+    row = {key: value for key, value in row.items() if key != "settings"}
+    for key in ("mean", "std", "accuracies", "by_dimension", "mean_angle", "cpu_seconds"):
+        row[key] = _rounded(row[key])
+    return row
+
+
+def _rounded(value):
+    if isinstance(value, list):
+        return [_rounded(item) for item in value]
+    if isinstance(value, dict):
+        return {key: _rounded(item) for key, item in value.items()}
+    return None if value is None else round(value, DECIMALS)
+
+
+def versions():
+    """Return the versions that the numbers were made with."""
+    return {
+        "python": platform.python_version(),
+        **{package: metadata.version(package) for package in PACKAGES},
+    }
+
+
+@cache
+def code_digest():
+    """Return a digest of the Python files of the package, to tell rows of other code apart."""
+    folder = Path(cappedlda.__file__).parent
+    digest = sha256()
+    for path in sorted(folder.rglob("*.py")):
+        digest.update(path.relative_to(folder).as_posix().encode())
+        digest.update(path.read_bytes())
+    return digest.hexdigest()[:DIGEST_LENGTH]
+
+
+def _means(rows, methods):
+    """Return the means by data set, in the order of the methods, None where there is none."""
+    found = {(row["dataset"], row["method"]): row["mean"] for row in rows}
+    datasets = dict.fromkeys(row["dataset"] for row in rows)
+    return {name: [found.get((name, method)) for method in methods] for name in datasets}
+
+
+def compare_ranks(means, methods):
+    """Return average ranks, the Friedman test and the critical difference of Nemenyi.
+
+    Parameters
+    ----------
+    means : dict of str to list
+        By data set, one mean per method; data sets with a gap are left out.
+    methods : sequence of str
+
+    Returns
+    -------
+    comparison : dict
+    """
+    whole = [values for values in means.values() if None not in values]
+    n, k = len(whole), len(methods)
+    if n == 0:
+        return {"datasets": 0, "average_ranks": {}}
+    ranks = np.array([rankdata(-np.array(values)) for values in whole])
+    average = ranks.mean(axis=0)
+    comparison = {
+        "datasets": n,
+        "average_ranks": dict(zip(methods, average.tolist(), strict=True)),
+    }
+    spread = np.sum((ranks - (k + 1) / 2.0) ** 2)
+    if n > 1 and k > 2 and spread > 0.0:
+        statistic = (k - 1) * n**2 * np.sum((average - (k + 1) / 2.0) ** 2) / spread
+        difference = studentized_range.ppf(1.0 - SIGNIFICANCE, k, np.inf) / np.sqrt(2.0)
+        comparison["friedman_chi2"] = float(statistic)
+        comparison["friedman_p"] = float(chi2.sf(statistic, k - 1))
+        comparison["critical_difference"] = float(difference * np.sqrt(k * (k + 1) / (6.0 * n)))
+    return comparison
+
+
+def write_table(out, summary, table):
+    """Write <table>.json and <table>.md."""
+    write_json(out / f"{summary['table']}.json", summary)
+    text = markdown(summary, table)
+    with replacing(out / f"{summary['table']}.md") as temporary:
+        temporary.write_text(text, encoding="utf-8")
+
+
+def markdown(summary, table):
+    """Return the table as a page of its own, each figure of ours above that of the paper."""
+    lines = [f"# {summary['title']}", "", f"Command: `{summary['command']}`", ""]
+    if summary["settings"]["quick"]:
+        lines += ["A quick run: few folds and rows, thin grids. Not for comparison.", ""]
+    lines += [
+        "Percent of test rows that are right, ± deviation; below each row of ours, in italics, the "
+        f"paper's. {table.remark}",
+        "",
+        *table_lines(summary, table, _our_cell),
+        "",
+    ]
+    if _is_of_the_paper(table, summary["rows"]):
+        lines += _rank_lines(summary, "##")
+    lines += _angle_lines(summary) + _remark_lines(summary) + _trouble_lines(summary)
+    return "\n".join(lines) + "\n"
+
+
+def markdown_section(summary, table):
+    """Return means, ranks and angles for a section of a larger page."""
+    lines = [f"`{summary['command']}`: [with deviations](results/{summary['table']}.md).", ""]
+    lines += [*table_lines(summary, table, _mean_cell), "", *_rank_lines(summary, "###")]
+    return "\n".join(lines + _angle_lines(summary)).strip() + "\n"
+
+
+def table_lines(summary, table, cell):
+    """Return the lines of a table; `cell(row, best rank)` makes the text of an entry of ours."""
+    methods = _methods(summary)
+    rows = {(row["dataset"], row["method"]): row for row in summary["rows"]}
+    lines = []
+    for dataset in dict.fromkeys(row["dataset"] for row in summary["rows"]):
+        best = min((rows[key]["rank"] or np.inf for key in rows if key[0] == dataset), default=0)
+        ours = [cell(rows.get((dataset, method)), best) for method in methods]
+        lines.append([dataset, *ours])
+        if dataset in table.paper:
+            lines.append(["*paper*", *_paper_cells(table.paper[dataset], methods)])
+    return _tables.markdown_table(["data", *methods], lines)
+
+
+def _methods(summary):
+    """Return the methods that have rows, in the order of the tables."""
+    return [name for name in METHODS if any(row["method"] == name for row in summary["rows"])]
+
+
+def _our_cell(row, best, text="{mean:.2f} ± {std:.2f}"):
+    if row is None:
+        return "-"
+    if row["mean"] is None:
+        return "failed"
+    text = text.format(**row)
+    return f"**{text}**" if row["rank"] == best else text
+
+
+def _mean_cell(row, best):
+    return _our_cell(row, best, "{mean:.2f}")
+
+
+def _paper_cells(figures, methods):
+    theirs = dict(zip(printed.COLUMNS, figures, strict=True))
+    return [_paper_cell(*theirs[method]) if method in theirs else "" for method in methods]
+
+
+def _paper_cell(mean, std):
+    return f"*{mean:.2f}*" if std is None else f"*{mean:.2f} ± {std:.2f}*"
+
+
+def _rank_lines(summary, heading):
+    comparison, methods = summary["comparison"], _methods(summary)
+    if not comparison["average_ranks"] or summary["table"] not in printed.AVERAGE_RANKS:
+        return []
+    ranked = {"all rows": comparison}
+    for ours, of_six in summary["comparison_of_six"].items():
+        ranked[f"the paper's six, {ours} as CLDA"] = of_six
+    header = ["ranked", *methods, "Friedman's chi-square", "critical difference"]
+    rows = [
+        [label, *_rank_cells(result["average_ranks"], methods), *_test_cells(result)]
+        for label, result in ranked.items()
+    ]
+    theirs = dict(zip(printed.COLUMNS, printed.AVERAGE_RANKS[summary["table"]], strict=True))
+    rows.append(["*paper*", *_rank_cells(theirs, methods), "", ""])
+    title = f"{heading} Average ranks over {comparison['datasets']} data sets"
+    return [title, "", *_tables.markdown_table(header, rows), "", RANKS_EXPLAINED, ""]
+
+
+def _test_cells(comparison):
+    if "friedman_p" not in comparison:
+        return ["", ""]
+    test = f"{comparison['friedman_chi2']:.1f} (p = {comparison['friedman_p']:.2g})"
+    return [test, f"{comparison['critical_difference']:.2f}"]
+
+
+def _rank_cells(ranks, methods):
+    return [f"{ranks[method]:.2f}" if method in ranks else "" for method in methods]
+
+
+def _angle_lines(summary):
+    angles = {}
+    for row in summary["rows"]:
+        if row["mean_angle"] is not None and summary["table"] == "artificial":
+            angles.setdefault(row["dataset"], []).append(f"{row['method']} {row['mean_angle']:.2f}")
+    if not angles:
+        return []
+    lines = ["Mean angle between the direction found and the ideal one, in degrees:", ""]
+    return lines + [f"- {name}: {', '.join(texts)}" for name, texts in angles.items()] + [""]
+
+
+def _remark_lines(summary):
+    remarks = [f"- {name}: {remark}" for name, remark in summary["remarks"].items()]
+    return ["## Remarks", "", *remarks] if remarks else []
+
+
+def _trouble_lines(summary):
+    lines = [
+        f"- {method}: {_ends(statuses)}"
+        for method, statuses in _statuses_by_method(summary["rows"]).items()
+        if set(statuses) != {"converged"}
+    ]
+    if lines:
+        lines = [
+            "",
+            "How the last fit of each trial ended, where not always converged:",
+            "",
+            *lines,
+        ]
+    lines += ["", *_cost_lines(summary)]
+    if summary["missing"]:
+        lines += ["", "## Missing", ""]
+        lines += [f"- **{name}**: {reason}" for name, reason in summary["missing"].items()]
+    return lines
+
+
+def _cost_lines(summary):
+    costs, codes = Counter(), {}
+    for row in summary["rows"]:
+        costs[row["method"]] += row["cpu_seconds"]
+        codes.setdefault(row["code"], {})[row["method"]] = None
+    cost = ", ".join(f"{method} {seconds:.0f}" for method, seconds in costs.items())
+    lines = [f"Processor time in seconds: {summary['cpu_seconds']:.0f} in all; {cost}.", ""]
+    made = "; ".join(f"`{code}` {', '.join(methods)}" for code, methods in codes.items())
+    return [*lines, f"Digest of the Python files that made the rows: {made}."]
+
+
+def _statuses_by_method(rows):
+    totals = {}
+    for row in rows:
+        totals.setdefault(row["method"], Counter()).update(row["statuses"])
+    return totals
+
+
+def _ends(statuses):
+    return ", ".join(f"{count} x {status}" for status, count in statuses.items())
