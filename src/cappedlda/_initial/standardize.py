@@ -6,7 +6,7 @@ from cappedlda._data.threads import serial_map
 from cappedlda._initial.csteps import row_pieces
 from cappedlda._initial.quantiles import BLOCK_COLUMNS, column_medians
 from cappedlda._kernels import selection
-from cappedlda._kernels import start as start_kernels
+from cappedlda._kernels import initial as initial_kernels
 
 MAD_TO_SIGMA = 1.4826
 # Where the quantile of the absolute deviations at this level is more than WIDEST_TAIL times
@@ -43,7 +43,7 @@ def in_units(rows, centres, scale, map_=serial_map, farthest=FARTHEST):
 
     def fill(first, stop):
         units = centres, scale, farthest
-        start_kernels.scaled_rows(first, stop, rows.X, rows.codes, *units, scaled, squares)
+        initial_kernels.scaled_rows(first, stop, rows.X, rows.codes, *units, scaled, squares)
 
     map_(fill, *row_pieces(*rows.shape, rows.regime))
     return scaled, squares
