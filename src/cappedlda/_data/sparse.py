@@ -108,11 +108,6 @@ class SparseRows(CsrRows, ImplicitRows):
         """Return X V of shape (N, k)."""
         return project(self.X, V, self.n_jobs, self.regime.slab_entries)
 
-    def of_class(self, code):
-        """Return the rows of a class, as those of the only one."""
-        rows = self.take(np.flatnonzero(self.codes == code))
-        return rows.labelled(np.zeros(len(rows.codes), np.int32), 1)
-
     def clipped(self, centres, reach):
         """Return the rows with entries cut off that are further than `reach` (n,) from a centre."""
         data = self.X.data
@@ -125,20 +120,6 @@ class SparseRows(CsrRows, ImplicitRows):
             if far.any():
                 data = data.copy() if data is self.X.data else data
                 data[entries.span][far] = (middle + np.sign(steps) * limit)[far]
-        return self._with_entries(data)
-
-    def measured_from(self, zeros):
-        """Return the rows with entries less one of the points `zeros` (c, n), that of their class.
-
-        What is not stored is then at that point.
-        """
-        if not zeros.any():
-            return self
-        data = np.empty_like(self.X.data)
-        for rows in self.slabs():
-            entries = self._entries(rows)
-            origin = zeros[entries.spread(self.codes[rows]), entries.indices]
-            data[entries.span] = entries.data - origin
         return self._with_entries(data)
 
     def _with_entries(self, data):
