@@ -114,6 +114,21 @@ def weighted_median(values, weights):
     return np.median(np.repeat(values, weights, axis=0), axis=0)
 
 
+def feature_unit(values, codes):
+    """Robust unit of a feature, from its absolute deviations from the medians of the classes."""
+    medians = np.array([np.median(values[codes == i]) for i in np.unique(codes)])
+    deviations = np.abs(values - medians[codes])
+    half, wider = np.quantile(deviations, [0.5, 0.7], method="averaged_inverted_cdf")
+    if half > 0.0:
+        return 1.4826 * max(half, min(wider / 3.0, 10.0 * half))
+    others = deviations[deviations > 0.0]
+    if len(others) == 0:
+        return np.ptp(medians) or 1.0
+    shared = np.array([d for d in others if np.sum(others == d) > 1])
+    others = shared if len(shared) else others
+    return np.median(others) * max(np.sqrt(len(others) / len(values)), 1.0 / 3.0)
+
+
 def capped_norm(M, epsilon, p, q):
     """Equation (2) of the paper over the columns of M."""
     total = 0.0

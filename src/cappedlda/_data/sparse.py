@@ -112,7 +112,7 @@ class SparseRows(CsrRows, ImplicitRows):
         """Return the rows with entries cut off that are further than `reach` (n,) from a centre."""
         data = self.X.data
         for rows in self.slabs():
-            entries = self._entries(rows)
+            entries = self.entries(rows)
             middle = centres[entries.spread(self.codes[rows]), entries.indices]
             limit = reach[entries.indices]
             steps = entries.data - middle
@@ -140,7 +140,7 @@ class SparseRows(CsrRows, ImplicitRows):
         c, n = self.n_classes, self.shape[1]
 
         def count(rows):
-            entries = self._entries(rows)
+            entries = self.entries(rows)
             keys = entries.spread(self.codes[rows].astype(np.int64)) * n + entries.indices
             weight = None if self.sample_weight is None else self.sample_weight[rows]
             weight = None if weight is None else entries.spread(weight)
@@ -148,30 +148,8 @@ class SparseRows(CsrRows, ImplicitRows):
 
         return self._sum(count).reshape(c, n)
 
-    def entry_medians(self):
-        """Return the median size of the entries of each feature that are not zero, and their share.
-
-        Returns
-        -------
-        medians, shares : ndarray of shape (n,)
-            0 without any; the share is one of the weight of all rows.
-        """
-        entries = self._entries(slice(0, self.shape[0]))
-        weights = np.ones(self.shape[0]) if self.sample_weight is None else self.sample_weight
-        sizes, spread = np.abs(entries.data).astype(np.float64), entries.spread(weights)
-        spread = np.where(sizes > 0.0, spread, 0.0)
-        order = np.lexsort((sizes, entries.indices))
-        sizes, below = sizes[order], np.cumsum(spread[order])
-        totals = np.bincount(entries.indices, spread, self.shape[1])
-        (there,) = np.nonzero(totals)
-        targets = (np.cumsum(totals) - 0.5 * totals)[there]
-        medians = np.zeros(self.shape[1])
-        # The mean of the first size that reaches the half and the first that passes it.
-        for side in ("left", "right"):
-            medians[there] += 0.5 * sizes[np.searchsorted(below, targets, side)]
-        return medians, totals / weights.sum()
-
-    def _entries(self, rows):
+    def entries(self, rows):
+        """Return the `Entries` of a slice of rows."""
         return Entries(self.X, rows)
 
 
