@@ -57,7 +57,7 @@ from cappedlda._initial import initial_estimate
 from cappedlda._initial.sampling import stratified_sample
 from cappedlda._solvers.base import Trace, iterate
 from cappedlda._solvers.frame import Objective, Schedule
-from cappedlda._solvers.mm import MMSolver
+from cappedlda._solvers.mm import FLOOR, MMSolver
 from cappedlda._solvers.row_space import RowSpace
 from cappedlda._solvers.shrinkage import MOST_SHRUNK
 from cappedlda._validation import check_units
@@ -297,8 +297,10 @@ def fit_norm(rows, objective, options):
     begin = prepared.point
     if gate is not None:
         equal = objective._replace(q=2.0, multiplier=1.0)
-        frame, W = until_stable(sample, Metric(*begin[:2]), equal, gate, options)[1].measure
-        begin = Point(frame.changed(K=W.T @ frame.B), W)
+        measure = Metric(with_caps_of(equal, begin.frame), begin.W)
+        frame, W = until_stable(sample, measure, equal, gate, options)[1].measure
+        floor = FLOOR * (frame.fences.median or 1.0)
+        begin = Point(frame.changed(K=W.T @ frame.B, floor=floor), W)
     if sample is not prepared.rows:
         solver = mm_solver(sample, begin, objective, options)
         iterate(sample, solver, options.max_iter)

@@ -27,7 +27,7 @@ def with_caps_of(objective, frame):
     """Return a frame, perhaps of another objective, with the caps to begin with."""
     if objective.epsilon == "auto":
         return frame.with_fences(frame.fences, objective.multiplier)
-    return frame.with_cap(np.inf, frame.floor) if objective.epsilon == np.inf else frame
+    return frame.with_cap(objective.epsilon, frame.floor)
 
 
 def projection_query(frame, W):

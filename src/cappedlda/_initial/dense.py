@@ -42,7 +42,7 @@ def robust_estimate(rows):
         support = norms <= gate_caps(histograms, n, regime)[rows.codes]
     unordered = np.empty_like(support)
     unordered[order] = support
-    return InitialEstimate(medians, scale, unordered, floor * scale**2)
+    return InitialEstimate(medians, scale, unordered, np.sqrt(floor) * scale)
 
 
 def concentrated_support(rows, reach):

@@ -16,7 +16,7 @@ class InitialEstimate(NamedTuple):
     support : ndarray of shape (N,), bool
         Rows to begin with.
     least : ndarray of shape (n,) or None
-        Least variance of each feature by which rows are measured, whatever support they are
+        Least deviation of each feature by which rows are measured, whatever support they are
         measured from: a value that it happens to lack is not infinitely far.
     """
 

@@ -125,10 +125,10 @@ class Frame:
         return frame
 
     def raise_variances(self, A):
-        """Give the features of a system the least variance that rows are measured by."""
+        """Give the features of a system the least variances that rows are measured by."""
         if self.least is not None and A.matrix is not None:
             diagonal = np.einsum("ii->i", A.matrix)
-            np.maximum(diagonal, self.least / self.scale**2, out=diagonal)
+            np.maximum(diagonal, (self.least / self.scale) ** 2, out=diagonal)
 
     def recentred(self, centres):
         """Return the frame with other centres."""

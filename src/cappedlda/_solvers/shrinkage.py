@@ -12,6 +12,8 @@ import numpy as np
 
 # Shrunk further than this, nothing would be left of a scatter.
 MOST_SHRUNK = 0.99
+# A mean square of scaled deviations that is only rounding: a class of equal rows advises nothing.
+NO_SPREAD = 1e-12
 
 
 class Shrunk(NamedTuple):
@@ -84,14 +86,15 @@ class ClassShrinkage:
         return Shrunk.towards_mean(amount, scatter.trace(), frame.n_features)
 
     def _advised(self, frame):
-        rows, advised = self.sample.reweighted(self.support()), np.zeros(len(self.totals))
-        for k in range(len(advised)):
+        rows, advice, weight = self.sample.reweighted(self.support()), 0.0, 0.0
+        for k, total in enumerate(self.totals):
             (own,) = np.nonzero((rows.codes == k) & (rows.sample_weight > 0.0))
-            if len(own):
-                deviations = (rows.X[own] - frame.centres[k]) / frame.scale
-                weights = rows.sample_weight[own], self.totals[k]
-                advised[k] = ledoit_wolf(deviations, *weights, frame.n_features)
-        return float(self.totals @ advised / self.totals.sum())
+            deviations = (rows.X[own] - frame.centres[k]) / frame.scale
+            if np.vdot(deviations, deviations) > NO_SPREAD * deviations.size:
+                weights = rows.sample_weight[own], total
+                advice += total * ledoit_wolf(deviations, *weights, frame.n_features)
+                weight += total
+        return advice / weight if weight > 0.0 else 1.0
 
 
 def ledoit_wolf(rows, weights, total, n_features):
