@@ -114,10 +114,10 @@ def test_sparse_rows_have_the_same_units(rng, weighted):
     np.testing.assert_allclose(found[1], scale, rtol=1e-14)
 
 
-def test_the_least_variances_are_larger_for_mostly_constant_features(rng):
+def test_the_least_deviations_are_larger_for_mostly_constant_features(rng):
     X = np.column_stack([3.0 * rng.normal(size=200), indicator(rng)])
     initial = initial_estimate(rows_of(X, CODES), robust=True)
     _, scale, _ = medians_and_scale(rows_of(X, CODES))
     floors = [VARIANCE_FLOOR, SPARSE_VARIANCE_FLOOR]
-    np.testing.assert_allclose(initial.least, floors * scale**2, rtol=1e-12)
+    np.testing.assert_allclose(initial.least, np.sqrt(floors) * scale, rtol=1e-12)
     assert initial_estimate(rows_of(X, CODES), robust=False).least is None

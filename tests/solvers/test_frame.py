@@ -24,8 +24,7 @@ def frame_with(least):
 
 def test_variances_below_the_least_are_raised_to_it(system):
     before = system.matrix.copy()
-    least = np.array([0.1, 0.4, 0.025])  # of raw features: 0.1 in units of the scale
-    frame_with(least).raise_variances(system)
+    frame_with(np.sqrt(0.1) * SCALE).raise_variances(system)
     variances = before.diagonal()
     assert 0 < np.sum(variances < 0.1) < 3
     np.testing.assert_allclose(system.matrix.diagonal(), np.maximum(variances, 0.1), rtol=1e-12)

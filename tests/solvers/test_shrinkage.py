@@ -114,10 +114,9 @@ def test_with_more_rows_per_feature_the_shrinkage_tapers_off(rng, rows_per_featu
     assert always.shrinkage == pytest.approx(problem.advised(), rel=1e-10)
 
 
-def test_a_class_without_rows_in_the_support_advises_nothing(rng):
+def test_a_class_without_rows_in_the_sample_advises_nothing(rng):
     problem = Problem(rng, [30, 20], 6)
     problem.support[problem.y == 1] = False
-    problem.totals = np.array([problem.totals[0], 0.0])
     first = problem.H[problem.support & (problem.y == 0)]
     expected = ledoit_wolf_shrinkage(first, assume_centered=True)
     assert problem.shrunk(few_rows=False).shrinkage == pytest.approx(expected, rel=1e-10)
