@@ -19,8 +19,8 @@ from cappedlda._data.array import ArrayRows
 from cappedlda._data.threads import shared_threads
 from cappedlda._initial.csteps import Pieces
 from cappedlda._initial.standardize import in_units
-from cappedlda._kernels import judgement as loo
-from cappedlda._kernels import start as start_kernels
+from cappedlda._kernels import initial as initial_kernels
+from cappedlda._kernels import loo
 from cappedlda._solvers.leave_one_out import ClassMoments, PlainLDA
 from cappedlda._solvers.plain import units_of
 
@@ -287,7 +287,7 @@ def core_means(rows, core):
     """Return the means of the classes in the core."""
     c, n = rows.n_classes, rows.shape[1]
     weights, sums = np.zeros(c), np.zeros((c, n))
-    sample = start_kernels.Sample(rows.X, rows.codes, rows.sample_weight)
+    sample = initial_kernels.Sample(rows.X, rows.codes, rows.sample_weight)
     sample.add_moments(0, len(core), core, weights, sums, np.empty((0, 0)))
     return sums / weights[:, None]
 
