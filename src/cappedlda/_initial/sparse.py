@@ -9,7 +9,7 @@ import numpy as np
 from cappedlda._cutoffs.gate import gate_caps
 from cappedlda._initial import standardize
 from cappedlda._initial.estimate import InitialEstimate
-from cappedlda._initial.standardize import FARTHEST, are_shared, least_weight, sparse_unit
+from cappedlda._initial.standardize import FARTHEST, are_shared, sparse_unit
 
 
 def plain_estimate(rows):
@@ -52,7 +52,7 @@ def entry_medians(rows):
     order = some[np.lexsort((sizes[some], entries.indices[some]))]
     features, sizes, spread = entries.indices[order], sizes[order], spread[order]
     values = np.cumsum((np.diff(features, prepend=-1) != 0) | (np.diff(sizes, prepend=0.0) != 0.0))
-    shared = are_shared(values, spread / least_weight(weights))
+    shared = are_shared(values, spread)
     counted = shared | ~np.isin(features, features[shared])
     features, sizes, spread = features[counted], sizes[counted], spread[counted]
     below, totals = np.cumsum(spread), np.bincount(features, spread, n)
