@@ -26,7 +26,7 @@ class DecidingDiscriminant(MeasuringDiscriminant):
     """A discriminant that decides on new rows at a stated rate of false alarms."""
 
     # What makes the calibration is replaced by its arrays when it is first asked for.
-    _calibration: dict[str, Floats] | Calibrator | None = None
+    _calibration: dict[str, Floats] | Calibrator | None
 
     def is_rejected(self, X: MatrixLike, y: ArrayLike | None = None, alpha: float = 0.01) -> Bools:
         """Decide which new rows do not come from any class, at a stated rate of false alarms.

@@ -355,7 +355,7 @@ def check_centres(centres):
         low, high = min(feature.tolist()), max(feature.tolist())
         if not high - low <= SAME_CENTRES * max(abs(low), abs(high)):
             return
-    raise ValueError("The centres of all classes coincide in X: no direction separates them.")
+    raise ValueError("The class means coincide in X: no direction separates the classes.")
 
 
 def check_units(scale, dtype):

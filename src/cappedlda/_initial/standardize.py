@@ -106,17 +106,17 @@ def scale_of_others(deviations, weights):
     some = deviations > 0.0
     if not some.any():
         return 0.0
-    shared = some & are_shared(deviations)
+    shared = some & are_shared(deviations, weights)
     some = shared if shared.any() else some
     share = np.average(some, weights=weights)
     weights = None if weights is None else weights[some]
     return sparse_unit(column_medians(deviations[some, None], weights)[0], share)
 
 
-def are_shared(values):
+def are_shared(values, weights=None):
     """Return which values occur more than once: levels of a discrete feature, not errors."""
-    _, codes, counts = np.unique(values, return_inverse=True, return_counts=True)
-    return counts[codes] > 1
+    _, codes = np.unique(values, return_inverse=True)
+    return np.bincount(codes, weights)[codes] > 1
 
 
 def sparse_unit(size, share):
