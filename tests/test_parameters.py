@@ -20,7 +20,7 @@ CAPPED = {
 NORM = {
     "n_components": [1],
     "q": [0.5, 2.0],
-    "epsilon": [2.5, np.inf],
+    "epsilon": [4.0, np.inf],
     "centres": ["mean"],
     "start": ["identity", np.eye(20, 2)[::-1]],
     "ridge": [0.1],
@@ -37,8 +37,8 @@ def pairs(values):
 
 @pytest.fixture(scope="module")
 def rows():
-    """Fewer than five rows per feature, some far off, others in long tails."""
-    rng = np.random.default_rng(5)
+    """Fewer than five rows per feature, some far off, others harmful but not far enough to flag."""
+    rng = np.random.default_rng(9)
     X, y = make_classes(rng, [24, 34, 30], 20, spread=0.7)
     X += rng.standard_t(2.0, size=X.shape)
     return spoil(rng, X, np.arange(len(y)) % 12 == 0), y
