@@ -136,8 +136,8 @@ def run(sets, file, n_jobs):
 
 def summary(frame):
     """One line of numbers for each variant, means over sets, and the difference to the default."""
-    cells = frame.groupby(["variant", "dirt", "share", "data"], sort=False).points.mean()
-    by_set = cells.groupby(["variant", "data"], sort=False).mean().unstack("variant")
+    cells = frame.groupby(["variant", "dirt", "share", "data"]).points.mean()
+    by_set = cells.groupby(["variant", "data"]).mean().unstack("variant")
     clean = frame[frame.dirt == "clean"]
     lines = {}
     for variant in dict.fromkeys(frame.variant):
@@ -266,6 +266,13 @@ def page(frame, summaries, seeds, command):
     return "\n\n".join(text) + "\n"
 
 
+def rounded(values):
+    """Numbers to three digits after the point, in dictionaries of any depth."""
+    if isinstance(values, dict):
+        return {key: rounded(value) for key, value in values.items()}
+    return round(values, 3)
+
+
 def parse(argv=None):
     """Command line."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
@@ -296,7 +303,7 @@ def main(argv=None):
     command = f"python benchmarks/ablation.py --data {names} --out {given.out}"
     (out / "ablation.md").write_text(page(frame, summaries, seeds, command))
     whole = {f"{kind} {folder}": lines for (kind, folder), lines in summaries.items()}
-    text = json.dumps(whole | {"seeds": seeds}, indent=1)
+    text = json.dumps(rounded(whole | {"seeds": seeds}))
     (out / "ablation.json").write_text(text + "\n")
 
 
