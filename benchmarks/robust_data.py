@@ -33,7 +33,7 @@ CLEAN = ("clean", 0.0)
 # Fewer rows than this do not bear an LDA, or take longer than the rest together.
 LEAST_PER_CLASS, LEAST_PER_FEATURE, MOST_WORK = 8, 5, 2e7
 # Folders whose sets were used to develop the default.
-DEVELOPMENT = ("data", "data2")
+DEVELOPMENT = ("data", "data2", "data4")
 # Other forms of data sets that are in the folder too.
 VARIANTS = (
     "coil100_32x32",

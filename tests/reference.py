@@ -114,6 +114,21 @@ def weighted_median(values, weights):
     return np.median(np.repeat(values, weights, axis=0), axis=0)
 
 
+def feature_unit(values, codes):
+    """Robust unit of a feature, from its absolute deviations from the medians of the classes."""
+    medians = np.array([np.median(values[codes == i]) for i in np.unique(codes)])
+    deviations = np.abs(values - medians[codes])
+    half, wider = np.quantile(deviations, [0.5, 0.7], method="averaged_inverted_cdf")
+    if half > 0.0:
+        return 1.4826 * max(half, min(wider / 3.0, 10.0 * half))
+    others = deviations[deviations > 0.0]
+    if len(others) == 0:
+        return np.ptp(medians) or 1.0
+    shared = np.array([d for d in others if np.sum(others == d) > 1])
+    others = shared if len(shared) else others
+    return np.median(others) * max(np.sqrt(len(others) / len(values)), 1.0 / 3.0)
+
+
 def capped_norm(M, epsilon, p, q):
     """Equation (2) of the paper over the columns of M."""
     total = 0.0
@@ -221,8 +236,8 @@ def update_caps(histograms, caps, halves, reach, min_gap, min_weight):
     """The common fence over the rows within caps, and the caps that follow from it."""
 
     def fence(weights, cap):
-        q1, q2 = histogram_quantiles(weights, [0.25, 0.5], cap)
-        return q2 + max(reach * (q2 - q1), min_gap * q2)
+        median, high = histogram_quantiles(weights, [0.5, 0.9], cap)
+        return high + max(reach * (high - median), min_gap * high)
 
     inside = np.where(caps[:, None] >= POSITIONS, histograms, 0.0)
     epsilon = fence(inside.sum(axis=0), np.inf)
@@ -231,46 +246,6 @@ def update_caps(histograms, caps, halves, reach, min_gap, min_weight):
         for weights, cap in zip(histograms, caps, strict=True)
     ]
     return epsilon, np.maximum(np.maximum(own, halves), epsilon)
-
-
-def first_gap(weights, cap, unit, least_gap, few, share):
-    """The bin before the first wide gap that has half of the weight below it, or inf."""
-    total, last = weights.sum(), 0.0
-    for k in np.flatnonzero((weights > 1e-9 * total) & (cap >= POSITIONS)):
-        inside, beyond = weights[:k].sum(), weights[k:][POSITIONS[k:] <= cap].sum()
-        gap = (POSITIONS[k] - last) / unit * min(1.0, beyond / few)
-        if gap >= least_gap and inside >= 0.5 * total and beyond >= share * total:
-            return last
-        last = POSITIONS[k]
-    return np.inf
-
-
-def crossing_moment(histograms, low, high, move):
-    """Sum of squared distances times Chernoff's bound of the chance to come between."""
-    total = 0.0
-    for weights, bottom, top in zip(histograms, low, high, strict=True):
-        for weight, position in zip(weights, POSITIONS, strict=True):
-            off = max(bottom - position, position - top) / move
-            total += weight * position**2 * (1.0 if off <= 0 else 0.5 * np.exp(-(off**2) / 2))
-    return total
-
-
-def widest_gap(places, least, least_share, most_share, least_deviation):
-    """Width of the widest gap above or below most of some places, its inner end, and its side."""
-    found = []
-    for side in (1.0, -1.0):
-        for k in range(1, len(places)):
-            ordered = np.sort(side * places)
-            inside, slack = ordered[:k], 1e-9 * len(places)
-            enough = k >= max(least, least_share * len(places)) - slack
-            if enough and k <= most_share * len(places) + slack:
-                width = (ordered[k] - inside[-1]) / max(inside.std(), least_deviation)
-                found.append((width, side * inside[-1], side))
-    widest = max(width for width, _, _ in found)
-    if widest == 0.0:
-        return 0.0, 0.0, -1.0
-    # The first of the widest on its side; the lower side if both are as wide.
-    return next(gap for gap in sorted(found, key=lambda gap: gap[2]) if gap[0] == widest)
 
 
 def shrunk_distances(X, codes, sample_weight, kept, variance_floor, least):

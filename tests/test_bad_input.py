@@ -109,8 +109,8 @@ WEIGHTS = [
 
 def check_refused(model, X, y, error, match, monkeypatch, **fit_options):
     """Check for the error, before any work, and that nothing of a fit is left behind."""
-    for module in (capped, norm):
-        monkeypatch.setattr(module, "fit_mm", lambda *a, **k: pytest.fail("work before the check"))
+    for module, fit in ((capped, "fit_capped"), (norm, "fit_norm")):
+        monkeypatch.setattr(module, fit, lambda *a, **k: pytest.fail("work before the check"))
     monkeypatch.setattr(_clda, "PaperIteration", lambda *a: pytest.fail("work before the check"))
     check_no_trace(model, X, y, error, match, **fit_options)
 
@@ -179,7 +179,7 @@ def test_a_failed_refit_leaves_the_old_fit_alone(data, monkeypatch, bad):
         def interrupted(*arguments, **options):
             raise KeyboardInterrupt
 
-        monkeypatch.setattr(capped, "fit_mm", interrupted)
+        monkeypatch.setattr(capped, "fit_capped", interrupted)
     with pytest.raises((ValueError, KeyboardInterrupt)):
         model.fit(narrow, labels, **options)
     assert model.n_features_in_ == n

@@ -1,7 +1,5 @@
 """Cross-validation: the choice and its table, the warm path, what it costs and what it gains."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 from common import angle, make_classes, rows_of, spoil
@@ -14,7 +12,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from cappedlda import CappedLDA, CappedLDACV, cv, noise
 from cappedlda._cutoffs.fences import Fences
 from cappedlda._data.array import ArrayRows
-from cappedlda._fit import Options, fit_mm, fit_path
+from cappedlda._fit import Options, fit_capped, fit_path
 from cappedlda._folds import share_in_score
 from cappedlda._initial import csteps
 from cappedlda._solvers.frame import Objective
@@ -109,7 +107,7 @@ def test_a_small_multiple_still_keeps_half_of_every_class(rng):
 
 
 def path_options(rows):
-    return Options(rows.class_shares, tol=1e-5, max_iter=300)
+    return Options(rows.class_shares)
 
 
 @pytest.mark.parametrize("kind", ["gap", "sample", "few rows"])
@@ -131,7 +129,7 @@ def test_the_warm_path_ends_where_single_fits_end(rng, kind):
     rules.sort(key=default.distance)
     warm = fit_path(rows, rules, path_options(rows))
     for rule, solution in zip(rules, warm, strict=True):
-        cold = fit_mm(rows, rule, path_options(rows))
+        cold = fit_capped(rows, rule, path_options(rows))
         np.testing.assert_array_equal(solution.samples.outliers, cold.samples.outliers, str(rule))
         np.testing.assert_array_equal(solution.samples.left_out, cold.samples.left_out, str(rule))
         assert angle(X @ solution.W, X @ cold.W) < 1e-3, rule
@@ -143,7 +141,7 @@ def test_on_real_data_the_warm_path_flags_nearly_the_same_rows(rng, load):
     rows = rows_of(spoil_some(rng, X), y)
     rules = sorted([Objective().multiplied(m) for m in GRID], key=Objective().distance)
     for rule, solution in zip(rules, fit_path(rows, rules, path_options(rows)), strict=True):
-        cold = fit_mm(rows, rule, path_options(rows))
+        cold = fit_capped(rows, rule, path_options(rows))
         allowed = 0.0 if rule.multiplier >= 1.0 else 0.03
         assert np.mean(solution.samples.outliers != cold.samples.outliers) <= allowed, rule
 
@@ -187,7 +185,7 @@ def test_it_costs_less_than_the_fits_that_it_replaces(rng, load, visits):
         fits += [(train, Objective().multiplied(m)) for m in GRID]
     for train, rule in fits:
         rows = rows_of(X[train], y[train])
-        fit_mm(rows, rule, replace(path_options(rows), tol=1e-4, max_iter=100))
+        fit_capped(rows, rule, path_options(rows))
     # The contract is 3; without the warm starts it would be 1.
     assert cost <= 0.8 * visits[0]
 
@@ -276,7 +274,7 @@ def test_nothing_is_lost_on_clean_data(rng, spread):
 def scored(X, y):
     """The default fit, and which of its rows would count if they were held out."""
     rows = rows_of(np.ascontiguousarray(X), y)
-    solution = fit_mm(rows, Objective(), path_options(rows))
+    solution = fit_capped(rows, Objective(), path_options(rows))
     weight = share_in_score(rows, solution)
     assert weight.sum() == pytest.approx(1.0)
     return solution, weight > 0.0
@@ -301,7 +299,7 @@ def test_harmful_rows_are_not_scored(rng):
 def test_at_least_half_of_every_class_is_scored(rng):
     X, y = make_classes(rng, [200, 200], 4)
     train = rows_of(spoil(rng, X, rng.uniform(size=400) < 0.1), y)
-    solution = fit_mm(train, Objective(), path_options(train))
+    solution = fit_capped(train, Objective(), path_options(train))
     assert np.isfinite(solution.level)
     X[(y == 1) & (rng.uniform(size=400) < 0.8)] += 1e3
     for sample_weight in (None, rng.uniform(size=400)):
@@ -476,7 +474,7 @@ def test_the_same_seed_gives_the_same_choice_on_large_data(rng):
 )
 def test_bad_parameters_are_named_before_any_work(dirty, monkeypatch, name, value, error, message):
     X, y, _ = dirty
-    monkeypatch.setattr(cv, "fit_mm", None)
+    monkeypatch.setattr(cv, "fit_capped", None)
     monkeypatch.setattr(cv.Fold, "evaluate", None)
     model = CappedLDACV(**{name: value})
     with pytest.raises(error, match=message):

@@ -12,7 +12,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import KFold
 
 import cappedlda
-from cappedlda import CappedLDA, CappedLDACV, load_model, save_model
+from cappedlda import CappedLDA, CappedLDACV, CappedNormLDA, load_model, save_model
 from cappedlda._model_file import FORMAT_VERSION, checksum, read_model, write_model
 
 
@@ -74,12 +74,13 @@ def assert_same_state(model, other):
     "model",
     [
         CappedLDA(),
-        CappedLDA(n_components=3, q=2.0),
+        CappedLDA(n_components=3),
         CappedLDA(epsilon=np.inf),
-        CappedLDA(start="lda", priors=np.array([0.2, 0.3, 0.5])),
+        CappedLDA(priors=np.array([0.2, 0.3, 0.5])),
         CappedLDACV(n_components="all", multipliers=(1.0, np.inf), cv=3),
+        CappedNormLDA(q=1.5),
     ],
-    ids=["default", "extra", "no cap", "array", "cv"],
+    ids=["default", "extra", "no cap", "array", "cv", "norm"],
 )
 def test_what_is_saved_comes_back(model, labels, dirty, tmp_path):
     X, codes, _ = dirty
@@ -311,7 +312,7 @@ def test_missing_file(tmp_path):
     ("model", "error", "message"),
     [
         (CappedLDA(random_state=np.random.RandomState(0)), ValueError, "random_state=RandomState"),
-        (CappedLDACV(multipliers=(1.0,), qs=(1.0,), cv=KFold(2)), ValueError, "cv=KFold"),
+        (CappedLDACV(multipliers=(1.0,), cv=KFold(2)), ValueError, "cv=KFold"),
         (LinearDiscriminantAnalysis(), TypeError, "model is a LinearDiscriminantAnalysis"),
     ],
 )
@@ -337,7 +338,7 @@ def test_a_failed_save_leaves_the_old_file(saved, dirty, monkeypatch):
 
     monkeypatch.setattr(np, "savez_compressed", full_disk)
     with pytest.raises(OSError, match="No space"):
-        save_model(CappedLDA(q=2.0).fit(X, y), saved)
+        save_model(CappedLDA(n_components=1).fit(X, y), saved)
     assert saved.read_bytes() == before
     assert list(saved.parent.iterdir()) == [saved]
 

@@ -16,11 +16,13 @@ CAPPED = {
     "leave_out": ["flagged"],
     "shrinkage": ["auto", 0.3, None],
     "priors": ["uniform", [0.2, 0.3, 0.5]],
+    "cells": ["all"],
+    "missing": ["ignore"],
 }
 NORM = {
     "n_components": [1],
     "q": [0.5, 2.0],
-    "epsilon": [2.5, np.inf],
+    "epsilon": [4.0, np.inf],
     "centres": ["mean"],
     "start": ["identity", np.eye(20, 2)[::-1]],
     "ridge": [0.1],
@@ -37,8 +39,8 @@ def pairs(values):
 
 @pytest.fixture(scope="module")
 def rows():
-    """Fewer than five rows per feature, some far off, others in long tails."""
-    rng = np.random.default_rng(5)
+    """Fewer than five rows per feature, some far off, others harmful but not far enough to flag."""
+    rng = np.random.default_rng(9)
     X, y = make_classes(rng, [24, 34, 30], 20, spread=0.7)
     X += rng.standard_t(2.0, size=X.shape)
     return spoil(rng, X, np.arange(len(y)) % 12 == 0), y
@@ -48,7 +50,19 @@ def answer(estimator, rows):
     """All that a fit gives, in one array."""
     model = estimator.fit(*rows)
     names = "scalings_", "coef_", "intercept_", "means_", "weights_", "caps_"
-    return np.concatenate([getattr(model, name).ravel() for name in names])
+    fitted = [getattr(model, name).ravel() for name in names]
+    return np.concatenate([*fitted, *predictions(model)])
+
+
+def predictions(model):
+    """Scores of a row with a wrong cell and of one with a missing cell, inf if it is refused."""
+    new = model.means_[:2].copy()
+    new[0, 0], new[1, 0] = 1e3, np.nan
+    for row in new:
+        try:
+            yield model.decision_function(row[None]).ravel()
+        except ValueError:
+            yield np.full(len(model.classes_), np.inf)
 
 
 def differ(some, others):

@@ -22,7 +22,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
-from cappedlda import CappedLDA, CappedLDACV
+from cappedlda import CappedLDA, CappedLDACV, CappedNormLDA
 from cappedlda.plotting import (
     CellMapDisplay,
     ComponentsDisplay,

@@ -121,7 +121,7 @@ def leading_features(model, X, codes, by_gate, n_features, names):
     n_features : int
     names : ndarray of shape (n,)
     """
-    usual = model.means_[codes]
+    usual = model._metric_centres[codes]  # not `means_`: flagged rows may be in these
     with np.errstate(over="ignore", invalid="ignore"):
         steps = cells.filled(model, X, codes).astype(np.float64) - usual
         z = steps / model._spread

@@ -39,7 +39,7 @@ class MeasuringDiscriminant(LinearDiscriminant):
     _support_caps: Floats
     _support_gate: Floats | None
     _norm: tuple[float, float] | None
-    _covariance: Floats | None = None
+    _covariance: Floats | None
 
     if not TYPE_CHECKING:  # to type checkers every name would be an attribute
 
@@ -181,8 +181,9 @@ class MeasuringDiscriminant(LinearDiscriminant):
             - `outlyingness`: as `outlyingness` gives it;
             - `feature_1`, `value_1`, `usual_1`, `z_1`, `feature_2` and so on: the features that
               contribute most to the larger of the two distances, with the value of the row, the
-              centre of its class, and their difference in robust deviations within the
-              classes. A feature that is unusual only together with others has a small `z`;
+              mean of its class among the rows that the fit trusts, and their difference in robust
+              deviations within the classes. A feature that is unusual only together with
+              others has a small `z`;
             - `wrong_cells`: the cells that do not fit the others of the row, in words, with what
               these let expect (see the method `wrong_cells`).
 

@@ -69,7 +69,6 @@ FIELDS = (
     Field("feature_names_in_", "n", TEXT, optional=True),
     Field("epsilon_", None, REAL),
     Field("_temperature", None, REAL),
-    Field("q_", None, REAL, optional=True),
     Field("leave_out_level_", None, REAL),
     Field("shrinkage_", None, REAL, optional=True),
     Field("n_sampled_", None, INTEGER),

@@ -148,8 +148,8 @@ def decisions_of(model):
         )
     sampled = f"a sample of {model.n_sampled_:,} rows" if model.n_sampled_ else "all rows"
     lines.append(f"began with {sampled}")
-    if hasattr(model, "q_"):
-        lines.append(f"exponent: q_ = {model.q_:g}")
+    if hasattr(model, "q"):
+        lines.append(f"exponent: q = {model.q:g}")
     if hasattr(model, "shrinkage_"):
         lines.append(f"covariance shrunk by shrinkage_ = {model.shrinkage_:.3g}")
     return [*lines, f"left out of the fit: {left_out_rows(model.leave_out_level_)}"]

@@ -35,18 +35,16 @@ class CappedLDA(SwitchingHints, CappedDiscriminant):
         rows cannot move. A number leaves out all rows beyond it. inf caps nothing and leaves
         out nothing: with ``cells="all"`` that is plain linear discriminant analysis.
     leave_out : {"harmful", "flagged"}, default="harmful"
-        Which rows outside an automatic cap, or outside the gate, are left out of the fit.
-        "harmful" leaves out only those that would harm the classification of the rows inside,
-        judged by exact leave-one-out. "flagged" leaves out all of them; with long tails these
-        are a few more than `outliers_`, whose fence is wider than the gate. It is what sparse X
-        of more than 1000 features, or more features than rows and than 1000, get in any case.
-        With a number as epsilon it is an error: there is nothing to choose.
+        Which rows are left out of the fit if epsilon is "auto". "harmful" leaves out only rows
+        that would harm the classification of those inside cap and gate, judged by exact
+        leave-one-out; sparse X of more than 1000 features loses all rows outside instead.
+        "flagged" leaves out the rows that are flagged. With a number as epsilon there is nothing
+        to choose: all rows beyond it are left out, and "flagged" is an error.
     shrinkage : "few_rows", "auto", float or None, default="few_rows"
         How the within-class covariance is shrunk towards a multiple of the identity, in units
-        of the features. "few_rows" shrinks with fewer than five rows per feature and up
-        to 1000 features, by the oracle approximating rule (OAS). The other values are those of
-        `LinearDiscriminantAnalysis`: "auto" is the rule of Ledoit and Wolf, a number from 0 to 1
-        a fixed amount, None nothing.
+        of the features. "auto" takes the mean over the classes of what Ledoit and Wolf advise,
+        "few_rows" the same with up to 2.5 rows per feature, less with more, and nothing from five
+        on. A number from 0 to 1 is a fixed amount, None is none.
     priors : "uniform" or array-like of shape (n_classes,), default=None
         Class probabilities; None takes the shares of the training data, "uniform" the same
         for every class.
@@ -117,10 +115,11 @@ class CappedLDA(SwitchingHints, CappedDiscriminant):
     n_sampled_ : int
         Rows of the sample that the fit began with, 0 if it used all rows throughout.
     objective_path_ : ndarray of shape (n_evaluations,)
-        Objective of the iterations since centres and cap were frozen, on the sample if there is
-        one. Up to rounding it never rises.
+        Mean of the capped squared distances at each LDA on the rows inside, on the sample if
+        there is one.
     n_iter_ : int
-        Iterations, on the sample if there is one.
+        How often LDA was fitted to the rows inside until they stayed the same, on the sample if
+        there is one.
     n_passes_ : int
         Passes over all rows that the iterations (if there is no sample), the answer and the
         evaluation took; the start, and the draw of the sample, come before them.

@@ -38,8 +38,7 @@ class CappedNormLDA(SwitchingHints, CappedDiscriminant):
         min(n_classes - 1, n_features).
     q : float, default=1.0
         Exponent of the norm, 0 < q <= 2. 1 is the paper's norm, 2 is trimmed linear discriminant
-        analysis. With fewer than two rows per feature and epsilon "auto", 2 is used: the
-        directions can follow every row there, and lower norms would only choose which.
+        analysis.
     epsilon : "auto" or float, default="auto"
         The cap: largest distance of a row that counts, in robust within-class standard
         deviations of the projected data. "auto" takes a fence on the distances that up to half
@@ -77,8 +76,6 @@ default="robust"
         beyond the cap.
     left_out_ : ndarray of shape (n_samples,), bool
         Training rows beyond the cap or the gate, which have weight 0.
-    q_ : float
-        The exponent that was used: `q`, or 2 with few rows per feature.
     objective_path_ : ndarray of shape (n_evaluations,)
         Objective of the iterations since centres and cap were frozen. Up to rounding it never
         rises.
@@ -106,8 +103,6 @@ default="robust"
     >>> bool(lda.left_out_[::20].all())
     True
     """
-
-    q_: float
 
     def __init__(
         self,
@@ -154,10 +149,6 @@ default="robust"
             report=self._report(rows),
         )
         return fit_norm(rows, Objective(float(self.q), as_cap(self.epsilon), ridge), options)
-
-    def _store(self, rows, solution, n_components, n_supervised):
-        super()._store(rows, solution, n_components, n_supervised)
-        self.q_ = float(solution.q)
 
     def _check_parameters(self):
         super()._check_parameters()

@@ -4,17 +4,21 @@ import numpy as np
 import pytest
 import reference
 from reference import POSITIONS
+from scipy.stats import chi2
 
-from cappedlda._cutoffs import gate
 from cappedlda._cutoffs.fences import (
     MAX_GROWTH,
     MIN_GAP,
-    crossing_moment,
+    REACH,
+    STRICT_REACH,
+    Fences,
     fixed_point_caps,
+    least_fence,
     nearer_half,
     quantiles,
     update_caps,
 )
+from cappedlda._cutoffs.gate import gate_caps
 from cappedlda._data.jobs import histograms_of
 from cappedlda._regime import REGIME
 
@@ -43,7 +47,7 @@ CAPS = [np.full(3, INF), np.array([3.0, 2.0, 4.0]), np.array([0.1, 3.0, INF])]
 
 @pytest.mark.parametrize("caps", CAPS)
 def test_quantiles_within_caps(histograms, caps):
-    levels = [0.1, 0.25, 0.5, 0.99]
+    levels = [0.1, 0.5, 0.9, 0.99]
     found, weights = quantiles(histograms, levels, caps)
     inside = np.where(caps[:, None] >= POSITIONS, histograms, 0.0)
     inside = np.vstack([inside, inside.sum(axis=0)])
@@ -52,7 +56,7 @@ def test_quantiles_within_caps(histograms, caps):
     np.testing.assert_allclose(weights, inside.sum(axis=1), rtol=1e-12)
 
 
-@pytest.mark.parametrize("reach", [8.0, 1.0])
+@pytest.mark.parametrize("reach", [REACH, STRICT_REACH, 0.01])
 @pytest.mark.parametrize("caps", CAPS)
 def test_caps_grow_by_the_rows_within(histograms, caps, reach):
     before = caps.copy()
@@ -80,31 +84,35 @@ def test_fixed_point_caps_are_where_growth_comes_to_rest(histograms, start):
         np.testing.assert_allclose(found, expected, rtol=1e-12)
 
 
-@pytest.mark.parametrize("caps", [CAPS[0], np.array([3.0, INF, 25.0])])
-def test_first_gaps(histograms, caps):
-    expected = []
-    for weights, cap in zip(histograms, caps, strict=True):
-        q1, q2 = reference.histogram_quantiles(weights, [0.25, 0.5])
-        unit = max(q2 - q1, MIN_GAP * q2)
-        limits = gate.GAP, gate.GAP_ROWS, gate.GAP_SHARE
-        large = weights.sum() >= REGIME.least_class_weight
-        expected.append(reference.first_gap(weights, cap, unit, *limits) if large else INF)
-    found = gate.first_gaps(histograms, caps)
-    np.testing.assert_allclose(found, 1.025 * np.array(expected), rtol=1e-12)
+def test_no_fence_is_below_the_least_and_no_half_below_the_blur(histograms):
+    free = fixed_point_caps(histograms)
+    least = 1.2 * free.epsilon
+    found = fixed_point_caps(histograms, least=least, blur=2.0)
+    assert found.epsilon == least
+    np.testing.assert_array_equal(found.caps, np.maximum(free.caps, least))
+    np.testing.assert_array_equal(found.halves, np.maximum(free.halves, 2.0))
+    assert fixed_point_caps(histograms, least=1.0, blur=2.0 * least).epsilon == 2.0 * least
 
 
-def test_a_part_that_lies_apart_ends_a_class_at_the_gap(rng):
-    near, far = rng.uniform(1.0, 2.0, size=150), rng.uniform(9.0, 10.0, size=50)
-    histogram = histograms_of(np.append(near, far), np.zeros(200, np.int32), 1)
-    (gap,) = gate.first_gaps(histogram, np.array([INF]))
-    assert near.max() < gap < 1.1 * near.max()
-    # Rows beyond the cap are out anyhow and prove nothing.
-    assert gate.first_gaps(histogram, np.array([5.0])) == INF
+@pytest.mark.parametrize("d", [1, 2, 30])
+def test_the_least_fence_is_a_quantile_of_normal_rows(d):
+    assert least_fence(d) ** 2 == pytest.approx(chi2.ppf(0.99, d), rel=1e-12)
 
 
-@pytest.mark.parametrize("move", [1e-10, 0.3, 50.0])
-def test_moment_of_what_may_cross(histograms, move):
-    low, high = np.array([2.0, 3.0, 4.0]), np.array([2.5, 3.0, INF])
-    found = crossing_moment(histograms, low, high, move)
-    expected = reference.crossing_moment(histograms, low, high, move)
-    assert found == pytest.approx(expected, rel=1e-12)
+@pytest.mark.parametrize("n", [1, 4])
+def test_a_gate_grows_from_where_normal_rows_are(histograms, n):
+    least = np.sqrt(chi2.ppf(0.99, n) / n)
+    caps = np.full(3, least)
+    for _ in range(MAX_GROWTH):
+        caps = update_caps(histograms, caps).caps
+    np.testing.assert_allclose(gate_caps(histograms, n), np.maximum(caps, least), rtol=1e-12)
+
+
+def test_a_multiple_of_fences_keeps_half_of_each_class():
+    fences = Fences(3.0, np.array([3.0, 5.0, 4.0]), np.array([1.0, 2.0, 4.0]), 1.5)
+    epsilon, caps = fences.times(0.1)
+    assert epsilon == 1.0
+    np.testing.assert_array_equal(caps, [1.0, 2.0, 4.0])
+    epsilon, caps = fences.times(2.0)
+    assert epsilon == 6.0
+    np.testing.assert_array_equal(caps, [6.0, 10.0, 8.0])

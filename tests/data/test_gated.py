@@ -6,7 +6,7 @@ from common import make_classes, rows_of
 
 from cappedlda import CappedLDA, CappedNormLDA
 from cappedlda._cutoffs.gate import Gate
-from cappedlda._data.array import GatedRows
+from cappedlda._data.array import GatedRows, Support
 from cappedlda._data.record import Query
 
 MANY_SLABS = {"slab_elements": 512, "least_slab_rows": 64}
@@ -23,7 +23,7 @@ def rows(rng, request):
 @pytest.fixture
 def gate(rows):
     centres = np.stack([rows.X[rows.codes == i].mean(axis=0) for i in (0, 1)])
-    return Gate(centres, np.ones(4), np.array([3.0, 2.0]), np.ones(2))
+    return Gate(centres, np.ones(4), np.array([3.0, 2.0]))
 
 
 def query(gate, scatter):
@@ -56,9 +56,9 @@ def test_the_first_pass_checks_all_numbers(rows, gate):
 
 
 def test_numbers_outside_the_sample_are_checked(rng):
-    X, y = make_classes(rng, [6000, 6000], 3)
+    X, y = make_classes(rng, [16_000, 16_000], 3)
     for model in (CappedLDA(), CappedNormLDA(), CappedNormLDA(centres="mean")):
-        for row in (17, 5003, 11_998):
+        for row in (17, 15_003, 31_998):
             spoiled = X.copy()
             spoiled[row, 1] = np.inf
             with pytest.raises(ValueError, match=f"first in row {row}"):
@@ -73,3 +73,20 @@ def test_rows_with_other_features_or_classes_are_measured_anew(rows, gate):
         (gated.labelled(1 - rows.codes), rows.labelled(1 - rows.codes)),
     ):
         np.testing.assert_array_equal(changed.gate_ratio, plain.measured(gate).gate_ratio)
+
+
+@pytest.mark.parametrize("gated", [True, False])
+@pytest.mark.parametrize("level", [0.5, 1.5, np.inf])
+def test_a_support_at_a_level_has_the_rows_within_as_many_caps_and_gates(rows, gate, level, gated):
+    X, codes, caps = rows.X, rows.codes, np.array([1.0, 1.2])
+    support = Support(np.eye(4, 2), gate.centres, caps, gate if gated else None)
+    steps = X - gate.centres[codes]
+    ratio = np.linalg.norm(steps[:, :2], axis=1) / caps[codes]
+    if gated:
+        sizes = np.linalg.norm(steps / gate.scale, axis=1) / np.sqrt(4)
+        ratio = np.maximum(ratio, sizes / gate.caps[codes])
+    found = support.at(level).contains(X, codes)
+    np.testing.assert_array_equal(found, ratio <= level)
+    assert found.any()
+    assert found.all() == (level == np.inf)
+    np.testing.assert_array_equal(support.contains(X, codes), ratio <= 1.0)  # which is unchanged

@@ -4,18 +4,27 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from common import make_classes, rows_of
-from scipy.special import logsumexp
+from common import make_classes
+from scipy.special import log_softmax
 from sklearn.datasets import load_wine
 
 from cappedlda import CappedLDA, _fit
 from cappedlda._data.array import ArrayRows
 from cappedlda._fit import leave_out
-from cappedlda._fit.leave_out import LEVELS, JudgedRows, KnownCore, harmless_level, vouched_level
+from cappedlda._fit.leave_out import (
+    LEVELS,
+    SHARPNESS,
+    KnownCore,
+    Scores,
+    harmless_level,
+    vouched_level,
+)
 from cappedlda._solvers.frame import Frame
 from cappedlda._solvers.leave_one_out import PlainLDA
 
 FRAME = Frame.of(np.zeros((2, 3)), np.ones(3), np.full(2, 0.5), 3)
+
+LOG_PRIORS = np.log([0.2, 0.3, 0.5])
 
 
 @pytest.fixture
@@ -32,7 +41,7 @@ def level_with(trusted, X, y, outlyingness, weights=None):
 
 
 def level_of(X, y, weights, outlyingness):
-    return harmless_level(ArrayRows(X, y, 2, weights), outlyingness, FRAME)
+    return harmless_level(ArrayRows(X, y, 2, weights), outlyingness, FRAME).level
 
 
 def test_nothing_is_left_out_where_all_rows_are_trusted(trusted):
@@ -73,60 +82,58 @@ def test_a_row_of_weight_k_is_k_rows(trusted, rng):
     assert level_of(X, y, weights * 1.0, outlyingness) == repeated
 
 
-@pytest.mark.parametrize("most_judged", [2**21, 6_000], ids=["all rows", "every second"])
-def test_rows_of_doubt_tell_what_all_rows_tell(rng, monkeypatch, most_judged):
-    X, y = make_classes(rng, [1000, 1000], 3, spread=4.0)
-    unusual, outlyingness = np.arange(2000) % 9 == 0, rng.random(2000)
-    outlyingness[unusual] = rng.uniform(1.0, 30.0, unusual.sum())
-    weights, levels = rng.integers(1, 3, 2000) * 1.0, set()
-    for push in (0.0, 0.1, 0.2, 0.5, 1.0):
-        dirty = X.copy()
-        dirty[unusual] += push * outlyingness[unusual, None] * rng.normal(size=(unusual.sum(), 3))
-        rows = rows_of(dirty, y.astype(np.int32), weights, most_judged=most_judged)
-        with monkeypatch.context() as patched:
-            patched.setattr(leave_out, "LEAST_DOUBTFUL", 10**9)
-            expected = harmless_level(rows, outlyingness, FRAME)
-        with monkeypatch.context() as patched:
-            patched.setattr(leave_out, "LEAST_DOUBTFUL", 100)
-            assert harmless_level(rows, outlyingness, FRAME) == expected
-        levels.add(expected)
-    assert len(levels) > 1
+def scores_of(distances, codes, weights=None, step=None, log_priors=LOG_PRIORS):
+    weights = np.ones(len(codes)) if weights is None else weights
+    step = np.zeros(len(codes), int) if step is None else step
+    return Scores(distances, codes, weights, step, log_priors)
 
 
-def test_rows_of_doubt_have_nearly_all_of_the_loss(rng):
-    X, y = make_classes(rng, [1000, 1000], 3)
-    rows = rows_of(X, y.astype(np.int32), np.ones(2000))
-    core = rng.random(2000) < 0.9
-    settings = slice(None), np.log([0.5, 0.5]), np.array([900.0, 900.0])
-    judged = JudgedRows(rows, core, *settings)
-    assert judged.part_with(rng.random(2000)) is None
-    losses = np.zeros(2000)
-    losses[100:200] = 1.0
-    part = judged.part_with(losses)
-    assert len(part.numbers) == 250
-    assert set(part.numbers) >= set(range(100, 200))
-    of_part = JudgedRows(rows.take(part.numbers), core[part.numbers], *settings)
-    distances = 9.0 * rng.random((250, 2))
-    np.testing.assert_array_equal(part.hits(distances), of_part.hits(distances))
-    assert part.least_loss(distances)[0] == of_part.least_loss(distances)[0]
+@pytest.fixture
+def scored(rng):
+    """Squared distances that are too confident, of rows in three nested supports."""
+    codes = rng.integers(3, size=300).astype(np.int32)
+    distances = 60.0 * rng.random((300, 3))
+    distances[np.arange(300), codes] *= 0.7
+    return distances, codes, rng.integers(3, size=300) * 0.5, rng.integers(3, size=300)
 
 
-@pytest.mark.parametrize("size", [1e-4, 0.1, 1.0, 10.0, 1e4])
-def test_the_least_loss_is_that_of_the_best_sharpness(rng, size):
-    rows = rows_of(np.zeros((300, 1)), rng.integers(3, size=300).astype(np.int32), np.ones(300))
-    log_priors, core, distances = np.log([0.2, 0.3, 0.5]), np.ones(300, bool), rng.random((300, 3))
-    distances[np.arange(300), rows.codes] *= 0.2
-    distances *= size
-    losses = []
-    for sharpness in leave_out.SHARPNESS:
-        scores = log_priors - 0.5 * sharpness * distances
-        own = scores[np.arange(300), rows.codes]
-        losses.append(np.mean(logsumexp(scores, axis=1) - own))
-    judged = JudgedRows(rows, core, slice(None), log_priors, np.bincount(rows.codes) * 1.0)
-    found = judged.least_loss(distances)
-    np.testing.assert_allclose(found[0], min(losses), rtol=1e-12)
-    np.testing.assert_allclose(found[1].mean(), min(losses), rtol=1e-12)
-    assert judged.least_loss(distances, 2.0 * found[0])[0] <= 2.0 * found[0]
+def losses(distances, codes, sharpness, log_priors=LOG_PRIORS):
+    scores = log_priors - 0.5 * sharpness * distances
+    return -log_softmax(scores, axis=1)[np.arange(len(codes)), codes]
+
+
+def test_hits_are_those_of_all_rows(scored):
+    distances, codes, weights, _ = scored
+    right = np.argmax(LOG_PRIORS - 0.5 * distances, axis=1) == codes
+    assert scores_of(*scored).hits == weights @ right
+
+
+@pytest.mark.parametrize("size", [1e-4, 0.1, 1.0, 10.0])
+def test_the_loss_is_that_of_the_core_at_the_best_sharpness(scored, size):
+    distances, codes, weights, step = scored
+    core = weights * (step == 0)
+    each = [core @ losses(size * distances, codes, k) for k in SHARPNESS]
+    scores = scores_of(size * distances, codes, weights, step)
+    assert scores.loss == pytest.approx(min(each) / core.sum(), rel=1e-12)
+    assert scores.loss_up_to(2.0 * scores.loss) <= 2.0 * scores.loss
+
+
+@pytest.mark.parametrize("step", [0, 1, 2])
+def test_the_temperature_is_that_of_the_least_loss_of_a_support(scored, step):
+    distances, codes, weights, steps = scored
+    inside, nothing = weights * (steps <= step), np.zeros(3)
+    scores = distances - 2.0 * LOG_PRIORS  # the priors are tempered too
+    each = [inside @ losses(scores, codes, k, nothing) for k in SHARPNESS]
+    expected = SHARPNESS[np.argmin(each)]
+    assert expected < 1.0
+    assert scores_of(*scored).temperature(step) == expected
+
+
+def test_the_temperature_is_at_most_one(rng):
+    codes = rng.integers(3, size=90).astype(np.int32)
+    distances = np.full((90, 3), 2.0)
+    distances[np.arange(90), codes] = 0.0
+    assert scores_of(distances, codes, log_priors=np.zeros(3)).temperature(0) == 1.0
 
 
 def test_rows_too_far_off_to_be_summed_are_left_out(trusted):
@@ -177,14 +184,14 @@ def test_supports_are_judged_with_the_shrinkage_that_is_asked_for(monkeypatch):
     asked = []
 
     class Noting(PlainLDA):
-        def __init__(self, moments, centres, n_features, regime, unit, shrinkage):
+        def __init__(self, moments, centres, n_features, unit, shrinkage):
             asked.append(shrinkage)
-            super().__init__(moments, centres, n_features, regime, unit, shrinkage)
+            super().__init__(moments, centres, n_features, unit, shrinkage)
 
     monkeypatch.setattr(leave_out, "PlainLDA", Noting)
     X, y = load_wine(return_X_y=True)
     X[::20] *= 3.0
-    for shrinkage, expected in [("few_rows", None), (0.3, 0.3), (None, 0.0), (1.0, 0.99)]:
+    for shrinkage, expected in [("few_rows", 0.0), (0.3, 0.3), (None, 0.0), (1.0, 0.99)]:
         asked.clear()
         CappedLDA(shrinkage=shrinkage).fit(X, y)
         assert set(asked) == {expected}

@@ -23,7 +23,7 @@ def passes(monkeypatch):
 
 @pytest.mark.parametrize("tails", ["outliers", "heavy", "skewed"])
 def test_passes_over_all_rows_are_counted(rng, passes, tails):
-    X, y = make_classes(rng, [9000, 6000, 5000], 4, spread=2.0)
+    X, y = make_classes(rng, [14_000, 9000, 8000], 4, spread=2.0)
     if tails == "outliers":
         X = spoil(rng, X, rng.uniform(size=len(y)) < 0.1)
     elif tails == "heavy":
@@ -31,7 +31,7 @@ def test_passes_over_all_rows_are_counted(rng, passes, tails):
     else:
         X = np.exp(0.7 * X)
     model = CappedLDA().fit(X, y)
-    assert model.n_sampled_ == 2500
+    assert model.n_sampled_ == 10_000
     assert model.n_passes_ == passes.count(len(y))
     assert model.n_passes_ <= 15
 

@@ -6,11 +6,7 @@ import reference
 from common import make_classes, rows_of
 
 from cappedlda._initial import csteps, initial_estimate, standardize
-from cappedlda._initial.dense import DenseEstimator
-from cappedlda._initial.location import DensePoints, minimum_volume_ball, nearest_halves
-from cappedlda._initial.separation import separated_part
 from cappedlda._kernels import selection
-from cappedlda._kernels import start as start_kernels
 from cappedlda._regime import REGIME
 
 WEIGHTED = pytest.mark.parametrize("weighted", [False, True])
@@ -20,10 +16,6 @@ def some_weights(rng, n_rows, weighted):
     """Return integer weights, some of them 0, or None; and the rows that they repeat."""
     weight = rng.integers(0, 4, n_rows) if weighted else np.ones(n_rows, int)
     return weight * 1.0 if weighted else None, np.repeat(np.arange(n_rows), weight)
-
-
-def points_of(X, weight=None):
-    return DensePoints(X, np.sum(X**2, axis=1), weight)
 
 
 @pytest.mark.parametrize("n_rows", [1, 2, 12, 13, 50, 149, 150, 151, 1000])
@@ -70,84 +62,17 @@ def test_medians_and_deviations_are_those_of_each_class_and_of_all(rng, dtype, w
     )
 
 
-def test_rows_in_units_are_cut_off_before_the_centres_move(rng, dtype):
+def test_rows_in_units_are_cut_off(rng, dtype):
     X, y = make_classes(rng, (20, 30), 5, dtype=dtype)
-    X[3, 2] = 1e30
-    X[4, 2] = -1e30
-    centres, scale, moves = rng.normal(size=(2, 5)), rng.uniform(1, 2, 5), rng.normal(size=(2, 5))
+    X[3, 2], X[4, 2] = 1e30, -1e30
+    centres, scale = rng.normal(size=(2, 5)), rng.uniform(1, 2, 5)
     rows, order = rows_of(X, y).by_class()
     X, y = X[order], y[order]
-    scaled, squares = standardize.in_units(rows, centres, scale, moves)
-    expected = (
-        np.clip((X - centres[y]) / scale, -standardize.FARTHEST, standardize.FARTHEST) - moves[y]
-    )
-    np.testing.assert_array_equal(scaled, expected)
-    np.testing.assert_allclose(squares, np.sum(expected**2, axis=1), rtol=1e-14)
-
-
-@WEIGHTED
-def test_shares_are_those_of_a_power_iteration_for_points_of_length_one(rng, weighted):
-    X = rng.normal(size=(40, 3))
-    X[7] = 0.0
-    weight, repeated = some_weights(rng, 40, weighted)
-    w = np.ones(40) if weight is None else weight
-    direction = rng.normal(size=3)
-    shares = (X @ direction)[None]
-    start_kernels.direction_shares(np.sum(X**2, axis=1), weight, shares, False)
-    lengths = np.linalg.norm(X, axis=1)
-    lengths[7] = 1.0
-    units = X / lengths[:, None]
-    centred = units - units[repeated].mean(axis=0)
-    np.testing.assert_allclose(shares[0] @ X, (w[:, None] * units).T @ (centred @ direction))
-
-
-@WEIGHTED
-def test_far_points_are_found_as_among_repeated_ones(rng, weighted):
-    X = rng.normal(size=(300, 5))
-    X[:100, 2] += 12.0
-    weight, repeated = some_weights(rng, 300, weighted)
-    found = separated_part(points_of(X, weight), 0.5 * len(repeated))
-    expected = separated_part(points_of(X[repeated]), 0.5 * len(repeated))
-    assert expected.any()
-    np.testing.assert_array_equal(found[repeated], expected)
-
-
-@WEIGHTED
-def test_the_widest_gap_is_the_widest_of_all_gaps(rng, weighted):
-    for _ in range(50):
-        places = np.sort(np.round(rng.standard_t(2, size=60), 1))
-        weight, repeated = some_weights(rng, 60, weighted)
-        bounds = (rng.uniform(0.3, 0.7) * len(repeated), 0.55, 0.9, 0.3)
-        found = start_kernels.widest_gap(places, weight, *bounds)
-        expected = reference.widest_gap(places[repeated], *bounds)
-        np.testing.assert_allclose(found, expected)
-
-
-@WEIGHTED
-def test_as_much_weight_lies_between_spread_ranks(rng, weighted):
-    order = rng.permutation(200)
-    weight, _ = some_weights(rng, 200, weighted)
-    ranks = np.cumsum(np.ones(200) if weight is None else weight[order])
-    for count in (1, 7, 30, 500):
-        chosen = np.empty(count, np.intp)
-        n_chosen = start_kernels.spread_ranks(order, weight, chosen)
-        levels = (np.arange(count) + 0.5) / count * ranks[-1]
-        expected = order[np.unique(np.searchsorted(ranks, levels))]
-        np.testing.assert_array_equal(chosen[:n_chosen], expected)
-
-
-@WEIGHTED
-def test_halves_are_those_of_the_distances(rng, weighted):
-    X, centres = rng.normal(size=(51, 4)), rng.normal(size=(6, 4))
-    weight, repeated = some_weights(rng, 51, weighted)
-    shares, totals, radii = nearest_halves(points_of(X, weight), centres)
-    squares = np.sum((X - centres[:, None]) ** 2, axis=2)
-    expected = np.median(squares[:, repeated], axis=1)
-    np.testing.assert_allclose(radii, expected)
-    np.testing.assert_array_equal(
-        shares, (squares <= expected[:, None] * (1 + 1e-12)) * (1.0 if weight is None else weight)
-    )
-    np.testing.assert_array_equal(totals, shares.sum(axis=1))
+    for farthest in (standardize.FARTHEST, 2.0, np.inf):
+        scaled, squares = standardize.in_units(rows, centres, scale, farthest=farthest)
+        expected = np.clip((X - centres[y]) / scale, -farthest, farthest)
+        np.testing.assert_array_equal(scaled, expected)
+        np.testing.assert_allclose(squares, np.sum(expected**2, axis=1), rtol=1e-14)
 
 
 def shrunk_distances(rows, kept, floor):
@@ -198,7 +123,7 @@ def test_rows_class_by_class_and_back(rng, dtype):
     rows, order = rows_of(X, y, rng.uniform(size=len(y)), n_classes=3).by_class()
     np.testing.assert_array_equal(rows.codes, np.sort(y))
     np.testing.assert_array_equal(rows.X, X[order])
-    assert rows.class_slices() == [slice(0, 30), slice(30, 30), slice(30, 50)]
+    np.testing.assert_array_equal(rows.class_ends(), [30, 30, 50])
     again, order = rows.with_features(np.asfortranarray(rows.X)).by_class()
     np.testing.assert_array_equal(again.X, again.X[order])
     assert again.X.flags.c_contiguous
@@ -240,17 +165,6 @@ def test_pieces_are_all_rows_in_their_order(shape):
     assert np.all(np.diff([0, *ends]) > 0)
 
 
-def test_a_cloud_is_seen_beside_a_feature_whose_unit_is_far_too_small(rng):
-    # Most of its values are equal or nearly so, and a few ordinary ones are thousands of units off.
-    X, codes, cloud = rng.normal(size=(200, 30)), np.repeat([0, 1], 100), np.arange(200) % 5 < 2
-    X[cloud] += 4.0
-    kind = rng.random(200)
-    X[:, 0] = np.where(kind < 0.55, 0.0, np.where(kind < 0.9, 1e-3, X[:, 0]))
-    rows = rows_of(X, codes)
-    separated, _, _ = DenseEstimator(rows).without_separated_parts(rows)
-    np.testing.assert_array_equal(separated, cloud)
-
-
 @pytest.mark.parametrize("weighted", [False, True])
 def test_rows_may_be_multiplied_in_single_precision(rng, weighted):
     X, y = make_classes(rng, [150, 170], 30)
@@ -281,11 +195,3 @@ def test_a_support_has_settled_when_hardly_a_row_comes_or_goes():
         other = support.copy()
         other[:changed] = False
         assert csteps.has_settled(support, other) is settled
-
-
-def test_the_smallest_ball_is_found_also_if_few_points_lie_in_the_larger_part(rng):
-    # More balls begin in a cloud of 45 % than go on to a step, but they are larger.
-    points = rng.normal(size=(400, 3))
-    points[:180] = 30.0 + 3.0 * points[:180]
-    centre = minimum_volume_ball(DensePoints(points, np.square(points).sum(axis=1), None))
-    np.testing.assert_allclose(centre, 0.0, atol=0.4)

@@ -5,7 +5,6 @@ import pytest
 import reference
 from common import angle
 from scipy import linalg
-from sklearn.covariance import OAS
 
 from cappedlda._solvers.linalg import (
     between_factor,
@@ -21,11 +20,6 @@ from cappedlda._solvers.linalg import (
     solve,
     solve_spd,
 )
-from cappedlda._solvers.shrinkage import oas_shrinkage, shrinkage_ridge
-
-
-def oas_ridge(scatter, n, freedom):
-    return shrinkage_ridge(oas_shrinkage(scatter, n, freedom), scatter.trace(), n)
 
 
 @pytest.fixture
@@ -167,54 +161,6 @@ def test_signs_make_the_largest_entry_positive(rng):
     np.testing.assert_array_equal(np.abs(fixed), np.abs(W))
     np.testing.assert_array_equal(fix_signs(-W), fixed)
     np.testing.assert_array_equal(fix_signs(np.zeros((2, 2))), np.zeros((2, 2)))
-
-
-def scatter_of(rng, n, freedom, factor=None):
-    """Return the scatter of normal rows, and their covariance."""
-    factor = np.eye(n) if factor is None else factor
-    rows = rng.normal(size=(freedom, n)) @ factor.T
-    return rows.T @ rows, factor @ factor.T
-
-
-@pytest.mark.parametrize(("n", "freedom"), [(40, 30), (40, 60), (40, 120)])
-def test_the_oas_ridge_brings_a_scatter_nearer_to_its_covariance(rng, n, freedom):
-    factor = np.diag(rng.uniform(0.5, 2.0, n))
-    scatter, covariance = scatter_of(rng, n, freedom, factor)
-    ridge = oas_ridge(scatter, n, freedom)
-    assert ridge > 0.0
-    share = ridge / (ridge + np.trace(scatter) / n)
-    shrunk = ((1.0 - share) * scatter + share * np.trace(scatter) / n * np.eye(n)) / freedom
-    plain = scatter / freedom
-    assert np.linalg.norm(shrunk - covariance) < 0.9 * np.linalg.norm(plain - covariance)
-
-
-def test_the_oas_ridge_is_that_of_oracle_approximating_shrinkage(rng):
-    n, count = 40, 30
-    rows = rng.normal(size=(count, n)) * np.geomspace(0.1, 10.0, n)
-    scatter = rows.T @ rows
-    share = OAS(assume_centered=True).fit(rows).shrinkage_
-    ridge = oas_ridge(scatter, n, count)
-    # scikit-learn leaves out terms of 2/n.
-    np.testing.assert_allclose(ridge, share / (1 - share) * np.trace(scatter) / n, rtol=0.1)
-
-
-def test_no_ridge_is_advised_for_many_rows_or_very_many_features(rng):
-    scatter, _ = scatter_of(rng, 10, 50)
-    assert oas_ridge(scatter, 10, 50.0) == 0.0
-    assert 0.0 < oas_ridge(scatter, 10, 49.9) < 1e-3 * np.trace(scatter)
-    assert oas_ridge(scatter, 1001, 50.0) == 0.0
-
-
-def test_a_scatter_that_is_shrunk_as_far_as_can_be_stays_finite():
-    for scatter in (np.eye(6), np.zeros((6, 6))):
-        assert np.isfinite(oas_ridge(scatter, 6, 2.0))
-
-
-def test_no_ridge_is_advised_for_one_feature_or_no_scatter():
-    assert oas_ridge(np.array([[2.0]]), 1, 1.0) == 0.0
-    assert oas_ridge(np.zeros((3, 3)), 3, 4.0) == 0.0
-    huge, small = (oas_ridge(scale * np.diag([1.0, 2.0, 3.0]), 3, 4.0) for scale in (1e300, 1.0))
-    assert huge == pytest.approx(1e300 * small)
 
 
 def test_quietest_directions_of_no_scatter_are_finite():

@@ -43,7 +43,7 @@ def draw_pictures(model, survey, names):
 
     def loadings(ax):
         shown = [plain(name) for name in names]
-        LoadingsDisplay.from_estimator(model, X, feature_names=shown, ax=ax)
+        LoadingsDisplay.from_estimator(model, feature_names=shown, ax=ax)
 
     drawn = {PROJECTION: projection}
     if not np.isinf(model.caps_).all():

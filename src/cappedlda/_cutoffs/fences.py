@@ -66,11 +66,6 @@ def quantiles(histograms, levels, caps=None):
     return found, weights
 
 
-def fence(median, high, reach=REACH):
-    """Return high + reach (high - median), given the median and the 90 % quantile of distances."""
-    return fences.fence(median, high, reach, MIN_GAP)
-
-
 def nearer_half(histograms):
     """Return caps that keep at least half of every class."""
     halves = np.empty(len(histograms))

@@ -272,11 +272,6 @@ class ArrayRows(Rows):
         """Return where the rows of each class end, if they are class by class, shape (c,)."""
         return np.cumsum(np.bincount(self.codes, minlength=self.n_classes))
 
-    def class_slices(self):
-        """Return the rows of each class, if they are class by class."""
-        ends = self.class_ends().tolist()
-        return [slice(*bounds) for bounds in zip([0, *ends], ends, strict=False)]
-
     def labelled(self, codes, n_classes=None):
         """Return the same rows with other classes."""
         rows = self._copy()

@@ -108,16 +108,11 @@ class SparseRows(CsrRows, ImplicitRows):
         """Return X V of shape (N, k)."""
         return project(self.X, V, self.n_jobs, self.regime.slab_entries)
 
-    def of_class(self, code):
-        """Return the rows of a class, as those of the only one."""
-        rows = self.take(np.flatnonzero(self.codes == code))
-        return rows.labelled(np.zeros(len(rows.codes), np.int32), 1)
-
     def clipped(self, centres, reach):
         """Return the rows with entries cut off that are further than `reach` (n,) from a centre."""
         data = self.X.data
         for rows in self.slabs():
-            entries = self._entries(rows)
+            entries = self.entries(rows)
             middle = centres[entries.spread(self.codes[rows]), entries.indices]
             limit = reach[entries.indices]
             steps = entries.data - middle
@@ -125,20 +120,6 @@ class SparseRows(CsrRows, ImplicitRows):
             if far.any():
                 data = data.copy() if data is self.X.data else data
                 data[entries.span][far] = (middle + np.sign(steps) * limit)[far]
-        return self._with_entries(data)
-
-    def measured_from(self, zeros):
-        """Return the rows with entries less one of the points `zeros` (c, n), that of their class.
-
-        What is not stored is then at that point.
-        """
-        if not zeros.any():
-            return self
-        data = np.empty_like(self.X.data)
-        for rows in self.slabs():
-            entries = self._entries(rows)
-            origin = zeros[entries.spread(self.codes[rows]), entries.indices]
-            data[entries.span] = entries.data - origin
         return self._with_entries(data)
 
     def _with_entries(self, data):
@@ -159,7 +140,7 @@ class SparseRows(CsrRows, ImplicitRows):
         c, n = self.n_classes, self.shape[1]
 
         def count(rows):
-            entries = self._entries(rows)
+            entries = self.entries(rows)
             keys = entries.spread(self.codes[rows].astype(np.int64)) * n + entries.indices
             weight = None if self.sample_weight is None else self.sample_weight[rows]
             weight = None if weight is None else entries.spread(weight)
@@ -167,30 +148,8 @@ class SparseRows(CsrRows, ImplicitRows):
 
         return self._sum(count).reshape(c, n)
 
-    def entry_medians(self):
-        """Return the median size of the entries of each feature that are not zero, and their share.
-
-        Returns
-        -------
-        medians, shares : ndarray of shape (n,)
-            0 without any; the share is one of the weight of all rows.
-        """
-        entries = self._entries(slice(0, self.shape[0]))
-        weights = np.ones(self.shape[0]) if self.sample_weight is None else self.sample_weight
-        sizes, spread = np.abs(entries.data).astype(np.float64), entries.spread(weights)
-        spread = np.where(sizes > 0.0, spread, 0.0)
-        order = np.lexsort((sizes, entries.indices))
-        sizes, below = sizes[order], np.cumsum(spread[order])
-        totals = np.bincount(entries.indices, spread, self.shape[1])
-        (there,) = np.nonzero(totals)
-        targets = (np.cumsum(totals) - 0.5 * totals)[there]
-        medians = np.zeros(self.shape[1])
-        # The mean of the first size that reaches the half and the first that passes it.
-        for side in ("left", "right"):
-            medians[there] += 0.5 * sizes[np.searchsorted(below, targets, side)]
-        return medians, totals / weights.sum()
-
-    def _entries(self, rows):
+    def entries(self, rows):
+        """Return the `Entries` of a slice of rows."""
         return Entries(self.X, rows)
 
 

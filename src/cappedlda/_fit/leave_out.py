@@ -19,8 +19,8 @@ from cappedlda._data.array import ArrayRows
 from cappedlda._data.threads import shared_threads
 from cappedlda._initial.csteps import Pieces
 from cappedlda._initial.standardize import in_units
-from cappedlda._kernels import judgement as loo
-from cappedlda._kernels import start as start_kernels
+from cappedlda._kernels import initial as initial_kernels
+from cappedlda._kernels import loo
 from cappedlda._solvers.leave_one_out import ClassMoments, PlainLDA
 from cappedlda._solvers.plain import units_of
 
@@ -61,10 +61,10 @@ class Scores:
         """Return the weights of the rows of a support, and 0 of others."""
         return self._weights * (self._step <= step)
 
-    @cached_property
-    def hits(self):
-        """Weight of all rows that are classified correctly."""
-        return loo.hits(self._distances, self._codes, self._weights, self._log_priors)
+    def hits(self, step):
+        """Return the weight of the rows of a support that are classified correctly."""
+        weights = self._weights_up_to(step)
+        return loo.hits(self._distances, self._codes, weights, self._log_priors)
 
     @cached_property
     def loss(self):
@@ -145,17 +145,19 @@ def harmless_level(rows, outlyingness, frame, shrinkage=0.0, known=None):
         return Decision(np.inf if core.all() else 1.0)
     step = np.searchsorted(LEVELS, outlyingness)  # the first level that has the row
     scored = scored_supports(rows, step, len(LEVELS), frame, shrinkage, known)
-    best, first = 0, None
+    harmless = {}  # the levels whose rows cost the core no more than they may
     for k, (scores, further) in enumerate(scored):
         if scores is None:  # the same rows as before
-            best += best == k - 1
-        elif first is None:
-            first = chosen = scores
-        elif scores.hits >= chosen.hits and not costs_too_much(scores, further, first):
-            best, chosen = k, scores
-    if not math.isfinite(first.loss):
+            if k - 1 in harmless:
+                harmless[k] = harmless[k - 1]
+        elif k == 0 or not costs_too_much(scores, further, harmless[0]):
+            harmless[k] = scores
+    if not math.isfinite(harmless[0].loss):
         return Decision(1.0)
-    level = float(LEVELS[best])
+    # Rows beyond all of these levels are out whatever is chosen, and have no say in it.
+    widest = max(harmless)
+    best = max(harmless, key=lambda k: (harmless[k].hits(widest), k))
+    level, chosen = float(LEVELS[best]), harmless[best]
     return Decision(level, 1.0 if level == np.inf else chosen.temperature(max(best, UNFLAGGED)))
 
 
@@ -287,7 +289,7 @@ def core_means(rows, core):
     """Return the means of the classes in the core."""
     c, n = rows.n_classes, rows.shape[1]
     weights, sums = np.zeros(c), np.zeros((c, n))
-    sample = start_kernels.Sample(rows.X, rows.codes, rows.sample_weight)
+    sample = initial_kernels.Sample(rows.X, rows.codes, rows.sample_weight)
     sample.add_moments(0, len(core), core, weights, sums, np.empty((0, 0)))
     return sums / weights[:, None]
 

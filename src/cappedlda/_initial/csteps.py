@@ -5,7 +5,7 @@ import numpy as np
 from cappedlda._cutoffs.fences import REACH, least_fence, nearer_half, update_caps
 from cappedlda._data.jobs import histograms_of
 from cappedlda._data.threads import serial_map
-from cappedlda._kernels import start as start_kernels
+from cappedlda._kernels import initial as initial_kernels
 from cappedlda._solvers import linalg
 
 C_STEPS = 3
@@ -77,9 +77,9 @@ def shrunk_distances(pieces, support, variance_floor):
     distance is what it would be had it been left out.
     """
     per_class, centres, covariance = pieces.moments(support)
-    total = start_kernels.centre_moments(per_class, centres, covariance)
+    total = initial_kernels.centre_moments(per_class, centres, covariance)
     fourth = pieces.fourth_moment(support, centres)
-    shrinkage = start_kernels.shrink(covariance, fourth, total, variance_floor, MIN_SHRINKAGE)
+    shrinkage = initial_kernels.shrink(covariance, fourth, total, variance_floor, MIN_SHRINKAGE)
     W, leverage = linalg.cholesky_whitener(covariance), (1.0 - shrinkage) / total
     return pieces.left_out_distances(support, centres, W, leverage, per_class)
 
@@ -102,7 +102,7 @@ class Pieces:
         self.shape, self.codes, self.regime = rows.shape, rows.codes, rows.regime
         self._rows = rows
         self._map = map_
-        self._sample = start_kernels.Sample(rows.X, rows.codes, rows.sample_weight)
+        self._sample = initial_kernels.Sample(rows.X, rows.codes, rows.sample_weight)
         self._bounds = row_pieces(*rows.shape, rows.regime)
         self._last = None  # the support, and its moments
 

@@ -7,6 +7,7 @@ from cappedlda._data.jobs import histograms_of
 from cappedlda._data.threads import shared_threads
 from cappedlda._initial.csteps import Pieces, c_steps, grow_support
 from cappedlda._initial.estimate import InitialEstimate
+from cappedlda._initial.separation import LEAST_INSIDE, separated_part
 from cappedlda._initial.standardize import in_units, medians_and_scale
 
 # A half that hardly grows has closed in on a tight cluster: do not trust it.
@@ -26,12 +27,15 @@ def robust_estimate(rows):
     regime, (n_rows, n) = rows.regime, rows.shape
     n_jobs = rows.n_jobs if n_rows * n >= regime.threaded_elements else 1
     rows, order = rows.by_class()
+    many = rows.class_weights.sum() >= regime.covariance_rows_per_feature * n
+    apart = np.zeros(n_rows, dtype=bool) if many else rows_apart(rows)
     with shared_threads(n_jobs) as map_:
-        medians, scale, sparse = medians_and_scale(rows, map_)
+        others = rows.take(~apart) if apart.any() else rows
+        medians, scale, sparse = medians_and_scale(others, map_)
         floor = np.where(sparse, SPARSE_VARIANCE_FLOOR, VARIANCE_FLOOR)
         scaled, squares = in_units(rows, medians, scale, map_)
         norms, support = np.sqrt(squares / n), None
-        if rows.class_weights.sum() >= regime.covariance_rows_per_feature * n:
+        if many:
             dtype = np.float32 if n >= regime.single_features else np.float64
             pieces = Pieces(rows.with_features(scaled), map_, dtype)
             support = grow_support(pieces, *c_steps(pieces, norms, floor), floor)
@@ -39,10 +43,33 @@ def robust_estimate(rows):
                 support = None
     if support is None:
         histograms = histograms_of(norms, rows.codes, rows.n_classes, rows.sample_weight)
-        support = norms <= gate_caps(histograms, n, regime)[rows.codes]
+        support = (norms <= gate_caps(histograms, n, regime)[rows.codes]) & ~apart
     unordered = np.empty_like(support)
     unordered[order] = support
     return InitialEstimate(medians, scale, unordered, np.sqrt(floor) * scale)
+
+
+def rows_apart(rows):
+    """Return which rows lie apart from the larger part of their class.
+
+    They inflate the units of the features, in which they are looked for: without them the units
+    are taken again, until no more are found.
+    """
+    apart = np.zeros(rows.shape[0], dtype=bool)
+    weights = np.ones(len(apart)) if rows.sample_weight is None else rows.sample_weight
+    while True:
+        medians, scale, _ = medians_and_scale(rows.take(~apart))
+        found = np.zeros_like(apart)
+        for k, total in enumerate(rows.class_weights):
+            (own,) = np.nonzero((rows.codes == k) & ~apart & (weights > 0.0))
+            held = weights[own].sum()
+            if held < max(rows.regime.least_class_weight, LEAST_INSIDE * total):
+                continue
+            points = (rows.X[own] - medians[k]) / scale
+            found[own] = separated_part(points, weights[own], LEAST_INSIDE * total)
+        if not found.any():
+            return apart
+        apart |= found
 
 
 def concentrated_support(rows, reach):

@@ -9,7 +9,7 @@ import numpy as np
 from cappedlda._cutoffs.gate import gate_caps
 from cappedlda._initial import standardize
 from cappedlda._initial.estimate import InitialEstimate
-from cappedlda._initial.standardize import FARTHEST, sparse_unit
+from cappedlda._initial.standardize import FARTHEST, are_shared, sparse_unit
 
 
 def plain_estimate(rows):
@@ -28,10 +28,41 @@ def robust_estimate(rows):
 def medians_and_scale(rows):
     """Return class medians and a robust scale of each feature, as `standardize` has them."""
     medians = np.zeros((rows.n_classes, rows.shape[1]))
-    scale = sparse_unit(*rows.entry_medians())
+    scale = sparse_unit(*entry_medians(rows))
     for block in busy_features(rows):
         medians[:, block], scale[block], _ = standardize.medians_and_scale(rows.columns(block))
     return medians, np.where(scale > 0.0, scale, 1.0)
+
+
+def entry_medians(rows):
+    """Return the median size of the entries of each feature that are not zero, and their share.
+
+    Where a feature has sizes that several rows share, only those count.
+
+    Returns
+    -------
+    medians, shares : ndarray of shape (n,)
+        0 without any; the share is one of the weight of all rows.
+    """
+    n_rows, n = rows.shape
+    entries = rows.entries(slice(0, n_rows))
+    weights = np.ones(n_rows) if rows.sample_weight is None else rows.sample_weight
+    sizes, spread = np.abs(entries.data).astype(np.float64), entries.spread(weights)
+    (some,) = np.nonzero((sizes > 0.0) & (spread > 0.0))
+    order = some[np.lexsort((sizes[some], entries.indices[some]))]
+    features, sizes, spread = entries.indices[order], sizes[order], spread[order]
+    values = np.cumsum((np.diff(features, prepend=-1) != 0) | (np.diff(sizes, prepend=0.0) != 0.0))
+    shared = are_shared(values, spread)
+    counted = shared | ~np.isin(features, features[shared])
+    features, sizes, spread = features[counted], sizes[counted], spread[counted]
+    below, totals = np.cumsum(spread), np.bincount(features, spread, n)
+    (there,) = np.nonzero(totals)
+    targets = (np.cumsum(totals) - 0.5 * totals)[there]
+    medians = np.zeros(n)
+    # The mean of the first size that reaches the half and the first that passes it.
+    for side in ("left", "right"):
+        medians[there] += 0.5 * sizes[np.searchsorted(below, targets, side)]
+    return medians, totals / weights.sum()
 
 
 def busy_features(rows):

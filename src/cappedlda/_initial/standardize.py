@@ -5,8 +5,8 @@ import numpy as np
 from cappedlda._data.threads import serial_map
 from cappedlda._initial.csteps import row_pieces
 from cappedlda._initial.quantiles import BLOCK_COLUMNS, column_medians
+from cappedlda._kernels import initial as initial_kernels
 from cappedlda._kernels import selection
-from cappedlda._kernels import start as start_kernels
 
 MAD_TO_SIGMA = 1.4826
 # Where the quantile of the absolute deviations at this level is more than WIDEST_TAIL times
@@ -43,7 +43,7 @@ def in_units(rows, centres, scale, map_=serial_map, farthest=FARTHEST):
 
     def fill(first, stop):
         units = centres, scale, farthest
-        start_kernels.scaled_rows(first, stop, rows.X, rows.codes, *units, scaled, squares)
+        initial_kernels.scaled_rows(first, stop, rows.X, rows.codes, *units, scaled, squares)
 
     map_(fill, *row_pieces(*rows.shape, rows.regime))
     return scaled, squares
@@ -103,20 +103,28 @@ def medians_and_deviations(rows, levels, map_=serial_map):
 
 def scale_of_others(deviations, weights):
     """Return the unit of a feature by its deviations that are not zero, or 0 if all are."""
-    some = deviations > 0.0
+    weights = np.ones(len(deviations)) if weights is None else weights
+    some = (deviations > 0.0) & (weights > 0.0)
     if not some.any():
         return 0.0
-    shared = some & are_shared(deviations, weights)
-    some = shared if shared.any() else some
-    share = np.average(some, weights=weights)
-    weights = None if weights is None else weights[some]
-    return sparse_unit(column_medians(deviations[some, None], weights)[0], share)
+    shared = are_shared(deviations[some], weights[some])
+    if shared.any():
+        some[some] = shared
+    share = weights[some].sum() / weights.sum()
+    return sparse_unit(column_medians(deviations[some, None], weights[some])[0], share)
 
 
-def are_shared(values, weights=None):
-    """Return which values occur more than once: levels of a discrete feature, not errors."""
-    _, codes = np.unique(values, return_inverse=True)
-    return np.bincount(codes, weights)[codes] > 1
+def are_shared(values, counts):
+    """Return which values occur more than once: levels of a discrete feature, not errors.
+
+    Parameters
+    ----------
+    values : ndarray of shape (k,)
+    counts : ndarray of shape (k,)
+        How often each of them counts.
+    """
+    _, groups = np.unique(values, return_inverse=True)
+    return np.bincount(groups, counts)[groups] > 2.0 * (1.0 - 1e-9)
 
 
 def sparse_unit(size, share):

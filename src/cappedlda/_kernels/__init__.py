@@ -8,7 +8,7 @@ of them.
 
 import os
 
-from cappedlda._kernels import algebra, cells, histograms, judgement, selection, sparse, start
+from cappedlda._kernels import algebra, cells, histograms, initial, loo, selection, sparse
 from cappedlda._kernels.passes import SlabState, builds
 
 # The builds that this machine can run by name, the fastest first.
@@ -45,10 +45,10 @@ __all__ = [
     "algebra",
     "cells",
     "histograms",
-    "judgement",
+    "initial",
     "kernels",
     "kernels_for",
+    "loo",
     "selection",
     "sparse",
-    "start",
 ]

@@ -134,7 +134,9 @@ cdef double quantiles_of(
     return total
 
 
-cpdef double fence(double median, double high, double reach, double min_gap) noexcept nogil:
+cdef inline double fence(
+    double median, double high, double reach, double min_gap,
+) noexcept nogil:
     """Return high + reach (high - median), at least the share `min_gap` beyond high."""
     return high + max(reach * (high - median), min_gap * high)
 

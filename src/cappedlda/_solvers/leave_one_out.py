@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from cappedlda._kernels import algebra, judgement
+from cappedlda._kernels import algebra, loo
 from cappedlda._solvers import linalg
 from cappedlda._solvers.frame import freedom_of
 from cappedlda._solvers.plain import FLAT
@@ -103,7 +103,7 @@ class PlainLDA:
         # There may be more classes than rows: then not for each pair of classes.
         by_row = len(self._weights) > len(left_out)
         rows.fill(
-            judgement.left_out_distances,
+            loo.left_out_distances,
             self._moves,
             self._T,
             self._directions,

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from cappedlda._cutoffs.fences import fence, quantiles
+from cappedlda._cutoffs.fences import fixed_point_caps, quantiles
 from cappedlda._data.record import Query
 from cappedlda._solvers import linalg
 from cappedlda._solvers.base import Solver
@@ -72,9 +72,10 @@ class PaperIteration(Solver):
             self.frame = self.frame.with_cap(np.inf, FLOOR)
             return
         histograms = rows.run(replace(query, W=self.W / unit)).histograms
-        q1, q2 = unit * quantiles(histograms, (0.25, 0.5))[0][-1]
-        epsilon = fence(q1, q2) if self._epsilon == "auto" else self._epsilon
-        self.frame = self.frame.with_cap(epsilon, FLOOR * q2)
+        median, epsilon = unit * quantiles(histograms, (0.5,))[0][-1, 0], self._epsilon
+        if epsilon == "auto":
+            epsilon = unit * fixed_point_caps(histograms).epsilon
+        self.frame = self.frame.with_cap(epsilon, FLOOR * median)
 
     def _check_units(self, unit, dtype):
         """Raise an error if squares of distances leave the range of floating-point numbers."""

@@ -2,8 +2,9 @@
 
 import numpy as np
 import pytest
+from scipy.special import log_softmax, softmax
 
-from cappedlda._kernels import judgement
+from cappedlda._kernels import loo
 
 LOG_PRIORS = np.log([0.2, 0.5, 0.3])
 
@@ -34,7 +35,7 @@ def test_left_out_distances(rng, n_rows, by_row):
     left_out = rng.integers(3, size=n_rows) * 0.5
     between = np.sum(((means[:, None] - means) @ T) ** 2, axis=2)
     found = np.empty((n_rows, 3))
-    judgement.left_out_distances(
+    loo.left_out_distances(
         0, n_rows, X, codes, moves, T, T @ T.T @ means.T, between[codes] if by_row else between,
         by_row, left_out, weights, freedom, 1e-6, found,
     )  # fmt: skip
@@ -47,7 +48,7 @@ def test_left_out_distances(rng, n_rows, by_row):
 def test_distances_of_some_rows_only(rng):
     found = np.full((5, 2), -1.0)
     one, two = np.eye(1), np.ones((2, 1))
-    judgement.left_out_distances(
+    loo.left_out_distances(
         1, 3, rng.normal(size=(5, 1)), np.zeros(5, np.int32), two, one, two.T, np.zeros((2, 2)),
         False, np.zeros(5), np.ones(2), 1.0, 1e-6, found,
     )  # fmt: skip
@@ -56,52 +57,46 @@ def test_distances_of_some_rows_only(rng):
 
 def test_hits_are_the_rows_of_the_best_class(classified, rng):
     distances, codes = classified
-    weights, core = rng.integers(3, size=200) * 0.5, rng.random(200) < 0.7
-    hits = np.zeros((2, 3))
-    judgement.add_hits(distances, codes, weights, core, LOG_PRIORS, hits)
+    weights = rng.integers(3, size=200) * 0.5
     right = (LOG_PRIORS - 0.5 * distances).argmax(axis=1) == codes
-    expected = [np.bincount(codes, weights * right * of, 3) for of in (~core, core)]
-    np.testing.assert_array_equal(hits, expected)
+    assert 0.0 < weights @ right < weights.sum()
+    assert loo.hits(distances, codes, weights, LOG_PRIORS) == weights @ right
 
 
-def test_of_equal_scores_the_first_class_wins():
-    hits, rows = np.zeros((2, 3)), (np.arange(3, dtype=np.int32), np.ones(3), np.ones(3, bool))
-    judgement.add_hits(np.ones((3, 3)), *rows, np.zeros(3), hits)
-    np.testing.assert_array_equal(hits, [[0, 0, 0], [1, 0, 0]])
+@pytest.mark.parametrize(("code", "hit"), [(0, 1.0), (1, 0.0), (2, 0.0)])
+def test_of_equal_scores_the_first_class_wins(code, hit):
+    codes = np.full(1, code, np.int32)
+    assert loo.hits(np.ones((1, 3)), codes, np.ones(1), np.zeros(3)) == hit
 
 
-def test_rows_whose_distances_are_no_numbers_are_no_hits():
-    hits, rows = np.zeros((2, 2)), (np.zeros(2, np.int32), np.ones(2), np.ones(2, bool))
-    judgement.add_hits(np.array([[np.nan, 1.0], [1.0, np.nan]]), *rows, np.zeros(2), hits)
-    assert not hits.any()
+@pytest.mark.parametrize("distances", [[np.nan, 1.0], [1.0, np.nan]])
+def test_rows_whose_distances_are_no_numbers_are_no_hits(distances):
+    assert loo.hits(np.array([distances]), np.zeros(1, np.int32), np.ones(1), np.zeros(2)) == 0.0
 
 
 @pytest.mark.parametrize("sharpness", [0.02, 1.0, 50.0])
-def test_log_loss_of_the_core(classified, rng, sharpness):
+def test_log_loss_and_how_it_grows_with_the_sharpness(classified, rng, sharpness):
     distances, codes = classified
-    weights, core = rng.integers(3, size=200) * 0.5, rng.random(200) < 0.7
+    weights = rng.integers(3, size=200) * 0.5
     scores = LOG_PRIORS - 0.5 * sharpness * distances
-    own = scores[np.arange(200), codes]
-    odds = np.exp(scores - own[:, None])
-    expected = weights * core * np.log(odds.sum(axis=1))
-    found = np.empty(200)
-    rows = distances, codes, weights, core, LOG_PRIORS
-    total, slope = judgement.log_loss(*rows, sharpness, found)
-    np.testing.assert_allclose(found, expected, rtol=1e-12)
-    np.testing.assert_allclose(total, expected.sum(), rtol=1e-12)
-    steps = 0.5 * (distances[np.arange(200), codes, None] - distances)
-    slopes = np.sum(odds * steps, axis=1) / odds.sum(axis=1)
-    np.testing.assert_allclose(slope, (weights * core) @ slopes, rtol=1e-12)
+    own = np.arange(200), codes
+    losses, probabilities = -log_softmax(scores, axis=1)[own], softmax(scores, axis=1)
+    total, slope = loo.log_loss(distances, codes, weights, LOG_PRIORS, sharpness)
+    assert total == pytest.approx(weights @ losses, rel=1e-12)
+    slopes = 0.5 * (distances[own] - np.sum(probabilities * distances, axis=1))
+    assert slope == pytest.approx(weights @ slopes, rel=1e-12)
 
 
-@pytest.mark.parametrize(("weight", "inside"), [(0.0, True), (1.0, False)])
-def test_rows_that_do_not_count_have_no_loss(classified, weight, inside):
+def test_rows_of_no_weight_have_no_loss(classified):
     distances, codes = classified
-    distances[0] = np.nan
-    weights, core = np.ones(200), np.ones(200, bool)
-    weights[0], core[0] = weight, inside
-    losses = np.empty(200)
-    found = judgement.log_loss(distances, codes, weights, core, LOG_PRIORS, 1.0, losses)
-    assert losses[0] == 0.0
-    others = distances[1:], codes[1:], np.ones(199), np.ones(199, bool)
-    assert found == judgement.log_loss(*others, LOG_PRIORS, 1.0, losses[1:])
+    distances[0], weights = np.nan, np.ones(200)
+    weights[0] = 0.0
+    found = loo.log_loss(distances, codes, weights, LOG_PRIORS, 1.0)
+    assert np.isfinite(found).all()
+    assert found == loo.log_loss(distances[1:], codes[1:], weights[1:], LOG_PRIORS, 1.0)
+
+
+def test_the_loss_of_distances_that_are_no_numbers_is_none_either(classified):
+    distances, codes = classified
+    distances[3, 1] = np.nan
+    assert np.isnan(loo.log_loss(distances, codes, np.ones(200), LOG_PRIORS, 1.0)).all()

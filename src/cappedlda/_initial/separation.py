@@ -1,0 +1,56 @@
+"""The part of a class that lies apart from its larger part, where rows are few.
+
+With fewer rows than a covariance needs, only the sizes of rows are known, and in many features these
+hide a cloud that a single direction shows.
+"""
+
+import numpy as np
+
+# A gap, in standard deviations of the part inside, which are at least one robust unit.
+WIDE = 2.0
+# The larger part of a class has a share between these; with more beyond, no part is the larger one.
+LEAST_INSIDE, MOST_INSIDE = 0.55, 0.9
+# No feature counts with more units, such as one whose unit is far too small.
+FARTHEST_SEEN = 5.0
+
+
+def separated_part(points, weights, least):
+    """Return which points lie beyond a wide gap in the direction in which they spread most.
+
+    It is the leading direction of their spatial signs (Locantore and others, Test 1999), to which
+    points that are far off contribute no more than others.
+
+    Parameters
+    ----------
+    points : ndarray of shape (N, n)
+        Of one class, in robust units about its median.
+    weights : ndarray of shape (N,)
+    least : float
+        Weight that must stay inside.
+    """
+    points = np.clip(points, -FARTHEST_SEEN, FARTHEST_SEEN)
+    lengths = np.linalg.norm(points, axis=1)
+    signs = points / np.where(lengths > 0.0, lengths, 1.0)[:, None]
+    signs -= weights @ signs / weights.sum()
+    direction = np.linalg.svd(np.sqrt(weights)[:, None] * signs, full_matrices=False)[2][0]
+    heights = points @ direction
+    (above, last_above), (below, last_below) = (
+        widest_gap(side * heights, weights, least) for side in (1.0, -1.0)
+    )
+    if max(above, below) < WIDE:
+        return np.zeros(len(points), dtype=bool)
+    return heights > last_above if above > below else -heights > last_below
+
+
+def widest_gap(heights, weights, least):
+    """Return the width of the widest gap above the larger part, and the last height below it."""
+    order = heights.argsort(kind="stable")
+    places, weights = heights[order], weights[order]
+    inside = np.cumsum(weights)
+    mean = np.cumsum(weights * places) / inside
+    variance = np.cumsum(weights * places**2) / inside - mean**2
+    allowed = inside >= max(least, LEAST_INSIDE * inside[-1]) * (1.0 - 1e-9)
+    allowed &= inside <= MOST_INSIDE * inside[-1] * (1.0 + 1e-9)
+    widths = np.diff(places, append=places[-1]) / np.sqrt(np.maximum(variance, 1.0))
+    k = np.argmax(np.where(allowed, widths, 0.0))
+    return (widths[k] if allowed[k] else 0.0), places[k]
