@@ -211,7 +211,7 @@ def test_probabilities_are_those_of_the_scores(dirty):
 def test_the_rule_is_gaussian_in_the_projected_space(dirty):
     # Log-odds are half the difference of squared distances of the whitened projection.
     X, y, _ = dirty
-    model = CappedLDA().fit(X, y)
+    model = CappedLDA(cells="all").fit(X, y)
     Z, M = model.transform(X), model.transform(model.means_)
     expected = -0.5 * np.sum((Z[:, None] - M) ** 2, axis=2) + np.log(model.priors_)
     scores = model.decision_function(X)
