@@ -179,8 +179,9 @@ class MeasuringDiscriminant(LinearDiscriminant):
             - `outlyingness`: as `outlyingness` gives it;
             - `feature_1`, `value_1`, `usual_1`, `z_1`, `feature_2` and so on: the features that
               contribute most to the larger of the two distances, with the value of the row, the
-              mean of its class among the rows that the fit trusts, and their difference in robust deviations within the
-              classes. A feature that is unusual only together with others has a small `z`.
+              mean of its class among the rows that the fit trusts, and their difference in robust
+              deviations within the classes. A feature that is unusual only together with others
+              has a small `z`.
 
         Examples
         --------
