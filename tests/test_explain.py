@@ -34,8 +34,8 @@ def test_a_value_that_is_far_off_is_named_with_its_usual_value(spoiled):
     assert first["left_out"] == lda.left_out_[4]
     assert first["feature_1"] == 2
     assert first["value_1"] == X[4, 2]
-    assert first["usual_1"] == lda.means_[y[4], 2]
-    expected = (X[4, 2] - lda.means_[y[4], 2]) / lda._gate.scale[2]
+    assert first["usual_1"] == lda._metric_centres[y[4], 2]
+    expected = (X[4, 2] - lda._metric_centres[y[4], 2]) / lda._gate.scale[2]
     np.testing.assert_allclose(first["z_1"], expected, rtol=1e-12)
     assert first["z_1"] > 50.0
     assert first["beyond"] in ("gate", "both")

@@ -247,6 +247,18 @@ def test_clean_data_warn_of_nothing():
         CappedLDA().fit(X, y)
 
 
+def test_a_category_of_a_few_rows_is_kept():
+    rng = np.random.default_rng(2)
+    y = np.arange(3000) % 2
+    X = rng.normal(size=(3000, 6))
+    X[:, 0] += 0.4 * y
+    X[:, 5] = (rng.random(3000) < 0.04) & (y == 1)
+    for leave_out in ("harmful", "flagged"):
+        lda = CappedLDA(leave_out=leave_out).fit(X, y)
+        assert not lda.left_out_[X[:, 5] == 1.0].any()
+        assert lda.coef_[0, 5] > 1.0
+
+
 def test_a_feature_that_is_constant_in_the_rest_has_no_influence():
     # What cancellation leaves of its scatter must not be taken for its spread.
     rng = np.random.default_rng(2)
@@ -254,6 +266,7 @@ def test_a_feature_that_is_constant_in_the_rest_has_no_influence():
     X = rng.normal(size=(3000, 6))
     X[:, 0] += 0.4 * y
     X[:, 5] = (rng.random(3000) < 0.04) & (y == 1)
+    X[X[:, 5] == 1.0, 1] += 50.0
     with pytest.warns(UserWarning, match="constant within each class"):
         lda = CappedLDA(leave_out="flagged").fit(X, y)
     assert lda.coef_[0, 5] == 0.0
@@ -334,8 +347,8 @@ def test_a_feature_that_is_nearly_the_class_is_not_lost(n_features, skew, n_wron
 @pytest.mark.parametrize("source", ["array", "chunks"])
 def test_a_gross_row_that_is_not_in_the_sample_is_left_out(value, source):
     rng = np.random.default_rng(0)
-    y = rng.integers(2, size=20_000)
-    X = rng.normal(size=(20_000, 5))
+    y = rng.integers(2, size=31_000)
+    X = rng.normal(size=(31_000, 5))
     X[:, 0] += 3.0 * y
     dirty = X.copy()
     dirty[7, 0] = value

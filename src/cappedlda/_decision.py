@@ -392,7 +392,7 @@ class DecidingDiscriminant(MeasuringDiscriminant):
 
     def _calibrated(self):
         """Return the calibration, made now if it was not asked for before, or None."""
-        found = self._calibration  # read once: another thread may be replacing it
+        found = getattr(self, "_calibration", None)  # read once: another thread may be replacing it
         if isinstance(found, Calibrator):
             found = self._calibration = found()._asdict()
         return None if found is None else Calibration(**found)

@@ -182,8 +182,8 @@ class MeasuringDiscriminant(LinearDiscriminant):
             - `feature_1`, `value_1`, `usual_1`, `z_1`, `feature_2` and so on: the features that
               contribute most to the larger of the two distances, with the value of the row, the
               mean of its class among the rows that the fit trusts, and their difference in robust
-              deviations within the classes. A feature that is unusual only together with
-              others has a small `z`;
+              deviations within the classes. A feature that is unusual only together with others
+              has a small `z`;
             - `wrong_cells`: the cells that do not fit the others of the row, in words, with what
               these let expect (see the method `wrong_cells`).
 

@@ -133,7 +133,7 @@ def test_a_fit_with_a_memory_is_the_fit_without(rng, scatters, estimator, weight
         model = in_regime(clone(estimator), cache_features=least_features).fit(X, y, weight)
         found.append((model, sum(scatters)))
     (recalled, few), (plain, many) = found
-    assert few < many
+    assert few <= many
     np.testing.assert_array_equal(recalled.outliers_, plain.outliers_)
     assert recalled.n_passes_ == plain.n_passes_
     assert angle(recalled.scalings_, plain.scalings_) < 1e-9  # rounding

@@ -38,7 +38,7 @@ def test_passes_over_all_rows_are_counted(rng, passes, tails):
 
 def test_a_small_class_keeps_its_cap_where_rows_beside_the_sample_set_caps(rng):
     # All of it is in the sample: none of its rows are beside it.
-    y = np.repeat([0, 1, 2], [8000, 8000, 45])
+    y = np.repeat([0, 1, 2], [16_000, 16_000, 45])
     X = rng.normal(size=(len(y), 60))
     X[y == 1, 0] += 4.0
     X[y == 2] *= 4.0

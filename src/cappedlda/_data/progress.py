@@ -60,9 +60,9 @@ class PassReport:
         report._start = self._start
         return report
 
-    def __call__(self, n_iter, method, record):
-        """Print what a pass of a method has found."""
-        kept = record.kept[:, 1].sum() / self._weight
+    def __call__(self, n_iter, method, kept):
+        """Print what a pass of a method has found, given the weight that it kept."""
+        kept = kept / self._weight
         objective = f"{method.objective_path[-1]:.6e}" if method.objective_path else "settling"
         print(
             f"pass {n_iter:3d}  objective {objective:>12}  kept {kept:7.2%}  "

@@ -205,7 +205,9 @@ def core_of(prepared, objective, options):
     """
     sample, gate = prepared.sample, prepared.gate
     measure = Metric(with_caps_of(objective, prepared.point.frame), prepared.point.W)
-    reweighted, core, trace = until_stable(sample, measure, objective, gate, options)
+    report = None if options.report is None else options.report.over(prepared.all_sample)
+    settings = objective, gate, options
+    reweighted, core, trace = until_stable(sample, measure, *settings, report=report)
     if gate is not None and objective.epsilon == "auto" and prepared.space is None:
         shrinkage = judged_shrinkage(reweighted, options)
         found = core_without_cloud(sample, core, objective, gate, options, shrinkage)

@@ -205,7 +205,7 @@ def with_new_caps(measure, record, objective, regime, fitted=True):
     return Metric(capped, measure.W)
 
 
-def until_stable(rows, measure, objective, gate, options, sample=None):
+def until_stable(rows, measure, objective, gate, options, sample=None, report=None):
     """Return LDA on the rows inside gate and caps, until it keeps the rows it is made from.
 
     Two supports may take turns: a feature that is constant within the classes of the smaller one
@@ -225,6 +225,8 @@ def until_stable(rows, measure, objective, gate, options, sample=None):
         trace.n_iter, trace.n_passes = trace.n_iter + 1, trace.n_passes + 2
         trace.objective_path.append(reweighted.objective)
         trace.change = share_changed(reweighted, evaluated)
+        if report is not None:
+            report(trace.n_iter, trace, evaluated.kept_weight)
         if trace.change <= STABLE:
             return reweighted, evaluated, trace
         measure = evaluated.measure

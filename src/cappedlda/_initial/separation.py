@@ -1,7 +1,7 @@
 """The part of a class that lies apart from its larger part, where rows are few.
 
-With fewer rows than a covariance needs, only the sizes of rows are known, and in many features these
-hide a cloud that a single direction shows.
+With fewer rows than a covariance needs, only the sizes of rows are known, and in many features
+these hide a cloud that a single direction shows.
 """
 
 import numpy as np

@@ -123,7 +123,8 @@ def log_loss(
     """Log-loss of the rows: its sum, and how fast this grows with the sharpness."""
     cdef Py_ssize_t j, k, i, N = distances.shape[0], c = distances.shape[1]
     cdef const double *row
-    cdef double half = 0.5 * sharpness, total = 0.0, slope = 0.0, odds, own, score, likely, steps
+    cdef double half = 0.5 * sharpness, total = 0.0, slope = 0.0
+    cdef double odds, own, best, score, likely, steps
     with nogil:
         for j in range(N):
             if not weights[j] > 0.0:
@@ -131,15 +132,18 @@ def log_loss(
             i = codes[j]
             row = &distances[j, 0]
             own = half * row[i] - log_priors[i]
-            odds = 1.0
+            best = 0.0
+            for k in range(c):
+                best = max(best, own - half * row[k] + log_priors[k])
+            odds = exp(-best)
             steps = 0.0
             for k in range(c):
-                score = own - half * row[k] + log_priors[k]
+                score = own - half * row[k] + log_priors[k] - best
                 if k != i and not score < NOTHING:
                     likely = exp(score)
                     odds += likely
                     steps += likely * (row[i] - row[k])
-            if odds != 1.0:
-                total += weights[j] * log(odds)
+            if best > 0.0 or odds != 1.0:
+                total += weights[j] * (best + log(odds))
                 slope += weights[j] * 0.5 * steps / odds
     return total, slope

@@ -38,7 +38,7 @@ def iterate(rows, method, max_iter, report=None):
         trace.n_iter += 1
         status = method.step(record)
         if report is not None:
-            report(trace.n_iter, method, record)
+            report(trace.n_iter, method, record.kept_weight)
         if status is not None:
             trace.status = status
             break

@@ -38,6 +38,8 @@ class Objective(NamedTuple):
     @property
     def flag_level(self):
         """Multiple of caps and gate beyond which rows are flagged: a cap that is given flags."""
+        if self.epsilon == np.inf:
+            return np.inf
         return FLAG_LEVEL if self.epsilon == "auto" else 1.0
 
     def multiplied(self, multiplier):

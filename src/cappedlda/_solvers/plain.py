@@ -176,7 +176,7 @@ def support_scatter(record, frame, sizes, system, tol, dtype, regime=REGIME, shr
 def plain_lda(support, ridges, measuring=False):
     """Return the `Discriminant` on a support with some `Ridges`.
 
-    One by which rows are to be measured gives every feature at least the least deviation of the frame.
+    One by which rows are measured gives every feature the least deviation of the frame.
     """
     frame, trace, n, B = support.frame, support.trace, support.frame.n_features, support.B
     ridge = ridges.always + ridges.few_rows * support.few_rows
