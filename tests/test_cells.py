@@ -382,11 +382,11 @@ def test_the_error_for_a_gap_names_row_and_column(fitted, cells_):
     _, X, y = fitted
     frame = pd.DataFrame(X, columns=list("abcdef"))
     model = CappedLDA(cells=cells_).fit(frame, y)
-    for value in (np.nan, np.inf):
+    for value, word in ((np.nan, "NaN"), (np.inf, "infinity")):
         new = frame.copy()
         new.iloc[17, 3] = value
         for method in ("predict", "transform", "outlyingness", "is_rejected", "wrong_cells"):
-            with pytest.raises(ValueError, match="NaN, first in row 17, column 'd'"):
+            with pytest.raises(ValueError, match=f"{word}, first in row 17, column 'd'"):
                 getattr(model, method)(new)
         plain = CappedLDA(cells=cells_).fit(X, y)
         with pytest.raises(ValueError, match=r"first in row 17, .*; .*missing=\"ignore\""):

@@ -170,10 +170,11 @@ def recipe_of(path, lists):
 def fitted_values(model):
     """Return the fitted attributes of a model that are arrays, and those that are scalars."""
     cv = isinstance(model, CappedLDACV)
-    model._cell_cuts = model.cell_cuts_  # chosen now if they were not asked for before
-    fields = [f for f in own_fields(cv) if getattr(model, f.name, None) is not None]
-    arrays = {f.name: plain(f.name, getattr(model, f.name)) for f in fields if f.shape is not None}
-    scalars = {f.name: getattr(model, f.name) for f in fields if f.shape is None}
+    found = {f.name: getattr(model, f.name, None) for f in own_fields(cv)}
+    found["_cell_cuts"] = model.cell_cuts_  # chosen now if they were not asked for before
+    fields = [f for f in own_fields(cv) if found[f.name] is not None]
+    arrays = {f.name: plain(f.name, found[f.name]) for f in fields if f.shape is not None}
+    scalars = {f.name: found[f.name] for f in fields if f.shape is None}
     for group, value in ((GATE, model._gate), (CALIBRATION, model._calibrated())):
         if value is not None:
             arrays |= {f.name: getattr(value, f.name.partition("_")[2]) for f in group}
