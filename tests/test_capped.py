@@ -84,7 +84,7 @@ def test_integers_of_any_size_may_be_labels(labels, clean):
 @pytest.mark.parametrize("load", LOADERS)
 def test_without_cap_it_is_scikit_learns_lda(load):
     X, y = load(return_X_y=True)
-    model = CappedLDA(epsilon=np.inf, shrinkage=None).fit(X, y)
+    model = CappedLDA(epsilon=np.inf, shrinkage=None, cells="all").fit(X, y)
     lda = LinearDiscriminantAnalysis().fit(X, y)
     varies = X.std(axis=0) > 0  # a constant feature may have any coefficient
     d = model.scalings_.shape[1]
@@ -211,7 +211,7 @@ def test_probabilities_are_those_of_the_scores(dirty):
 def test_the_rule_is_gaussian_in_the_projected_space(dirty):
     # Log-odds are half the difference of squared distances of the whitened projection.
     X, y, _ = dirty
-    model = CappedLDA().fit(X, y)
+    model = CappedLDA(cells="all").fit(X, y)
     Z, M = model.transform(X), model.transform(model.means_)
     expected = -0.5 * np.sum((Z[:, None] - M) ** 2, axis=2) + np.log(model.priors_)
     scores = model.decision_function(X)

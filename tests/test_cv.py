@@ -70,7 +70,7 @@ def test_the_default_candidate_is_the_fit_of_capped_lda(dirty):
 
 def test_the_multiplier_inf_leaves_out_nothing(dirty):
     X, y, _ = dirty
-    model = CappedLDACV(multipliers=[np.inf], cv=2).fit(X, y)
+    model = CappedLDACV(multipliers=[np.inf], cv=2, cells="all").fit(X, y)
     single = CappedLDA(epsilon=np.inf).fit(X, y)
     assert model.best_epsilon_ == np.inf
     assert not model.outliers_.any()
@@ -238,10 +238,11 @@ def with_a_rare_level(rng, n_rows, share=0.02):
 def test_a_cap_that_erases_rare_rows_is_seen(seed):
     X, y, rare = with_a_rare_level(np.random.default_rng(seed), 2000)
     for multiplier in (0.5, 1.0):
-        erasing = CappedLDACV(multipliers=[multiplier], cv=2, leave_out="flagged")
+        settings = {"leave_out": "flagged", "cells": "all"}
+        erasing = CappedLDACV(multipliers=[multiplier], cv=2, **settings)
         assert erasing.fit(X, y).left_out_[rare].all()
         assert erasing.score(X[rare], y[rare]) < 0.5
-    model = CappedLDACV(multipliers=(0.5, 1.0, np.inf), leave_out="flagged").fit(X, y)
+    model = CappedLDACV(multipliers=(0.5, 1.0, np.inf), **settings).fit(X, y)
     assert model.best_multiplier_ == np.inf
     assert model.score(X[rare], y[rare]) > 0.9
 

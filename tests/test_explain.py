@@ -191,7 +191,7 @@ def test_nothing_unusual_is_an_empty_table(clean):
     assert table.columns[:7].tolist() == [
         "row", "class", "predicted", "flagged", "left_out", "beyond", "outlyingness",
     ]  # fmt: skip
-    assert table.columns[-4:].tolist() == ["feature_3", "value_3", "usual_3", "z_3"]
+    assert table.columns[-5:].tolist() == ["feature_3", "value_3", "usual_3", "z_3", "wrong_cells"]
 
 
 def test_without_a_gate_deviations_are_those_of_the_kept_rows(dirty):

@@ -45,7 +45,7 @@ def assert_same_answers(outputs, model, X, tolerance):
 def test_labels_probabilities_and_projection(clean, n_classes, labels, dtype):
     X, y = clean
     X, y = X[y < n_classes].astype(dtype), np.array(labels)[y[y < n_classes]]
-    model = CappedLDA().fit(X, y)
+    model = CappedLDA(cells="all").fit(X, y)
     outputs = run(to_onnx(model, X, outlyingness=True), X)
     assert list(outputs) == ["label", "probabilities", "variable", "outlyingness"]
     assert_same_answers(outputs, model, X, TOLERANCE[dtype])
@@ -53,7 +53,12 @@ def test_labels_probabilities_and_projection(clean, n_classes, labels, dtype):
 
 @pytest.mark.parametrize(
     "model",
-    [CappedLDACV("all", multipliers=(1.0,), cv=3), CappedNormLDA(), CLDA(epsilon=np.inf), RDA(1)],
+    [
+        CappedLDACV("all", multipliers=(1.0,), cv=3, cells="all"),
+        CappedNormLDA(),
+        CLDA(epsilon=np.inf),
+        RDA(1),
+    ],
 )
 def test_the_other_estimators(clean, model):
     X, y = clean
@@ -77,6 +82,28 @@ def test_outlyingness_of_rows_that_are_far_off(dirty, model):
     assert (found > 1.0).any() == (model.epsilon != np.inf)
 
 
+def test_it_is_the_linear_rule_which_only_rows_with_wrong_cells_tell_apart(clean):
+    X, y = clean
+    model = CappedLDA().fit(X, y)
+    new = X.copy()
+    new[::5, 1] += 1e3
+    wrong = model.wrong_cells(new).any(axis=1)
+    assert wrong[::5].all()
+    outputs = run(to_onnx(model, X), new)
+    linear = CappedLDA(cells="all").fit(X, y)
+    assert_same_answers(outputs, linear, new, 1e-10)
+    same = np.all(model.decision_function(new) == linear.decision_function(new), axis=1)
+    assert same[~wrong].mean() > 0.8  # others drop a cell for another class
+    assert not same[wrong].any()
+
+
+def test_missing_cells_are_refused(clean):
+    X, y = clean
+    for model in (CappedLDA(missing="ignore"), make_pipeline(CappedLDA(missing="ignore"))):
+        with pytest.raises(ValueError, match="missing='ignore'.*impute"):
+            to_onnx(model.fit(X, y), X)
+
+
 def test_booleans_become_integers(clean):
     X, y = clean
     model = CappedLDA().fit(X, y == 1)
@@ -85,7 +112,7 @@ def test_booleans_become_integers(clean):
 
 def test_last_step_of_a_pipeline(clean):
     X, y = clean
-    model = make_pipeline(StandardScaler(), CappedLDA()).fit(X, y)
+    model = make_pipeline(StandardScaler(), CappedLDA(cells="all")).fit(X, y)
     outputs = run(to_onnx(model, X, outlyingness=True), X)
     assert_same_answers(outputs, model, X, 1e-10)
     expected = model[-1].outlyingness(model[0].transform(X))
@@ -94,7 +121,7 @@ def test_last_step_of_a_pipeline(clean):
 
 def test_before_another_classifier_it_transforms(clean):
     X, y = clean
-    model = make_pipeline(CappedLDA(), LogisticRegression()).fit(X, y)
+    model = make_pipeline(CappedLDA(cells="all"), LogisticRegression()).fit(X, y)
     outputs = run(to_onnx(model, X), X)
     assert_array_equal(outputs["label"], model.predict(X))
     assert_allclose(outputs["probabilities"], model.predict_proba(X), atol=1e-6)

@@ -16,6 +16,8 @@ CAPPED = {
     "leave_out": ["flagged"],
     "shrinkage": ["auto", 0.3, None],
     "priors": ["uniform", [0.2, 0.3, 0.5]],
+    "cells": ["all"],
+    "missing": ["ignore"],
 }
 NORM = {
     "n_components": [1],
@@ -48,7 +50,19 @@ def answer(estimator, rows):
     """All that a fit gives, in one array."""
     model = estimator.fit(*rows)
     names = "scalings_", "coef_", "intercept_", "means_", "weights_", "caps_"
-    return np.concatenate([getattr(model, name).ravel() for name in names])
+    fitted = [getattr(model, name).ravel() for name in names]
+    return np.concatenate([*fitted, *predictions(model)])
+
+
+def predictions(model):
+    """Scores of a row with a wrong cell and of one with a missing cell, inf if it is refused."""
+    new = model.means_[:2].copy()
+    new[0, 0], new[1, 0] = 1e3, np.nan
+    for row in new:
+        try:
+            yield model.decision_function(row[None]).ravel()
+        except ValueError:
+            yield np.full(len(model.classes_), np.inf)
 
 
 def differ(some, others):

@@ -22,8 +22,9 @@ from sklearn.exceptions import NotFittedError
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
-from cappedlda import CappedLDA, CappedLDACV
+from cappedlda import CappedLDA, CappedLDACV, CappedNormLDA
 from cappedlda.plotting import (
+    CellMapDisplay,
     ComponentsDisplay,
     ConvergenceDisplay,
     DistanceDisplay,
@@ -590,6 +591,74 @@ class TestPipelines:
         pipeline = make_pipeline(CappedLDA()).fit(X, y)
         display = DistanceDisplay.from_estimator(pipeline, X, y)
         assert_array_equal(display.outliers, pipeline[-1].outliers_)
+
+
+class TestCellMap:
+    @pytest.fixture
+    def typo(self):
+        X, y = load_wine(return_X_y=True, as_frame=True)
+        model = CappedLDA(missing="ignore").fit(X, y)
+        X = X.astype(float)
+        X.index = [f"wine {i}" for i in range(len(X))]
+        X.iloc[7, 2] = 99.0
+        X.iloc[9, 5] = -99.0
+        X.iloc[11, 0] = np.nan
+        return model, X, y
+
+    def test_colours_are_deviations_and_dots_wrong_cells(self, typo):
+        model, X, _ = typo
+        display = CellMapDisplay.from_estimator(model, X[:20])
+        assert_allclose(display.deviations, model.cell_deviations(X[:20]))
+        drawn = display.image_.get_array()
+        assert_allclose(drawn.compressed(), np.clip(drawn.compressed(), -10.0, 10.0))
+        assert drawn[7, 2] == 10.0  # above what the others let expect: red
+        assert drawn[9, 5] == -10.0
+        assert drawn.mask[11, 0]
+        red, blue = (display.image_.cmap(display.image_.norm(value)) for value in (10.0, -10.0))
+        assert red[0] > red[2]
+        assert blue[2] > blue[0]
+        dots = {tuple(place) for place in offsets(display.wrong_).astype(int).tolist()}
+        assert dots == {(j, i) for i, j in np.argwhere(model.wrong_cells(X[:20]))}
+        assert {(2, 7), (5, 9)} <= dots
+
+    def test_names_of_rows_and_features(self, typo):
+        model, X, y = typo
+        display = CellMapDisplay.from_estimator(model, X[:20], y[:20])
+        axes = display.ax_
+        assert [text.get_text() for text in axes.get_yticklabels()] == list(X.index[:20])
+        assert [text.get_text() for text in axes.get_xticklabels()] == list(X.columns)
+        assert "red" in display.colorbar_.ax.get_ylabel()
+
+    def test_of_many_rows_those_with_wrong_or_missing_cells(self, typo):
+        model, X, _ = typo
+        display = CellMapDisplay.from_estimator(model, X, most=50)
+        wrong = model.wrong_cells(X).any(axis=1) | X.isna().any(axis=1).to_numpy()
+        assert display.names == list(X.index[wrong])
+        assert display.wrong.shape == (wrong.sum(), 13)
+        few = CellMapDisplay.from_estimator(model, X, most=2)
+        assert few.names == list(X.index[wrong][:2])
+
+    def test_drawn_again_from_arrays_on_given_axes(self, typo):
+        _, axes = plt.subplots()
+        deviations = np.array([[0.0, 7.0], [np.nan, -3.0]])
+        display = CellMapDisplay(deviations, wrong=deviations > 5.0)
+        assert display.plot(axes) is display
+        assert display.ax_ is axes
+        assert offsets(display.wrong_).tolist() == [[1.0, 0.0]]
+        assert [text.get_text() for text in axes.get_xticklabels()] == ["0", "1"]
+
+    def test_the_last_step_of_a_pipeline(self, typo):
+        _, X, y = typo
+        X = X.fillna(13.0)
+        pipeline = make_pipeline(StandardScaler(), CappedLDA()).fit(X, y)
+        display = CellMapDisplay.from_estimator(pipeline, X[:20])
+        assert display.wrong[7, 2]
+        assert list(display.features) == list(X.columns)
+
+    def test_needs_a_covariance(self, dirty):
+        model = CappedNormLDA().fit(*dirty)
+        with pytest.raises(ValueError, match="no covariance"):
+            CellMapDisplay.from_estimator(model, dirty[0])
 
 
 def test_rows_of_lists_are_numbered(fitted, dirty):

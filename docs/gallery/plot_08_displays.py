@@ -17,6 +17,7 @@ from sklearn.preprocessing import StandardScaler
 from cappedlda import CappedLDA, CappedLDACV, CappedNormLDA
 from cappedlda.noise import leverage, scatter
 from cappedlda.plotting import (
+    CellMapDisplay,
     ComponentsDisplay,
     ConvergenceDisplay,
     DistanceDisplay,
@@ -49,6 +50,15 @@ display = DistanceDisplay.from_estimator(lda, dirty, y)
 # disturbing the directions; rows at the lower right are unusual only where the classes differ.
 
 display = DistanceDistanceDisplay.from_estimator(lda, dirty, y, n_labels=3)
+
+# %%
+# Which single values do not fit the others of their row: red is above what these let expect, blue
+# below. A dot marks the values that `predict` ignores.
+
+typos = X[:30].copy()
+typos.iloc[4, 0] *= 10.0
+typos.iloc[17, 9] = 0.0
+display = CellMapDisplay.from_estimator(CappedLDA().fit(X, y), typos)
 
 # %%
 # How the iteration went, in the last frame: a value per evaluation. It does not rise.

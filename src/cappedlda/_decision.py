@@ -12,6 +12,7 @@ from cappedlda._data.base import slices_of
 from cappedlda._discriminant import class_codes
 from cappedlda._fit.calibration import MOST_NOTED, Calibration, Calibrator
 from cappedlda._measuring import MeasuringDiscriminant
+from cappedlda._model import cells as cell_rules
 from cappedlda._solvers.leave_one_out import plane_axes
 from cappedlda._typing import ArrayLike, Bools, Floats, Labels, MatrixLike
 from cappedlda._validation import check_real
@@ -25,8 +26,179 @@ SAME_CONSTANT = 1e-6
 class DecidingDiscriminant(MeasuringDiscriminant):
     """A discriminant that decides on new rows at a stated rate of false alarms."""
 
+    # Parameters of the estimators that know a covariance of all features.
+    cells: str = "all"
+    missing: str = "error"
+    # Factor of the scores of the linear rule: as sure as training rows that are left out say.
+    _temperature: float
     # What makes the calibration is replaced by its arrays when it is first asked for.
     _calibration: dict[str, Floats] | Calibrator | None
+    # Training rows by which the cut-off of cells is chosen, and the metric once it was asked for.
+    _cell_cache: dict[str, Any]
+    # The cut-offs of a model that was stored.
+    _cell_cuts: Floats | None = None
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = self.missing == "ignore"
+        return tags
+
+    def _check_finite(self, X, first=0):
+        if self.missing == "error" or issparse(X):
+            remedy = "remove or impute such rows"
+            if not issparse(X) and self._calibration is not None:
+                remedy += ', or predict without such cells by set_params(missing="ignore")'
+            super()._check_finite(X, first, remedy)
+        elif self._cell_metric() is None:
+            remedy = (
+                'impute these cells: missing="ignore" needs the covariance of all features, which '
+                "this model does not know (see CappedLDA)"
+            )
+            super()._check_finite(X, first, remedy)
+        elif self.cells == "all":
+            infinite = np.isinf(X).any(axis=1)
+            if infinite.any():
+                remedy = 'mark missing cells by NaN, or use cells="capped"'
+                given = np.where(np.isnan(X), 0, X)
+                raise self._not_finite(given, int(infinite.argmax()), first, remedy)
+
+    def _amend_scores(self, X, scores):
+        cell_rules.amend_scores(self, X, scores)
+
+    def _amend_projections(self, X, projected):
+        cell_rules.amend_projections(self, X, projected)
+
+    def wrong_cells(self, X: MatrixLike, y: ArrayLike | None = None) -> Bools:
+        """Tell which cells do not fit the other cells of their row.
+
+        These are the cells that the class of a row ignores with ``cells="capped"``: each is more
+        than five standard deviations from what the other cells let expect in that class.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,), default=None
+            Class of each row, if known. Without it, the predicted one.
+
+        Returns
+        -------
+        wrong : ndarray of shape (n_samples, n_features), bool
+            Missing cells are not wrong. All are right for a model that uses all cells: with
+            ``cells="all"``, sparse X, or no covariance of all features.
+
+        See Also
+        --------
+        expected_cells : What the other cells let expect.
+        cappedlda.plotting.CellMapDisplay : A picture of both.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from sklearn.datasets import load_iris
+        >>> from cappedlda import CappedLDA
+        >>> X, y = load_iris(return_X_y=True)
+        >>> lda = CappedLDA().fit(X, y)
+        >>> new = X[[10, 60, 110]]
+        >>> new[1, 2] *= 10.0  # the decimal point is missing
+        >>> np.argwhere(lda.wrong_cells(new))
+        array([[1, 2]])
+        >>> lda.predict(new)
+        array([0, 1, 2])
+        """
+        return self._by_rows("_wrong_cells", X, y)
+
+    def _wrong_cells(self, X, y=None):
+        return cell_rules.wrong_cells(self, X, self._codes_or_predicted(X, y), y is not None)
+
+    def expected_cells(self, X: MatrixLike, y: ArrayLike | None = None) -> Floats:
+        """Return what the other cells of its row let expect for each cell.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,), default=None
+            Class of each row, if known. Without it, the predicted one.
+
+        Returns
+        -------
+        expected : ndarray of shape (n_samples, n_features)
+            The mean of the cell in that class, given the other cells of the row that are neither
+            wrong nor missing.
+
+        See Also
+        --------
+        wrong_cells : Which cells do not fit.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from sklearn.datasets import load_iris
+        >>> from cappedlda import CappedLDA
+        >>> X, y = load_iris(return_X_y=True)
+        >>> lda = CappedLDA(missing="ignore").fit(X, y)
+        >>> new = X[[10, 60, 110]]
+        >>> new[1, 2] = np.nan
+        >>> float(lda.expected_cells(new)[1, 2].round(1)), float(X[60, 2])
+        (3.6, 3.5)
+        """
+        self._check_cells()
+        return self._by_rows("_expected_cells", X, y)
+
+    def cell_deviations(self, X: MatrixLike, y: ArrayLike | None = None) -> Floats:
+        """Return how far each cell is from what the other cells of its row let expect.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,), default=None
+            Class of each row, if known. Without it, the predicted one.
+
+        Returns
+        -------
+        deviations : ndarray of shape (n_samples, n_features)
+            In standard deviations of the cell given the others, positive above
+            `expected_cells`. NaN for missing cells, and 0 for features that are constant within
+            the classes.
+
+        See Also
+        --------
+        wrong_cells : The cells of which this is too far off.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_iris
+        >>> from cappedlda import CappedLDA
+        >>> X, y = load_iris(return_X_y=True)
+        >>> lda = CappedLDA().fit(X, y)
+        >>> new = X[[60]]
+        >>> new[0, 2] *= 10.0
+        >>> bool(lda.cell_deviations(new)[0, 2] > 100)
+        True
+        """
+        self._check_cells()
+        return self._by_rows("_cell_deviations", X, y)
+
+    def _expected_cells(self, X, y=None):
+        return self._judged_cells(X, y)[0]
+
+    def _cell_deviations(self, X, y=None):
+        return self._judged_cells(X, y)[1]
+
+    def _judged_cells(self, X, y):
+        codes = self._codes_or_predicted(X, y)
+        return cell_rules.expected_cells(self, X.toarray() if issparse(X) else X, codes)
+
+    def _check_cells(self):
+        check_is_fitted(self)
+        if self._cell_metric() is None:
+            raise ValueError(
+                "This model knows no covariance of all features, from which other cells are "
+                "expected: it has more features than rows, or more than 1000 sparse ones, or no "
+                "class of two rows, or is no CappedLDA."
+            )
+
+    def _codes_or_predicted(self, X, y):
+        return class_codes(self._decide(X)) if y is None else self._codes(y, X.shape[0])
 
     def is_rejected(self, X: MatrixLike, y: ArrayLike | None = None, alpha: float = 0.01) -> Bools:
         """Decide which new rows do not come from any class, at a stated rate of false alarms.
@@ -40,6 +212,11 @@ class DecidingDiscriminant(MeasuringDiscriminant):
 
         A feature that is constant within the classes has no distance: there a row is rejected
         if it has another value than every class, or than its own class if `y` is given.
+
+        With ``cells="capped"``, if at most a tenth of the cells of a row are wrong, each counts
+        like one at the limit, however large it is, which need not make the row an outlier. With
+        more of them the row is judged by all its cells. Missing cells do not count. A row of
+        which no cell is left is an outlier.
 
         Parameters
         ----------
@@ -152,11 +329,17 @@ class DecidingDiscriminant(MeasuringDiscriminant):
     def _is_rejected(self, X, y, alpha):
         calibration = self._calibrated()
         codes = None if y is None else self._codes(y, X.shape[0])
-        projected, off_plane = self._two_distances(X, codes, calibration.whitener)
+        constants = self._has_constants(cell_rules.filled(self, X, codes), codes, calibration.flat)
+        X, cost = cell_rules.completed(self, X, codes)
+        distances = self._two_distances(X, codes, calibration.whitener)
+        # Wrong cells count like cells at the cut-off: off the plane, if there is anything off it.
+        priced = distances[int(calibration.off_plane.any())]
+        priced[...] = np.sqrt(np.square(priced) + cost)
+        projected, off_plane = distances
         usual = calibration.nearest if y is None else calibration.own
         cuts = cut_offs((usual, calibration.off_plane), calibration.weights, alpha)
         near = (projected <= cuts[0]) & (off_plane <= cuts[1])  # NaN is too far
-        return ~(near & self._has_constants(X, codes, np.flatnonzero(calibration.flat)))
+        return ~(near & constants)
 
     def _two_distances(self, X, codes, whitener):
         """Return the distances of rows in the discriminant space, and off it, shape (N,)."""
@@ -180,7 +363,7 @@ class DecidingDiscriminant(MeasuringDiscriminant):
 
     def _has_constants(self, X, codes, flat):
         """Return which rows have, in the flat features, the values of their class or of any."""
-        found = np.ones(X.shape[0], bool)
+        found, (flat,) = np.ones(X.shape[0], bool), np.nonzero(flat)
         if len(flat) == 0:
             return found
         constants, unit = self.means_[:, flat], self._spread[flat]
@@ -214,9 +397,40 @@ class DecidingDiscriminant(MeasuringDiscriminant):
             found = self._calibration = found()._asdict()
         return None if found is None else Calibration(**found)
 
+    def _cell_metric(self):
+        """Return how single cells are measured, or None if no covariance is known."""
+        cache = vars(self).setdefault("_cell_cache", {})
+        if "metric" not in cache:
+            cache["metric"] = self._made_cell_metric(cache.get("trial"))
+        return cache["metric"]
+
+    def _made_cell_metric(self, trial):
+        found = self._calibration  # read once: another thread may be replacing it
+        if found is None:
+            return None
+        whitener = found.whitener() if isinstance(found, Calibrator) else found["whitener"]
+        rule = self.means_, self.xbar_, self.coef_, self.priors_, self._temperature
+        metric = cell_rules.make_metric(whitener, *rule)
+        if metric is None:
+            return None
+        cuts = self._cell_cuts if trial is None else cell_rules.choose_cuts(metric, *trial)
+        return metric if cuts is None else metric.with_cuts(cuts)
+
+    @property
+    def cell_cuts_(self) -> Floats:
+        """Standard deviations beyond which single cells of new rows are ignored."""
+        check_is_fitted(self)
+        metric = self._cell_metric()
+        return np.full(self.n_features_in_, np.inf) if metric is None else metric.cuts
+
     def __getstate__(self):
+        cuts = self.cell_cuts_ if hasattr(self, "classes_") else None
         self._calibrated()  # no training row is stored
-        return super().__getstate__()
+        state = super().__getstate__()
+        if cuts is not None:
+            state["_cell_cuts"] = cuts
+        state.pop("_cell_cache", None)  # made from the rest
+        return state
 
 
 def from_centres(images, centres, codes):

@@ -16,7 +16,7 @@ from sklearn.utils import assert_all_finite
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from cappedlda._data.array import check_file
-from cappedlda._data.base import slices_of
+from cappedlda._data.base import first_not_finite, slices_of
 from cappedlda._data.factory import blocks_of
 from cappedlda._data.kinds import kind_of
 from cappedlda._data.threads import blas_threads, ordered_map, single_threaded_blas
@@ -24,7 +24,7 @@ from cappedlda._kernels import kernels_for
 from cappedlda._regime import REGIME
 from cappedlda._solvers import linalg
 from cappedlda._typing import Floats, Labels, MatrixLike
-from cappedlda._validation import FLOATS, check_centres, check_structure, check_text
+from cappedlda._validation import FLOATS, check_centres, check_structure, check_text, not_finite
 
 # Methods that begin with a product of all rows and a small matrix.
 _LINEAR = {"_transform", "_decide", "_predict", "_probabilities", "_log_probabilities"}
@@ -68,20 +68,40 @@ class LinearDiscriminant(
         else:
             validate_data(self, X, skip_check_array=True)
 
-    def _check_new(self, X, finite=True):
+    def _check_new(self, X, finite=True, first=0):
         check_is_fitted(self)
         if issparse(X):
             check_structure(X)
         check_text(X)
         with config_context(array_api_dispatch=False):  # arrays of other libraries become NumPy's
-            return validate_data(
+            X = validate_data(
                 self,
                 X,
                 reset=False,
                 dtype=FLOATS,
-                ensure_all_finite=finite,
+                ensure_all_finite=False,
                 accept_sparse=self._sparse_format,
             )
+        if finite:
+            self._check_finite(X, first)
+        return X
+
+    def _check_finite(self, X, first=0, remedy="remove or impute such rows"):
+        """Raise an error if a number is not finite; it names the row, counted from `first`.
+
+        None is a block of which nobody knows where it begins.
+        """
+        if issparse(X):
+            assert_all_finite(X, estimator_name=type(self).__name__, input_name="X")
+            return
+        row = first_not_finite(X)
+        if row is not None:
+            raise self._not_finite(X, row, first, remedy)
+
+    def _not_finite(self, X, row, first, remedy):
+        where = f"row {row} of its block" if first is None else f"row {first + row}"
+        names = getattr(self, "feature_names_in_", None)
+        return not_finite(X[row], where, names, remedy=remedy)
 
     def _by_rows(self, method, X, y=None, **settings):
         """Return what a method gives for checked rows, whatever X is; lazily for dask."""
@@ -95,30 +115,32 @@ class LinearDiscriminant(
         function = getattr(self, method)
         finite = method not in _LINEAR
         if kind == "sliced":
-            blocks = (
-                (self._check_new(rows, finite), labels)
-                for rows, labels in blocks_of(X, y, self._regime)
-            )
-            return np.concatenate([function(*block, **settings) for block in blocks])
+            found, first = [], 0
+            for rows, labels in blocks_of(X, y, self._regime):
+                found.append(function(self._check_new(rows, True, first), labels, **settings))
+                first += len(rows)
+            return np.concatenate(found)
         return function(self._check_new(X, finite), y, **settings)
 
-    def _affine(self, X, W, offset):
+    def _affine(self, X, W, offset, amend=None):
         """Return X W + offset in the precision of X, without a copy of X.
 
         A value of X that is not finite makes its row of the product not finite, even times
-        zero: so it is found in the product, which is smaller.
+        zero: so it is found in the product, which is smaller. `amend` may change the product.
         """
         n_jobs = blas_threads()
         W, offset = W.astype(X.dtype, copy=False), offset.astype(X.dtype, copy=False)
         with single_threaded_blas():
             result, total = shifted_product(X, W, offset, n_jobs)
         if not np.isfinite(total):
-            assert_all_finite(X, estimator_name=type(self).__name__, input_name="X")
-            if not np.isfinite(result).all():
-                raise ValueError(
-                    f"X has values as large as {abs(X).max():.3g}, with which products overflow; "
-                    "remove such rows, or give X in float64 if it is not."
-                )
+            self._check_finite(X)
+        if amend is not None:
+            amend(X, result)
+        if not (np.isfinite(total) or np.isfinite(result).all()):
+            raise ValueError(
+                f"X has values as large as {abs(X).max():.3g}, with which products overflow; "
+                "remove such rows, or give X in float64 if it is not."
+            )
         return result
 
     def transform(self, X: MatrixLike) -> Floats:
@@ -135,7 +157,12 @@ class LinearDiscriminant(
         return self._by_rows("_transform", X)
 
     def _transform(self, X, _=None):
-        return self._affine(X, self.scalings_, -(self.xbar_ @ self.scalings_))
+        offset = -(self.xbar_ @ self.scalings_)
+        return self._affine(X, self.scalings_, offset, self._amend_projections)
+
+    # Where single cells of rows are judged, these change the results of some rows.
+    _amend_projections = None
+    _amend_scores = None
 
     def decision_function(self, X: MatrixLike) -> Floats:
         """Return the discriminant score of each class.
@@ -152,7 +179,7 @@ class LinearDiscriminant(
         return self._by_rows("_decide", X)
 
     def _decide(self, X, _=None):
-        scores = self._affine(X, self.coef_.T, self.intercept_)
+        scores = self._affine(X, self.coef_.T, self.intercept_, self._amend_scores)
         return scores.ravel() if len(self.classes_) == 2 else scores
 
     def predict(self, X: MatrixLike) -> Labels:

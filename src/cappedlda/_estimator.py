@@ -227,7 +227,9 @@ class CappedDiscriminant(DecidingDiscriminant):
         self._support_caps = support.caps
         self._support_gate = None if support.gate is None else support.gate.caps
         self._norm = solution.norm
-        self._calibration = solution.calibrator()
+        self._temperature = float(solution.temperature)
+        self._calibration = calibrator = solution.calibrator()
+        self._cell_cache = {} if calibrator is None else {"trial": calibrator.trial}
         self._covariance = solution.covariance_of_features(rows.regime.most_dense_features)
         self.leave_out_level_ = float(solution.level)
         if self.verbose:

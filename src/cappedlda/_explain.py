@@ -8,7 +8,8 @@ from sklearn.utils.validation import _get_feature_names
 
 from cappedlda._data.factory import blocks_of
 from cappedlda._data.kinds import index_of, is_polars, kind_of
-from cappedlda._validation import check_count
+from cappedlda._model import cells
+from cappedlda._validation import check_count, known_codes
 
 # What a row is beyond, by whether it is beyond the cap and the gate.
 BEYOND = {(False, False): "", (True, False): "cap", (False, True): "gate", (True, True): "both"}
@@ -32,10 +33,11 @@ def explain(model, X, y=None, n_features=3, rows=None):
     wanted = wanted_rows(rows, X.shape[0] if hasattr(X, "shape") else len(X))
     parts, start = [], 0
     for block, labels in blocks_of(X, y) if kind == "sliced" else [(X, y)]:
-        block = model._check_new(block)
+        block = model._check_new(block, first=start)
         stop = start + block.shape[0]
         asked = None if wanted is None else wanted[start:stop]
         found = explain_rows(model, block, labels, n_features, names, asked)
+        found["wrong_cells"] = wrong_cells_of(model, block, found, n_features, names)
         parts.append({**found, "row": start + found["row"]})
         start = stop
     columns = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
@@ -74,12 +76,12 @@ def explain_rows(model, X, y, n_features, names, wanted=None):
     ratio, from_codes = ratios(model, X, codes)
     marks = {"flagged": ratio > 1.0}
     if codes is not None:
-        marks["left_out"] = left_out_rows(model, X, codes, ratio)
+        marks["left_out"] = left_out_rows(model, cells.filled(model, X, codes), codes, ratio)
     if wanted is None:
         wanted = np.logical_or.reduce(list(marks.values()))
     (chosen,) = np.nonzero(wanted)
-    X = X[chosen].toarray() if issparse(X) else np.ascontiguousarray(X[chosen])
     codes = from_codes[chosen]
+    X = X[chosen].toarray() if issparse(X) else np.ascontiguousarray(X[chosen])
     cap_ratio, gate_ratio = (ratios(model, X, codes, space)[0] for space in ("projected", "full"))
     beyond = zip((cap_ratio > 1.0).tolist(), (gate_ratio > 1.0).tolist(), strict=True)
     labels = model.classes_[codes]
@@ -121,7 +123,7 @@ def leading_features(model, X, codes, by_gate, n_features, names):
     """
     usual = model._metric_centres[codes]  # not `means_`: flagged rows may be in these
     with np.errstate(over="ignore", invalid="ignore"):
-        steps = X.astype(np.float64) - usual
+        steps = cells.filled(model, X, codes).astype(np.float64) - usual
         z = steps / model._spread
         parts = np.where(by_gate[:, None], z**2, steps * (steps @ model._metric @ model._metric.T))
     order = np.argsort(-parts, axis=1, kind="stable")[:, :n_features]
@@ -135,6 +137,35 @@ def leading_features(model, X, codes, by_gate, n_features, names):
             f"z_{k}": z[at],
         }
     return columns
+
+
+def wrong_cells_of(model, X, found, most, names):
+    """Return the wrong cells of explained rows in words, with what the others let expect.
+
+    The farthest come first, and at most `most` of them.
+    """
+    X, codes = X[found["row"]], known_codes(found["class"], model.classes_)
+    X = X.toarray() if issparse(X) else X
+    words = np.full(X.shape[0], "", object)
+    wrong = cells.wrong_cells(model, X, codes, True)
+    (rows,) = np.nonzero(wrong.any(axis=1))
+    if len(rows):
+        expected, deviations = cells.expected_cells(model, X[rows], codes[rows])
+        sizes = np.where(wrong[rows], np.abs(deviations), -1.0)
+        for i, row in enumerate(rows):
+            features = np.argsort(-sizes[i], kind="stable")[: np.count_nonzero(wrong[row])]
+            parts = [
+                f"{names[j]} {short(X[row, j])}, expected about {short(expected[i, j])}"
+                for j in features[:most]
+            ]
+            more = len(features) - most
+            words[row] = "; ".join(parts + ([f"and {more} more"] if more > 0 else []))
+    return words
+
+
+def short(number):
+    """Return a number for people."""
+    return f"{number:,.0f}" if 1e3 <= abs(number) < 1e9 else f"{number:.3g}"
 
 
 def left_out_rows(model, X, codes, ratio):

@@ -18,6 +18,7 @@ from cappedlda._data.sparse import rows_of
 from cappedlda._discriminant import LinearDiscriminant
 from cappedlda._explain import explain
 from cappedlda._fit.outlyingness import least_outlyingness, outlyingness
+from cappedlda._model import cells
 from cappedlda._typing import ArrayLike, Floats, MatrixLike
 from cappedlda._validation import FLOATS, check_choice, check_masked, known_codes
 
@@ -139,7 +140,8 @@ class MeasuringDiscriminant(LinearDiscriminant):
         ratio : ndarray of shape (n_samples,)
             Distance from the centre of the class in `y`, or without `y` from that of the
             class where it is least, over the largest distance of a row that is not flagged.
-            Above 1 a row is unusual.
+            Above 1 a row is unusual. All cells count, as for training rows: a row with a wrong
+            cell is unusual. Missing cells are taken for what the others let expect.
         """
         check_choice("space", space, ("both", "projected", "full"))
         with np.errstate(over="ignore"):  # what is too far to be measured is infinitely far
@@ -181,7 +183,9 @@ class MeasuringDiscriminant(LinearDiscriminant):
               contribute most to the larger of the two distances, with the value of the row, the
               mean of its class among the rows that the fit trusts, and their difference in robust
               deviations within the classes. A feature that is unusual only together with others
-              has a small `z`.
+              has a small `z`;
+            - `wrong_cells`: the cells that do not fit the others of the row, in words, with what
+              these let expect (see the method `wrong_cells`).
 
         Examples
         --------
@@ -192,7 +196,9 @@ class MeasuringDiscriminant(LinearDiscriminant):
         >>> table = CappedLDA().fit(X, y).explain(X, y, n_features=1)
         >>> table[["row", "class", "predicted", "beyond", "feature_1", "value_1"]]
            row  class  predicted beyond          feature_1  value_1
-        0    7      0          2   both  petal length (cm)     15.0
+        0    7      0          0   both  petal length (cm)     15.0
+        >>> table.loc[0, "wrong_cells"]
+        'petal length (cm) 15, expected about 1.43'
         """
         check_is_fitted(self)
         return explain(self, X, y, n_features, rows)
@@ -203,6 +209,7 @@ class MeasuringDiscriminant(LinearDiscriminant):
 
     def _outlyingness_and_codes(self, X, codes, space="both"):
         """Return the outlyingness of rows, and from which classes: the given or nearest ones."""
+        X = cells.filled(self, X, codes)
         images = None if space == "full" else self._images(X)
         gate = None if space == "projected" else self._gate
         centres = self._usual.centres @ self._metric

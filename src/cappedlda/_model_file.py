@@ -170,6 +170,7 @@ def recipe_of(path, lists):
 def fitted_values(model):
     """Return the fitted attributes of a model that are arrays, and those that are scalars."""
     cv = isinstance(model, CappedLDACV)
+    model._cell_cuts = model.cell_cuts_  # chosen now if they were not asked for before
     fields = [f for f in own_fields(cv) if getattr(model, f.name, None) is not None]
     arrays = {f.name: plain(f.name, getattr(model, f.name)) for f in fields if f.shape is not None}
     scalars = {f.name: getattr(model, f.name) for f in fields if f.shape is None}

@@ -33,7 +33,7 @@ class CappedLDA(SwitchingHints, CappedDiscriminant):
         Largest distance of a row that counts, in robust within-class standard deviations
         of the projected data. "auto" takes a fence on the distances that up to half of the
         rows cannot move. A number leaves out all rows beyond it. inf caps nothing and leaves
-        out nothing: that is plain linear discriminant analysis.
+        out nothing: with ``cells="all"`` that is plain linear discriminant analysis.
     leave_out : {"harmful", "flagged"}, default="harmful"
         Which rows are left out of the fit if epsilon is "auto". "harmful" leaves out only rows
         that would harm the classification of those inside cap and gate, judged by exact
@@ -48,6 +48,18 @@ class CappedLDA(SwitchingHints, CappedDiscriminant):
     priors : "uniform" or array-like of shape (n_classes,), default=None
         Class probabilities; None takes the shares of the training data, "uniform" the same
         for every class.
+    cells : {"capped", "all"}, default="capped"
+        What single cells of new rows may do. "capped" ignores a cell that does not fit the other
+        cells of its row: one that is more than `cell_cuts_` standard deviations from what they let
+        expect, class by class. At most half of the cells of a row are ignored, and each counts
+        like one at that limit. A row without such a cell is predicted by the linear rule. "all" is
+        the linear rule for all rows. So is "capped" for sparse X, whose zeros are no measurements,
+        and where the fit knows no covariance of all features: with more features than rows,
+        more than 1000 sparse features, or no class of two rows.
+    missing : {"error", "ignore"}, default="error"
+        What NaN means in new rows. "ignore" predicts from the other cells, and takes infinite
+        cells for wrong ones (for an error with ``cells="all"``). Both are errors where there is
+        no covariance, and for sparse X. `fit` does not take either.
     n_jobs : int, default=None
         Threads; None uses as many as the process may. Fits at once share the cores. The
         result is the same bit for bit.
@@ -72,6 +84,10 @@ class CappedLDA(SwitchingHints, CappedDiscriminant):
         Within-class covariance of the rows that are not left out, about `means_`, divided by
         their weight and not shrunk. Not for more than 1000 features if these are sparse or more
         than the rows.
+    cell_cuts_ : ndarray of shape (n_features,)
+        Standard deviations from what the other cells of a row let expect, beyond which a cell of
+        a new row is ignored: 5, or more for features with long tails if 5 would cost more than
+        1 % of the training rows; inf if none is ignored.
     explained_variance_ratio_ : ndarray of shape (n_components,)
         Share of the between-class variance along each direction.
     coef_ : ndarray of shape (n_classes, n_features) or (1, n_features)
@@ -147,6 +163,8 @@ class CappedLDA(SwitchingHints, CappedDiscriminant):
         leave_out: Literal["harmful", "flagged"] = "harmful",
         shrinkage: float | Literal["few_rows", "auto"] | None = "few_rows",
         priors: ArrayLike | Literal["uniform"] | None = None,
+        cells: Literal["capped", "all"] = "capped",
+        missing: Literal["error", "ignore"] = "error",
         n_jobs: int | None = None,
         random_state: int | np.random.RandomState | None = None,
         verbose: int = 0,
@@ -156,6 +174,8 @@ class CappedLDA(SwitchingHints, CappedDiscriminant):
         self.leave_out = leave_out
         self.shrinkage = shrinkage
         self.priors = priors
+        self.cells = cells
+        self.missing = missing
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose
@@ -200,3 +220,5 @@ class CappedLDA(SwitchingHints, CappedDiscriminant):
             check_seed(self.random_state)
         check_choice("leave_out", self.leave_out, ("harmful", "flagged"))
         check_shrinkage(self.shrinkage)
+        check_choice("cells", self.cells, ("capped", "all"))
+        check_choice("missing", self.missing, ("error", "ignore"))

@@ -67,6 +67,8 @@ class CappedLDACV(CappedLDA):
         See `CappedLDA` for this and all that follow.
     shrinkage : "few_rows", "auto", float or None, default="few_rows"
     priors : "uniform" or array-like of shape (n_classes,), default=None
+    cells : {"capped", "all"}, default="capped"
+    missing : {"error", "ignore"}, default="error"
     n_jobs : int, default=None
         Threads, over folds; None uses as many as the process may. The result is the same
         bit for bit.
@@ -125,6 +127,8 @@ class CappedLDACV(CappedLDA):
         leave_out: Literal["harmful", "flagged"] = "harmful",
         shrinkage: float | Literal["few_rows", "auto"] | None = "few_rows",
         priors: ArrayLike | Literal["uniform"] | None = None,
+        cells: Literal["capped", "all"] = "capped",
+        missing: Literal["error", "ignore"] = "error",
         n_jobs: int | None = None,
         random_state: int | np.random.RandomState | None = None,
         verbose: int = 0,
@@ -136,6 +140,8 @@ class CappedLDACV(CappedLDA):
         self.leave_out = leave_out
         self.shrinkage = shrinkage
         self.priors = priors
+        self.cells = cells
+        self.missing = missing
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose

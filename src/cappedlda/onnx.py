@@ -66,6 +66,10 @@ def to_onnx(
     The graph has the outputs ``label``, ``probabilities``, and ``variable``, what `transform`
     returns. Inside a pipeline a discriminant that is not the last step transforms.
 
+    It is the linear rule, ``cells="all"``: all cells of a row count. Rows that have wrong cells
+    (`wrong_cells`) get other results from a model with ``cells="capped"``. A model with
+    ``missing="ignore"`` is refused: ONNX would answer NaN.
+
     Parameters
     ----------
     model : any discriminant of this library, or a Pipeline
@@ -114,6 +118,12 @@ def to_onnx(
             "features; give rows like those of the fit."
         )
     steps = [step for _, step in model.steps] if isinstance(model, Pipeline) else [model]
+    for step in steps:
+        if getattr(step, "missing", "error") == "ignore" and isinstance(step, CappedLDA):
+            raise ValueError(
+                "missing='ignore', but ONNX gets the linear rule, which needs all cells; impute "
+                "missing cells in a step before, and use set_params(missing='error')."
+            )
     options: dict[int, dict[str, object]] = {
         id(step): {"output": "all" if step is steps[-1] else "transform"}
         for step in steps

@@ -55,7 +55,7 @@ def explained(model, X, y, n_features=FEATURES, rows=None):
     """
     from pandas import DataFrame
 
-    found = DataFrame(model.explain(X, y, n_features, rows))
+    found = DataFrame(model.explain(X, y, n_features, rows)).drop(columns="wrong_cells")
     if "left_out" in found:
         found.loc[only_left_out(found), "beyond"] = TRUST
     return found

@@ -550,5 +550,6 @@ def predict_block(X, y, model, method, example, settings):
     (X,) = X
     if len(X) == 0:
         return example
-    X = check_array(X, dtype=FLOATS)
+    X = check_array(X, dtype=FLOATS, ensure_all_finite=False)
+    model._check_finite(X, None)
     return getattr(model, method)(X, y, **settings)

@@ -61,6 +61,8 @@ class Calibrator:
     weights : ndarray of shape (k,)
     left_out : ndarray of shape (k,)
         Weight by which each row is left out of the fit: 0 for rows that were not in it.
+    trial : tuple of ndarray
+        Training rows (m, n), their classes and weights, also rows that are not noted.
     """
 
     within: WithinCovariance
@@ -71,28 +73,47 @@ class Calibrator:
     codes: np.ndarray
     weights: np.ndarray
     left_out: np.ndarray
+    trial: tuple[np.ndarray, np.ndarray, np.ndarray]
 
     def __call__(self):
         """Return the `Calibration`."""
-        within, codes, flat = self.within, self.codes, self._flat()
+        codes, flat = self.codes, self._flat()
         varying = np.flatnonzero(~flat)
-        centres = (self.centres - self.centres.mean(axis=0)) / within.scale
-        centres = centres.take(varying, axis=1)  # C-ordered
-        scatter = within.matrix[np.ix_(varying, varying)] * within.weight.sum()
-        moments = ClassMoments(within.weight, np.zeros_like(centres), scatter)
-        shrinkage = min(self.shrinkage, MOST_SHRUNK)
-        discriminant = PlainLDA(moments, centres, len(flat), shrinkage=shrinkage)
+        discriminant = self._discriminant(varying)
         deviations, left_out = self._deviations(varying), self.left_out
-        rows = Pieces(ArrayRows(deviations, codes, len(centres), regime=self.regime))
+        rows = Pieces(ArrayRows(deviations, codes, len(self.centres), regime=self.regime))
         squares = discriminant.distances(rows, left_out)
         off_plane = discriminant.distances_off_plane(deviations, codes, left_out)
         # The covariance without the row has that much less freedom.
         unit = 1.0 - left_out / discriminant.freedom
         own = squares[np.arange(len(codes)), codes]
         found = [root_of(unit * (part - off_plane)) for part in (own, squares.min(axis=1))]
-        whitener = np.zeros((len(flat), discriminant.whitener.shape[1]))
-        whitener[varying] = discriminant.whitener / within.scale[varying, None]
+        whitener = self._whitener(discriminant, varying)
         return Calibration(whitener, self.weights, *found, root_of(unit * off_plane), flat)
+
+    def whitener(self):
+        """Return that of the `Calibration` alone, which takes no rows."""
+        varying = np.flatnonzero(~self._flat())
+        return self._whitener(self._discriminant(varying), varying)
+
+    def _discriminant(self, varying):
+        within = self.within
+        centres = (self.centres - self.centres.mean(axis=0)) / within.scale
+        centres = centres.take(varying, axis=1)  # C-ordered
+        scatter = within.matrix[np.ix_(varying, varying)] * within.weight.sum()
+        moments = ClassMoments(within.weight, np.zeros_like(centres), scatter)
+        settings = {"shrinkage": min(self.shrinkage, MOST_SHRUNK)}
+        if self.shrinkage == 0.0:  # as for the answer: on units and type depends what is flat
+            settings["dtype"] = self.X.dtype
+            variances = scatter.diagonal() / within.weight.sum()
+            settings["unit"] = np.sqrt(np.where(variances > 0.0, variances, 1.0))
+        return PlainLDA(moments, centres, len(within.scale), **settings)
+
+    def _whitener(self, discriminant, varying):
+        scale, found = self.within.scale, discriminant.whitener
+        whitener = np.zeros((len(scale), found.shape[1]))
+        whitener[varying] = found / scale[varying, None]
+        return whitener
 
     def _flat(self):
         """Return which features are constant within the classes: shrinkage would lift them."""
@@ -128,10 +149,17 @@ def calibrator_of(reweighted, usual, prepared):
     wanted &= (weights > 0.0) & (of_class - left_out > LEAST_REST * of_class)
     if not wanted.any():
         return None
-    noted = noted_rows(sample, wanted)
     settings = reweighted.within, answer.centres, answer.shrinkage, sample.regime
-    rows = sample.X[noted], sample.codes[noted], weights[noted], left_out[noted]
-    return Calibrator(*settings, *rows)
+    noted = noted_rows(sample, wanted)
+    rows = trial = copied(sample, weights, noted)
+    if not np.array_equal(wanted, weights > 0.0):
+        trial = copied(sample, weights, noted_rows(sample, weights > 0.0))
+    return Calibrator(*settings, *rows, left_out[noted], trial)
+
+
+def copied(sample, weights, noted):
+    """Return copies of rows with some numbers, of their classes and weights."""
+    return sample.X[noted], sample.codes[noted], weights[noted]
 
 
 def root_of(squares):

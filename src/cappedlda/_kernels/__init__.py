@@ -8,7 +8,7 @@ of them.
 
 import os
 
-from cappedlda._kernels import algebra, histograms, initial, loo, selection, sparse
+from cappedlda._kernels import algebra, cells, histograms, initial, loo, selection, sparse
 from cappedlda._kernels.passes import SlabState, builds
 
 # The builds that this machine can run by name, the fastest first.
@@ -43,6 +43,7 @@ __all__ = [
     "BUILDS",
     "SlabState",
     "algebra",
+    "cells",
     "histograms",
     "initial",
     "kernels",

@@ -60,6 +60,8 @@ class PlainLDA:
         Of the features, where those of the moments are not good.
     shrinkage : float
         Of the scatter.
+    dtype : dtype
+        Of the rows, which tells what is only rounding.
 
     Attributes
     ----------
@@ -67,7 +69,9 @@ class PlainLDA:
         Degrees of freedom of the covariance.
     """
 
-    def __init__(self, moments, centres, n_features=None, unit=None, shrinkage=0.0):
+    def __init__(
+        self, moments, centres, n_features=None, unit=None, shrinkage=0.0, dtype=np.float64
+    ):
         self._moves, scatter = moments.centred(unit)
         n, total = n_features or len(scatter), moments.weights.sum()
         self._weights = moments.weights
@@ -78,7 +82,7 @@ class PlainLDA:
             np.einsum("ii->i", scatter)[...] += ridge
         scatter /= self.freedom
         # What is flat within the classes has no influence; see `plain`.
-        T = linalg.triangular_whitener(scatter, FLAT[scatter.dtype])
+        T = linalg.triangular_whitener(scatter, FLAT[np.dtype(dtype)])
         self._T = T if unit is None else T / unit[:, None]
         means = centres + self._moves
         means -= means.sum(axis=0) / len(means)  # lest little but rounding is left between them

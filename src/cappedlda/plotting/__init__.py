@@ -6,6 +6,7 @@ may be pipelines that end with a discriminant. Matplotlib is imported only when 
 install it with ``pip install "cappedlda[plot]"``.
 """
 
+from cappedlda.plotting._cell_map import CellMapDisplay
 from cappedlda.plotting._common import class_colors
 from cappedlda.plotting._components import ComponentsDisplay
 from cappedlda.plotting._convergence import ConvergenceDisplay
@@ -16,6 +17,7 @@ from cappedlda.plotting._path import EpsilonPathDisplay
 from cappedlda.plotting._projection import ProjectionDisplay
 
 __all__ = [
+    "CellMapDisplay",
     "ComponentsDisplay",
     "ConvergenceDisplay",
     "DistanceDisplay",

@@ -1,0 +1,158 @@
+"""CellMapDisplay: which cells of which rows do not fit the other cells of their row."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+
+from cappedlda.plotting._common import GREY, Display, feature_names, last_step, row_names
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from matplotlib.axes import Axes
+    from matplotlib.collections import PathCollection
+    from matplotlib.colorbar import Colorbar
+    from matplotlib.image import AxesImage
+    from numpy.typing import ArrayLike
+    from sklearn.base import BaseEstimator
+
+# Deviations at which colours are strongest: twice those at which a cell is usually ignored.
+STRONGEST = 10.0
+
+
+class CellMapDisplay(Display):
+    """Cells that are above (red) or below (blue) what the other cells of their row let expect.
+
+    Wrong cells, which the model ignores, have a dot. Missing cells are grey.
+
+    Parameters
+    ----------
+    deviations : array-like of shape (n_samples, n_features)
+        How far each cell is from what the others let expect, in standard deviations; NaN for
+        a missing cell.
+    wrong : array-like of shape (n_samples, n_features), bool
+        The cells to mark.
+    features : sequence of length n_features, default=None
+        Names of the features; None numbers them.
+    names : sequence of length n_samples, default=None
+        What rows are called; None numbers them.
+
+    Attributes
+    ----------
+    ax_, figure_ : matplotlib Axes and Figure
+    image_ : AxesImage
+    wrong_ : PathCollection
+        The dots.
+    colorbar_ : Colorbar
+
+    See Also
+    --------
+    cappedlda.CappedLDA.wrong_cells : The cells that have a dot.
+    DistanceDisplay : How far whole rows lie from their class.
+
+    Examples
+    --------
+    >>> import matplotlib.pyplot as plt
+    >>> from sklearn.datasets import load_iris
+    >>> from cappedlda import CappedLDA
+    >>> from cappedlda.plotting import CellMapDisplay
+    >>> X, y = load_iris(return_X_y=True)
+    >>> lda = CappedLDA().fit(X, y)
+    >>> new = X[::15].copy()
+    >>> new[3, 2] *= 10.0  # the decimal point is missing
+    >>> display = CellMapDisplay.from_estimator(lda, new)
+    >>> display.wrong.sum(axis=0)
+    array([0, 0, 1, 0])
+    >>> plt.close(display.figure_)
+    """
+
+    image_: AxesImage
+    wrong_: PathCollection
+    colorbar_: Colorbar
+
+    def __init__(
+        self,
+        deviations: ArrayLike,
+        *,
+        wrong: ArrayLike,
+        features: Sequence[Any] | None = None,
+        names: Sequence[Any] | None = None,
+    ) -> None:
+        self.deviations = np.asarray(deviations, dtype=float)
+        self.wrong = np.asarray(wrong, dtype=bool)
+        n_rows, n_features = self.deviations.shape
+        self.features = np.arange(n_features) if features is None else features
+        self.names = np.arange(n_rows) if names is None else names
+
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator: BaseEstimator,
+        X: ArrayLike,
+        y: ArrayLike | None = None,
+        *,
+        most: int = 50,
+        ax: Axes | None = None,
+    ) -> Self:
+        """Draw the cells of rows.
+
+        Parameters
+        ----------
+        estimator : fitted CappedLDA, or a pipeline that ends with one
+        X : array-like of shape (n_samples, n_features)
+            Features are those that the discriminant sees, after the other steps of a pipeline.
+        y : array-like of shape (n_samples,), default=None
+            Their classes; None takes the predicted ones.
+        most : int, default=50
+            Rows to draw at most. Of more rows, those with a wrong or missing cell are drawn, the
+            first ones if these are still too many.
+        ax : matplotlib Axes, default=None
+            Where to draw; None makes a new figure.
+
+        Returns
+        -------
+        display : CellMapDisplay
+        """
+        names, features = row_names(X), feature_names(estimator)
+        model, X = last_step(estimator, X)
+        wrong, deviations = model.wrong_cells(X, y), model.cell_deviations(X, y)
+        rows = np.arange(len(wrong))
+        if len(rows) > most:
+            rows = np.flatnonzero((wrong | np.isnan(deviations)).any(axis=1))[:most]
+        display = cls(deviations[rows], wrong=wrong[rows], features=features, names=[*names[rows]])
+        return display.plot(ax)
+
+    def plot(self, ax: Axes | None = None) -> Self:
+        """Draw the cells.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, default=None
+            Where to draw; None makes a new figure.
+
+        Returns
+        -------
+        self : CellMapDisplay
+        """
+        from matplotlib import colormaps
+
+        ax = self._set_axes(ax)
+        n_rows, n_features = self.deviations.shape
+        colours = colormaps["RdBu_r"].with_extremes(bad=GREY)
+        numbers = np.clip(self.deviations, -STRONGEST, STRONGEST)
+        limits = {"vmin": -STRONGEST, "vmax": STRONGEST}
+        self.image_ = ax.imshow(
+            numbers, cmap=colours, aspect="auto", interpolation="nearest", **limits
+        )
+        rows, columns = np.nonzero(self.wrong)
+        self.wrong_ = ax.scatter(columns, rows, s=9.0, color="black", linewidths=0.0)
+        ax.set_xticks(range(n_features), map(str, self.features), rotation=90)
+        step = max(1, -(-n_rows // 50))
+        shown = range(0, n_rows, step)
+        ax.set_yticks(shown, [str(self.names[row]) for row in shown])
+        ax.set(xlabel="feature", ylabel="row")
+        self.colorbar_ = ax.figure.colorbar(self.image_, ax=ax, extend="both")
+        self.colorbar_.set_label("standard deviations above (red) or below (blue) the expected")
+        return self
