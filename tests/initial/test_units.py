@@ -92,12 +92,11 @@ def test_rows_of_no_weight_have_no_say(rng, kind):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("unit", [1.0, 3.0])
-def test_a_row_of_twice_as_much_weight_is_two_rows(rng, kind, unit):
+def test_a_row_of_twice_as_much_weight_is_two_rows(rng, kind):
     X = np.column_stack([kind(rng), rng.normal(size=200)])
     weights = rng.integers(0, 3, 200)
     repeated = np.repeat(np.arange(200), weights)
-    found = medians_and_scale(rows_of(X, CODES, unit * weights))
+    found = medians_and_scale(rows_of(X, CODES, 1.0 * weights))
     expected = medians_and_scale(rows_of(X[repeated], CODES[repeated]))
     np.testing.assert_array_equal(found[0], expected[0])
     np.testing.assert_allclose(found[1], expected[1], rtol=1e-12)

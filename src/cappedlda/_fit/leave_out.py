@@ -14,7 +14,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from cappedlda._cutoffs.fences import FLAG_LEVEL
 from cappedlda._data.array import ArrayRows
 from cappedlda._data.threads import shared_threads
 from cappedlda._initial.csteps import Pieces
@@ -29,8 +28,6 @@ LEVELS = np.array([1.0, 1.5, 2.2, 3.3, 5.0, 7.5, 11.0, 17.0, 25.0, 40.0, 100.0, 
 # Each further row may raise the log-loss of the core, summed over its rows, by this: as if one row
 # that we trust had a probability of its class that is a tenth lower.
 MOST_COST = 0.1
-# Probabilities have to be right for all rows of this step of the levels: those not flagged.
-UNFLAGGED = int(np.searchsorted(LEVELS, FLAG_LEVEL))
 # The loss is the least over these factors of the squared distances: only their shape counts, not
 # how confident they are.
 SHARPNESS = np.geomspace(0.02, 2.0, 12)
@@ -158,7 +155,7 @@ def harmless_level(rows, outlyingness, frame, shrinkage=0.0, known=None):
     widest = max(harmless)
     best = max(harmless, key=lambda k: (harmless[k].hits(widest), k))
     level, chosen = float(LEVELS[best]), harmless[best]
-    return Decision(level, 1.0 if level == np.inf else chosen.temperature(max(best, UNFLAGGED)))
+    return Decision(level, 1.0 if level == np.inf else chosen.temperature(best))
 
 
 @np.errstate(over="ignore", invalid="ignore")
