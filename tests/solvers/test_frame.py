@@ -51,7 +51,7 @@ def test_the_least_variances_stay_with_the_frame():
 def test_rows_are_flagged_beyond_a_multiple_of_automatic_caps_but_at_a_given_one():
     assert Objective().flag_level == FLAG_LEVEL == 1.5
     assert Objective(epsilon=3.0).flag_level == 1.0
-    assert Objective(epsilon=np.inf).flag_level == 1.0
+    assert Objective(epsilon=np.inf).flag_level == np.inf
 
 
 def test_no_multiple_at_all_is_no_cap():

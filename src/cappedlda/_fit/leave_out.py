@@ -72,14 +72,15 @@ class Scores:
         """Return the mean log-loss of the core, or a larger number that is not above `enough`."""
         return self._least_loss(0, enough)[0]
 
-    def temperature(self, step):
-        """Return the factor of all scores with the least log-loss on the rows of a support.
+    @property
+    def temperature(self):
+        """Factor of all scores, at most 1, with the least log-loss of the core.
 
-        At most 1. It changes no decision between classes, only how confident it is.
+        It changes no decision between classes, only how confident it is.
         """
         scores = self._distances - 2.0 * self._log_priors, np.zeros_like(self._log_priors)
         tempered = Scores(scores[0], self._codes, self._weights, self._step, scores[1])
-        return min(tempered._least_loss(step)[1], 1.0)
+        return min(tempered._least_loss(0)[1], 1.0)
 
     def _least_loss(self, step, enough=-np.inf):
         """Return the least mean log-loss over the sharpnesses, in which it is convex, and where.
@@ -155,7 +156,7 @@ def harmless_level(rows, outlyingness, frame, shrinkage=0.0, known=None):
     widest = max(harmless)
     best = max(harmless, key=lambda k: (harmless[k].hits(widest), k))
     level, chosen = float(LEVELS[best]), harmless[best]
-    return Decision(level, 1.0 if level == np.inf else chosen.temperature(best))
+    return Decision(level, 1.0 if level == np.inf else chosen.temperature)
 
 
 @np.errstate(over="ignore", invalid="ignore")
