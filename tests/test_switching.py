@@ -84,7 +84,7 @@ def test_the_rule_is_that_of_r_with_n_minus_c(clean):
     H = residuals(X, y)
     means = np.stack([X[y == k].mean(axis=0) for k in range(3)])
     coefficients = np.linalg.solve(H.T @ H / (len(y) - 3), means.T).T
-    lda = CappedLDA(epsilon=np.inf).fit(X, y)
+    lda = CappedLDA(epsilon=np.inf, cells="all").fit(X, y)
     np.testing.assert_allclose(differences(lda), coefficients[1:] - coefficients[0], rtol=1e-8)
     Z = lda.transform(H + lda.xbar_)
     np.testing.assert_allclose(Z.T @ Z / (len(y) - 3), np.eye(2), atol=1e-9)
@@ -94,7 +94,7 @@ def test_the_rule_is_that_of_r_with_n_minus_c(clean):
 def test_scikit_learn_divides_by_n(clean, solver):
     X, y = clean
     plain = LinearDiscriminantAnalysis(solver=solver).fit(X, y)
-    lda = CappedLDA(epsilon=np.inf).fit(X, y)
+    lda = CappedLDA(epsilon=np.inf, cells="all").fit(X, y)
     by_n = solver != "svd" or parse_version(sklearn.__version__) >= parse_version("1.9")
     factor = len(y) / (len(y) - 3) if by_n else 1.0
     np.testing.assert_allclose(differences(plain), factor * differences(lda), rtol=1e-7)
