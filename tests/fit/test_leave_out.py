@@ -118,22 +118,21 @@ def test_the_loss_is_that_of_the_core_at_the_best_sharpness(scored, size):
     assert scores.loss_up_to(2.0 * scores.loss) <= 2.0 * scores.loss
 
 
-@pytest.mark.parametrize("step", [0, 1, 2])
-def test_the_temperature_is_that_of_the_least_loss_of_a_support(scored, step):
+def test_the_temperature_is_that_of_the_least_loss_of_the_core(scored):
     distances, codes, weights, steps = scored
-    inside, nothing = weights * (steps <= step), np.zeros(3)
+    inside, nothing = weights * (steps == 0), np.zeros(3)
     scores = distances - 2.0 * LOG_PRIORS  # the priors are tempered too
     each = [inside @ losses(scores, codes, k, nothing) for k in SHARPNESS]
     expected = SHARPNESS[np.argmin(each)]
     assert expected < 1.0
-    assert scores_of(*scored).temperature(step) == expected
+    assert scores_of(*scored).temperature == expected
 
 
 def test_the_temperature_is_at_most_one(rng):
     codes = rng.integers(3, size=90).astype(np.int32)
     distances = np.full((90, 3), 2.0)
     distances[np.arange(90), codes] = 0.0
-    assert scores_of(distances, codes, log_priors=np.zeros(3)).temperature(0) == 1.0
+    assert scores_of(distances, codes, log_priors=np.zeros(3)).temperature == 1.0
 
 
 def test_rows_too_far_off_to_be_summed_are_left_out(trusted):
