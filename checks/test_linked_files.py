@@ -11,7 +11,7 @@ README = (ROOT / "README.md").read_text("utf-8")
 
 
 def test_files_that_the_readme_links_exist():
-    links = re.findall(r"\]\(([^):]+)\)", README)
+    links = [link.partition("#")[0] for link in re.findall(r"\]\(([^):]+)\)", README)]
     assert "docs/_static/demo.png" in links
     assert [link for link in links if not (ROOT / link).exists()] == []
 
