@@ -227,7 +227,7 @@ def seed_table(lines):
 
 
 def decided(folder):
-    return "decided about the default" if folder in DEVELOPMENT else "the check: decided nothing"
+    return "decided about the default" if folder in DEVELOPMENT else "looked at once per decision"
 
 
 def page(frame, summaries, seeds, command):

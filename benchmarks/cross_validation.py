@@ -21,7 +21,7 @@ from sklearn.model_selection import StratifiedKFold, train_test_split
 
 from cappedlda import CappedLDA, CappedLDACV
 from cappedlda._data.array import ArrayRows
-from cappedlda._fit import Objective, Options, fit_mm
+from cappedlda._fit import Objective, Options, fit_capped
 from cappedlda._tables import markdown_table
 
 KINDS = {"clean": 0.0, "feature noise": 0.1}
@@ -63,7 +63,7 @@ def single_fits(model, X, y):
     for train, objectives in fits:
         for objective in objectives:
             part = ArrayRows(np.ascontiguousarray(X[train]), codes[train], len(model.classes_))
-            fit_mm(part, objective, Options(part.class_shares))
+            fit_capped(part, objective, Options(part.class_shares))
     return time.process_time() - start
 
 

@@ -2,7 +2,7 @@
 Large data: float32, memory maps, threads
 =========================================
 
-From 7,500 rows on, a fit converges on a sample of 2,500 to 5,000 rows and then needs a few passes
+From 30,000 rows on, a fit converges on a sample of 10,000 rows and then needs a few passes
 over all of them. The rows may be float32, and may stay on disk. Generated data; the times are
 those of the machine that built this page.
 """

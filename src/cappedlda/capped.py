@@ -95,7 +95,8 @@ class CappedLDA(SwitchingHints, CappedDiscriminant):
     epsilon_ : float
         The cap.
     caps_ : ndarray of shape (n_classes,)
-        The cap of each class: `epsilon_`, or more for a class that spreads more.
+        Largest distance of a row of each class that is not flagged. With an automatic epsilon it
+        is 1.5 times the fence of the class.
     weights_ : ndarray of shape (n_samples,)
         0 for training rows that are left out, 1 for all others.
     distances_ : ndarray of shape (n_samples,)
