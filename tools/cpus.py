@@ -64,8 +64,13 @@ class Run(NamedTuple):
         return [] if self.model is None else [EMULATOR, "-cpu", self.model]
 
     def environment(self):
-        """Return the variable that asks for the build; an emulated processor must choose itself."""
-        return {} if self.model is not None else {"CAPPEDLDA_KERNELS": self.build}
+        """Return the variable that asks for the build; an emulated processor must choose itself.
+
+        OpenBLAS does not: on some machines it takes the emulated processor for a newer one.
+        """
+        if self.model is None:
+            return {"CAPPEDLDA_KERNELS": self.build}
+        return {"OPENBLAS_CORETYPE": self.model} if self.model in SHORT else {}
 
     def __str__(self):
         return " ".join(self.command()) or f"this processor, {self.build}"
