@@ -1,7 +1,7 @@
 """What a pass is asked, a `Query`, and what it answers, a `Record`."""
 
 import math
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 
 import numpy as np
 
@@ -38,10 +38,6 @@ class Query:
     scatter: bool = True
     sums: bool = True
     images: bool = True
-
-    def without_sums(self):
-        """Return the query for the distances only."""
-        return replace(self, scatter=False, sums=False, images=False)
 
     @classmethod
     def of_all_rows(cls, centres, scale, scatter=True):

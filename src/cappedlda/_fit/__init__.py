@@ -171,7 +171,7 @@ def trimmed_fit(prepared, objective, options):
     objective, reweighted, core, trace = core_of(prepared, objective, options)
 
     # 7. What to leave out: the least that harms none of the rows we trust.
-    shrinkage = judged_shrinkage(reweighted, options)
+    shrinkage = judged_shrinkage(reweighted)
     level, temperature = decide_level(prepared, core, reweighted, objective, options, shrinkage)
 
     # 8. LDA on all rows of that support, and the evaluation of all rows.
@@ -209,7 +209,7 @@ def core_of(prepared, objective, options):
     settings = objective, gate, options
     reweighted, core, trace = until_stable(sample, measure, *settings, report=report)
     if gate is not None and objective.epsilon == "auto" and prepared.space is None:
-        shrinkage = judged_shrinkage(reweighted, options)
+        shrinkage = judged_shrinkage(reweighted)
         found = core_without_cloud(sample, core, objective, gate, options, shrinkage)
         if found is not None:
             objective, reweighted, core, more = found
@@ -217,8 +217,8 @@ def core_of(prepared, objective, options):
     return objective, reweighted, core, trace
 
 
-def judged_shrinkage(reweighted, options):
-    """Return the shrinkage with which supports are judged: that of the core, if it is asked for."""
+def judged_shrinkage(reweighted):
+    """Return the shrinkage with which supports are judged: that of the core."""
     return min(reweighted.shrinkage, MOST_SHRUNK)
 
 
