@@ -98,7 +98,7 @@ def test_chunks_and_sparse_rows_are_calibrated_as_arrays(rng):
 
 def test_of_many_rows_a_sample_is_noted(rng):
     X, y = three_classes(rng, 6000)
-    lda = in_regime(CappedLDA(), least_sample_rows=500, sample_share=0.01).fit(X, y)
+    lda = in_regime(CappedLDA(), least_sample_rows=500).fit(X, y)
     assert lda.n_sampled_ == 500
     assert len(lda._calibrated().weights) <= 500
     assert 0.02 < lda.is_rejected(three_classes(rng, 20_000)[0], alpha=0.05).mean() < 0.08

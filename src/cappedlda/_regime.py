@@ -9,13 +9,8 @@ class Regime:
 
     Attributes
     ----------
-    sample_share : float
-        Share of the rows in the first sample, so that it costs less than the few passes over
-        all rows that follow.
-    least_sample_rows, sample_rows_per_feature : int
-        Fewer rows would not start well.
-    most_sample_rows : int
-        More hardly start better.
+    least_sample_rows : int
+        Rows of the first sample: with fewer the answer depends on which are drawn.
     sample_rows_per_class : int
         Rows of every class in the sample, if it has them.
     sample_worthwhile : float
@@ -63,10 +58,7 @@ class Regime:
         Rows near a cap that a pass notes where no distances are kept; of more, none.
     """
 
-    sample_share: float = 0.005
     least_sample_rows: int = 10_000
-    sample_rows_per_feature: int = 6
-    most_sample_rows: int = 10_000
     sample_rows_per_class: int = 50
     sample_worthwhile: float = 3
     overfit: float = 0.02

@@ -295,7 +295,6 @@ def test_random_state_chooses_the_sample(text):
     thresholds = {
         "least_sample_rows": 80,
         "sample_rows_per_class": 20,
-        "sample_rows_per_feature": 0,
         "most_dense_features": 0,
     }
     X = text.X[:, :50]  # more rows than features: fitted on a sample first

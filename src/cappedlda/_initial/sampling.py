@@ -22,9 +22,7 @@ def stratified_sample(rows, random_state):
     """
     regime, counts, n = rows.regime, rows.class_counts, rows.shape[1]
     total = counts.sum()
-    size = max(regime.sample_share * total, regime.sample_rows_per_feature * n)
-    size = min(size, regime.most_sample_rows)
-    size = max(size, regime.least_sample_rows, regime.sample_rows_per_class * rows.n_classes)
+    size = max(regime.least_sample_rows, regime.sample_rows_per_class * rows.n_classes)
     if total < regime.sample_worthwhile * size:
         return None, None
     shares = np.round(counts * (size / total)).astype(int)
