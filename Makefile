@@ -73,12 +73,12 @@ test-sanitized: $(VENV)/installed $(VENV)/test-tools
 	@PYTHONPATH=$(SANITIZED) PYTHONMALLOC=malloc ASAN_OPTIONS=detect_leaks=0 \
 		UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1 \
 		LD_PRELOAD="$$(gcc -print-file-name=libasan.so) $$(gcc -print-file-name=libubsan.so)" \
-		$(BIN)/python -m pytest -q tests/kernels tests/initial tests/solvers \
+		$(BIN)/python -m pytest -q tests/kernels tests/initial tests/solvers tests/metrics tests/loo \
 		tests/data/test_sparse.py $(PYTEST_FLAGS)
 
 fuzz: $(VENV)/installed $(VENV)/test-tools
 	@CAPPEDLDA_PROFILE=fuzz CAPPEDLDA_EXAMPLES=$(or $(EXAMPLES),2000) \
-		$(BIN)/python -m pytest -q tests/hostile $(PYTEST_FLAGS)
+		$(BIN)/python -m pytest -q -m hypothesis tests/promises $(PYTEST_FLAGS)
 
 lint: $(VENV)/lint-tools
 	@$(BIN)/ruff check .

@@ -15,12 +15,13 @@ import numpy as np
 
 import cappedlda._fit as fit
 from cappedlda import CappedLDA
-from cappedlda._cutoffs import fences
-from cappedlda._fit import hidden_cloud, leave_out, steps
-from cappedlda._initial import csteps, dense, standardize
-from cappedlda._kernels import judgement
+from cappedlda._fit import steps
+from cappedlda._initial import csteps, standardize
+from cappedlda._kernels import loo
+from cappedlda._loo import leave_out
+from cappedlda._metrics.frame import Frame, Objective
 from cappedlda._regime import REGIME
-from cappedlda._solvers.frame import Frame, Objective
+from cappedlda._rules import fences
 
 
 class Variant(NamedTuple):
@@ -75,7 +76,7 @@ def loss_as_it_is(scores, enough):
     """Mean log-loss of the core, with the distances as they are."""
     weights = scores._weights_up_to(0)
     known = scores._distances, scores._codes, weights, scores._log_priors
-    return judgement.log_loss(*known, 1.0)[0] / weights.sum()
+    return loo.log_loss(*known, 1.0)[0] / weights.sum()
 
 
 def only(*change):
@@ -87,7 +88,7 @@ PARTS = {
     DEFAULT: Variant(),
     "no cloud search": only(fit, "core_without_cloud", lambda *given: None),
     "no C-steps, no growth": regime(covariance_rows_per_feature=np.inf),
-    "no growth": Variant([(csteps, "GROWTH_STEPS", 0), (dense, "STUCK_SHARE", 0.0)]),
+    "no growth": Variant([(csteps, "GROWTH_STEPS", 0)]),
     "no gate": only(fit, "gate_caps", lambda histograms, *given: np.full(len(histograms), 1e9)),
     "no wider units": constant("WIDER_LEVEL", 0.5),
     "units: single values count": only(
@@ -98,7 +99,7 @@ PARTS = {
         fit, "harmless_level", lambda *given: leave_out.Decision(1.0)
     ),
     "sharpness 1": only(leave_out.Scores, "loss_up_to", loss_as_it_is),
-    "temperature 1": only(leave_out.Scores, "temperature", lambda scores, step: 1.0),
+    "temperature 1": only(leave_out.Scores, "temperature", 1.0),
 }
 CONSTANTS = {
     "price 0.05": constant("MOST_COST", 0.05),
@@ -111,14 +112,11 @@ CONSTANTS = {
     "levels 1, inf": levels(1.0, np.inf),
     "flag level 1": constant("FLAG_LEVEL", 1.0),
     "flag level 2": constant("FLAG_LEVEL", 2.0),
-    "STUCK_SHARE 0 (start)": only(dense, "STUCK_SHARE", 0.0),
-    "STUCK_SHARE 0 (cloud)": only(hidden_cloud, "STUCK_SHARE", 0.0),
+    "LARGER_SHARE 0": constant("LARGER_SHARE", 0.0),
     "MIN_GAP 0": constant("MIN_GAP", 0.0),
     "MIN_GAP 0.2": constant("MIN_GAP", 0.2),
     "LEAST_LEVEL 0": constant("LEAST_LEVEL", 0.0),
     "LEAST_LEVEL 0.999": constant("LEAST_LEVEL", 0.999),
-    "C_STEPS 1": constant("C_STEPS", 1),
-    "C_STEPS 10": constant("C_STEPS", 10),
     "GROWTH_STEPS 5": constant("GROWTH_STEPS", 5),
     "GROWTH_STEPS 100": constant("GROWTH_STEPS", 100),
     "SETTLED 0": constant("SETTLED", 0.0),
@@ -136,7 +134,7 @@ CONSTANTS = {
     "MAX_REWEIGHTINGS 20": constant("MAX_REWEIGHTINGS", 20),
     "STABLE 0.01": constant("STABLE", 0.01),
     "SEARCH_STEPS 1": constant("SEARCH_STEPS", 1),
-    "SEARCH_STEPS 3": constant("SEARCH_STEPS", 3),
+    "SEARCH_STEPS 8": constant("SEARCH_STEPS", 8),
     "LEAST_CLOUD 0": constant("LEAST_CLOUD", 0.0),
     "LEAST_CLOUD 0.1": constant("LEAST_CLOUD", 0.1),
     "LEAST_MOVE 0": constant("LEAST_MOVE", 0.0),

@@ -18,7 +18,7 @@ from robust_methods import METHODS, ORACLE, OURS, Problem
 from sklearn.metrics import log_loss
 from sklearn.model_selection import train_test_split
 
-from cappedlda._tables import markdown_table
+from cappedlda._util.tables import markdown_table
 
 SETS = (
     "gauss 2 features",

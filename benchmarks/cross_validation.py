@@ -22,7 +22,7 @@ from sklearn.model_selection import StratifiedKFold, train_test_split
 from cappedlda import CappedLDA, CappedLDACV
 from cappedlda._data.array import ArrayRows
 from cappedlda._fit import Objective, Options, fit_capped
-from cappedlda._tables import markdown_table
+from cappedlda._util.tables import markdown_table
 
 KINDS = {"clean": 0.0, "feature noise": 0.1}
 FOLDS = 5

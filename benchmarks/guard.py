@@ -127,9 +127,9 @@ def count_reads():
     """Return the passes of fits of fixed problems, and how often they read each row."""
     from suite.fits import FitProblem
 
-    from cappedlda._cutoffs import gate
     from cappedlda._data import jobs
     from cappedlda._kernels import kernels
+    from cappedlda._rules import gate
 
     seen = 0
 

@@ -7,7 +7,7 @@ import pandas as pd
 from robust_data import GROSS
 from robust_methods import METHODS, ORACLE, OURS, PEERS, SLOW
 
-from cappedlda._tables import markdown_table
+from cappedlda._util.tables import markdown_table
 
 # Points of accuracy; shares of rows in percent.
 MOST_LOST_CLEAN, MOST_LOST_DIRTY, LEAST_RECALL = 0.5, 1.0, 98.0

@@ -22,8 +22,9 @@ from speed import machine
 from suite.common import contaminated, interleaved, ratio_of
 
 from cappedlda import CappedLDA
-from cappedlda._data.record import Query, Record
-from cappedlda._tables import markdown_table
+from cappedlda._data.record import Record
+from cappedlda._rules.rule import Query
+from cappedlda._util.tables import markdown_table
 from cappedlda.sources import NpyFolder, ParquetFolder
 
 LARGE_ROWS, LARGE_FEATURES = 10_000_000, 500

@@ -5,7 +5,7 @@ from itertools import product
 
 import numpy as np
 
-from cappedlda._tables import markdown_table
+from cappedlda._util.tables import markdown_table
 
 # What the project wants to reach, in units of X.T @ X; for developers.
 PASS_TARGETS = {20: 2.4, 50: 1.8, 256: 1.25, 784: 1.08, 2048: 1.04}

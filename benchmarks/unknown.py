@@ -18,7 +18,7 @@ from sklearn.datasets import load_digits
 from sklearn.model_selection import train_test_split
 
 from cappedlda import CappedLDA
-from cappedlda._tables import markdown_table
+from cappedlda._util.tables import markdown_table
 
 CENTRES = np.array([[0.0, 0.0], [5.0, 0.0], [0.0, 5.0]])
 SHAPES = ((300, 10), (2000, 10), (2000, 40), (20_000, 40))  # rows and features

@@ -1,6 +1,8 @@
 """Fixtures that every test may use, and the hypothesis profile of the suite."""
 
+import importlib.util
 import os
+import shutil
 
 import numpy as np
 import pytest
@@ -25,6 +27,24 @@ settings.register_profile(
     print_blob=True,
 )
 settings.load_profile(os.environ.get("CAPPEDLDA_PROFILE", "suite"))
+
+
+def missing_for_spark():
+    """Return what Spark's tests lack here, or None."""
+    if importlib.util.find_spec("pyspark") is None:
+        return 'pyspark is not installed (pip install "cappedlda[spark]")'
+    if shutil.which("java") is None and "JAVA_HOME" not in os.environ:
+        return "there is no Java runtime (Debian, Ubuntu: apt install default-jre-headless)"
+    return None
+
+
+collect_ignore = ["data/test_spark.py"] if missing_for_spark() else []
+
+
+def pytest_terminal_summary(terminalreporter):
+    missing = missing_for_spark()
+    if missing:
+        terminalreporter.write_line(f"Spark's tests are left out: {missing}.")
 
 
 @pytest.fixture

@@ -242,9 +242,11 @@ def test_all_features_are_read_for_few_classes(rng, monkeypatch):
     X, y = make_classes(rng, [30] * 20, 6, spread=6.0)
     model = CappedLDA().fit(X, y)
     read = []
-    ratio = type(model._gate).ratio
+    ratios = type(model._flag_rule.gate).ratios
     monkeypatch.setattr(
-        type(model._gate), "ratio", lambda *args: read.append(len(args[1].codes)) or ratio(*args)
+        type(model._flag_rule.gate),
+        "ratios",
+        lambda *args: read.append(len(args[1].codes)) or ratios(*args),
     )
     model.outlyingness(X)
     assert sum(read) < 3 * len(X)

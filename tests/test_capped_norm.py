@@ -150,6 +150,6 @@ def test_the_remover_takes_it(dirty):
 def test_what_only_capped_lda_has_is_refused_with_its_name(model, dirty):
     with pytest.raises(AttributeError, match="CappedNormLDA has no covariance_: only CappedLDA"):
         _ = model.covariance_
-    with pytest.raises(ValueError, match="or is no CappedLDA"):
+    with pytest.raises(ValueError, match="or is not a CappedLDA"):
         model.is_rejected(dirty[0])
     assert not hasattr(model, "shrinkage_")

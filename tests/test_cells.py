@@ -12,8 +12,12 @@ from sklearn.datasets import load_iris
 from sklearn.utils.estimator_checks import check_estimator
 
 from cappedlda import CappedLDA, CappedLDACV, CappedNormLDA, load_model, save_model
+from cappedlda._data.array import ArrayRows
 from cappedlda._kernels import cells as cell_kernels
+from cappedlda._loo.cells import left_out_distances
+from cappedlda._metrics.cells import metric_of_plane
 from cappedlda._model import cells
+from cappedlda._model.cells import metric_of
 from cappedlda.paper import CLDA
 
 CUT = 5.0
@@ -34,7 +38,7 @@ def fitted(rng):
 
 def precision(model):
     """The inverse covariance of the linear rule, in units of the features, and the means."""
-    metric = model._cell_metric()
+    metric = metric_of(model)
     P = metric.R * np.outer(metric.root, metric.root)
     return P, metric.centre + metric.means / metric.root
 
@@ -107,7 +111,7 @@ def test_distances_are_those_of_the_rule_as_it_is_written(rng, fitted, count):
     model, X, _ = fitted
     P, means = precision(model)
     new = spoilt(rng, X[:60], count, size=20.0)
-    metric = model._cell_metric()
+    metric = metric_of(model)
     dropped, _ = metric.drop(new)
     found = metric.distances(new, dropped)
     for i, k in itertools.product(range(60), range(3)):
@@ -132,7 +136,7 @@ def test_scores_continue_those_of_the_linear_rule(rng):
     for sizes in ([200, 100], [200, 150, 100]):
         X, y = correlated(rng, sizes, 5)
         model = CappedLDA().fit(X, y)
-        metric = model._cell_metric().with_cuts(np.inf)
+        metric = metric_of(model).with_cuts(np.inf)
         found = metric.scores(X, metric.drop(X)[0])
         expected = all_scores(CappedLDA(cells="all").fit(X, y), X)
         if len(sizes) == 2:
@@ -145,7 +149,7 @@ def test_rows_without_a_capped_cell_get_the_linear_rule_bit_for_bit(rng, fitted)
     new = X.copy()
     new[::3] = spoilt(rng, X[::3])
     linear = clone(model).set_params(cells="all").fit(X, y)
-    capped = model._cell_metric().drop(new)[1]
+    capped = metric_of(model).drop(new)[1]
     assert capped[::3].all()
     assert 0 < capped.sum() < len(new)
     for method in ("decision_function", "predict_proba", "predict_log_proba", "transform"):
@@ -161,7 +165,7 @@ def test_the_screen_finds_every_row_that_drops_a_cell(rng, fitted, dtype):
     new = spoilt(rng, np.repeat(X, 5, axis=0), size=1.0)
     new = new + X.std(axis=0) * rng.normal(size=new.shape) * rng.choice([0, 1, 2], new.shape)
     new = new.astype(dtype)
-    metric = model._cell_metric()
+    metric = metric_of(model)
     for reach in (cells.REACH, np.inf):
         capped = np.flatnonzero(metric.drop(new.astype(float), reach)[1])
         found = metric.screen(reach)(new)
@@ -171,7 +175,7 @@ def test_the_screen_finds_every_row_that_drops_a_cell(rng, fitted, dtype):
 
 def test_a_class_out_of_reach_is_not_asked(fitted):
     model, X, _ = fitted
-    metric = model._cell_metric()
+    metric = metric_of(model)
     dropped, capped = metric.drop(X)
     scores = cells.linear_scores(metric, X)
     within = scores >= scores.max(axis=1, keepdims=True) - cells.REACH
@@ -191,7 +195,7 @@ def test_the_value_of_a_dropped_cell_does_not_matter(fitted, value):
 
 def test_capped_distances_are_never_above_others_and_continuous(rng, fitted):
     model, X, _ = fitted
-    metric = model._cell_metric()
+    metric = metric_of(model)
     P, means = precision(model)
     new = spoilt(rng, X[:50], size=8.0)
     capped = metric.distances(new, metric.drop(new)[0])
@@ -330,7 +334,7 @@ def test_long_tails_that_tell_classes_apart_are_not_cut_off(rng):
     X[:, 1] = np.exp(rng.normal(size=n) + 1.5 * (y + 1) * (rng.random(n) < 0.3))
     model = CappedLDA().fit(X, y)
     linear = CappedLDA(cells="all").fit(X, y)
-    metric = model._cell_metric().with_cuts(CUT)
+    metric = metric_of(model).with_cuts(CUT)
     dropped, capped = metric.drop(X)
     cut = np.where(capped, metric.scores(X, dropped).argmax(axis=1), linear.predict(X))
     assert linear.score(X, y) > np.mean(cut == y) + 0.01
@@ -370,7 +374,7 @@ def test_collinear_and_constant_features(rng):
 def test_fewer_directions_than_there_are(rng):
     X, y = correlated(rng, [150, 150, 150, 150], 5)
     model = CappedLDACV(1, multipliers=(1.0,), cv=2).fit(X, y)
-    metric = model._cell_metric().with_cuts(np.inf)
+    metric = metric_of(model).with_cuts(np.inf)
     linear = clone(model).set_params(cells="all").fit(X, y)
     found = metric.scores(X, metric.drop(X)[0])
     np.testing.assert_allclose(found, linear.decision_function(X), atol=1e-7)
@@ -462,7 +466,7 @@ def test_other_estimators_keep_the_linear_rule(rng, estimator):
     scores = new @ model.coef_[0] + model.intercept_[0]
     np.testing.assert_allclose(model.decision_function(new), scores)
     assert not model.wrong_cells(new).any()
-    with pytest.raises(ValueError, match="is no CappedLDA"):
+    with pytest.raises(ValueError, match="is not a CappedLDA"):
         model.expected_cells(new)
     new[1, 1] = np.nan
     with pytest.raises(ValueError, match="first in row 1, .*; remove or impute such rows.$"):
@@ -572,16 +576,83 @@ def test_scikit_learn_finds_only_that_fit_does_not_take_missing_cells():
 def test_shap_still_sums_up_for_rows_without_capped_cells(fitted):
     # What a linear explainer does: coefficients times deviations from the mean, and the intercept.
     model, X, _ = fitted
-    right = ~model._cell_metric().drop(X)[1]
+    right = ~metric_of(model).drop(X)[1]
     parts = (X[right] - X.mean(axis=0))[:, None] * model.coef_
     base = X.mean(axis=0) @ model.coef_.T + model.intercept_
     np.testing.assert_allclose(parts.sum(axis=2) + base, model.decision_function(X[right]))
 
 
 def test_rows_of_kernels_may_be_none(fitted):
-    metric = fitted[0]._cell_metric()
+    metric = metric_of(fitted[0])
     dropped, capped = metric.drop(np.empty((0, 6)))
     assert dropped.shape == (0, 3, 6)
     assert len(capped) == 0
     assert len(metric.screen()(np.empty((0, 6)))) == 0
     assert cell_kernels.__doc__
+
+
+def test_right_cells_of_training_rows_take_part_in_the_fit(rng):
+    X, y = correlated(rng, [300, 200, 100], 8)
+    new, labels = correlated(rng, [300, 200, 100], 8)
+    wrong = rng.random(X.shape) < 0.1
+    dirty = X + wrong * 20.0 * X.std(axis=0) * rng.choice([-1.0, 1.0], X.shape)
+    capped, completed = CappedLDA().fit(dirty, y), CappedLDA(cells="completed").fit(dirty, y)
+    found = completed.wrong_cells_.toarray()
+    few = wrong.sum(axis=1) <= 2  # with more the row stays as it is
+    assert np.mean(found[few][wrong[few]]) > 0.95
+    assert np.mean(found[~wrong]) < 0.01
+    assert completed.left_out_.mean() < 0.1 < capped.left_out_.mean()
+    best = CappedLDA().fit(X, y).score(new, labels)
+    assert completed.score(new, labels) > best - 0.02
+    assert capped.wrong_cells_.sum() == 0
+    assert completed.outliers_[wrong.any(axis=1)].mean() > 0.9  # a row with a typo is unusual
+    line = f"x0: {found[:, 0].mean():.1%} of the cells look wrong"
+    assert line in str(completed.summary())
+    assert "look wrong" not in str(capped.summary())
+
+
+def test_without_wrong_cells_nothing_is_completed(rng):
+    X, y = correlated(rng, [300, 200, 100], 6)
+    X[::40] *= 50.0  # rows that are wrong as a whole
+    capped, completed = CappedLDA().fit(X, y), CappedLDA(cells="completed").fit(X, y)
+    assert completed.wrong_cells_.sum() == 0
+    np.testing.assert_array_equal(completed.coef_, capped.coef_)
+
+
+def test_leave_one_out_distances_are_those_of_fits_without_the_row(rng):
+    X, y = correlated(rng, [20, 15, 12], 4)
+    X[3, 1] += 30.0 * X[:, 1].std()  # a cell that every class drops, and the fit has replaced
+    fitted = X.copy()
+    fitted[3, 1] = X[y == y[3], 1].mean()
+    n_rows, freedom, priors = len(y), 44.0, np.array([0.4, 0.3, 0.3])
+
+    def lda(kept):
+        means = np.array([fitted[kept & (y == k)].mean(axis=0) for k in range(3)])
+        steps = (fitted - means[y])[kept]
+        P = np.linalg.inv(steps.T @ steps / freedom)
+        return means, P
+
+    means, P = lda(np.ones(n_rows, bool))
+    metric = metric_of_plane(np.linalg.cholesky(P), means, priors)
+    weights = np.bincount(y).astype(float)
+    rows, in_fit = (ArrayRows(part, y.astype(np.int32), 3) for part in (X, fitted))
+    found = left_out_distances(metric, freedom, weights, rows, in_fit, np.ones(n_rows))
+    marks, _ = metric.drop(X, np.inf)
+    assert marks[3, :, 1].all()
+    for i in range(n_rows):
+        means, P = lda(np.arange(n_rows) != i)
+        dropped = [list(np.flatnonzero(cells_)) for cells_ in marks[i]]
+        expected = [
+            marginal_distance(P, X[i] - m, b) + CUT**2 * len(b)
+            for m, b in zip(means, dropped, strict=True)
+        ]
+        np.testing.assert_allclose(found[i], expected, rtol=1e-6)
+
+
+@pytest.mark.parametrize("other", [{"epsilon": 3.0}, {"epsilon": np.inf}, {"leave_out": "flagged"}])
+def test_completed_cells_need_the_automatic_limits(rng, other):
+    X, y = make_classes(rng, [40, 40], 3)
+    with pytest.raises(ValueError, match="cells='completed' needs epsilon='auto' and"):
+        CappedLDA(cells="completed", **other).fit(X, y)
+    with pytest.raises(ValueError, match="cells='completed' is for CappedLDA"):
+        CappedLDACV(cells="completed").fit(X, y)

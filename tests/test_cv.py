@@ -10,12 +10,12 @@ from sklearn.model_selection import StratifiedKFold, train_test_split
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from cappedlda import CappedLDA, CappedLDACV, cv, noise
-from cappedlda._cutoffs.fences import FLAG_LEVEL, Fences
 from cappedlda._data.array import ArrayRows
 from cappedlda._fit import Options, fit_capped, fit_path
-from cappedlda._folds import share_in_score
 from cappedlda._initial import csteps
-from cappedlda._solvers.frame import Objective
+from cappedlda._metrics.frame import Objective
+from cappedlda._model.folds import share_in_score
+from cappedlda._rules.fences import FLAG_LEVEL, Fences
 
 GRID = (0.5, 0.7, 1.0, 1.4, 2.0, np.inf)
 SMALL = {"multipliers": (1.0, np.inf), "cv": 3}
@@ -502,7 +502,7 @@ def test_folds_that_converge_are_counted(dirty):
 def test_flagged_rows_are_not_left_out_of_no_cap(dirty):
     X, y, _ = dirty
     model = CappedLDACV(multipliers=[np.inf], leave_out="flagged")
-    with pytest.raises(ValueError, match="leave_out='flagged' means nothing with multipliers"):
+    with pytest.raises(ValueError, match="leave_out='flagged' has no effect with multipliers"):
         model.fit(X, y)
 
 

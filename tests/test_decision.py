@@ -10,7 +10,8 @@ from common import in_regime, make_classes, spoil
 from scipy import sparse
 
 from cappedlda import CappedLDA, CappedLDACV, CappedNormLDA, load_model, save_model
-from cappedlda._decision import DecidingDiscriminant, cut_offs, tail_weights
+from cappedlda._model.decision import calibration_of, cut_offs, tail_weights
+from cappedlda._model.distances import spread
 from cappedlda.paper import CLDA
 
 
@@ -100,7 +101,7 @@ def test_of_many_rows_a_sample_is_noted(rng):
     X, y = three_classes(rng, 6000)
     lda = in_regime(CappedLDA(), least_sample_rows=500).fit(X, y)
     assert lda.n_sampled_ == 500
-    assert len(lda._calibrated().weights) <= 500
+    assert len(calibration_of(lda).weights) <= 500
     assert 0.02 < lda.is_rejected(three_classes(rng, 20_000)[0], alpha=0.05).mean() < 0.08
 
 
@@ -125,7 +126,7 @@ def test_rows_too_far_to_be_measured_are_outliers(rng, model):
 def test_as_many_classes_as_features_leave_nothing_off_the_plane(rng):
     X, y = make_classes(rng, [100] * 4, 3)
     lda = CappedLDA().fit(X, y)
-    assert not lda._calibrated().off_plane.round(6).any()
+    assert not calibration_of(lda).off_plane.round(6).any()
     assert lda.is_rejected(X, alpha=0.05).mean() < 0.06
 
 
@@ -150,7 +151,7 @@ def test_rounding_is_no_distance(rng, make, shrinkage, dtype):
     X, y = make(rng)
     X = X.astype(dtype)
     lda = CappedLDA(shrinkage=shrinkage).fit(X, y)
-    assert not lda._calibrated().off_plane.any()
+    assert not calibration_of(lda).off_plane.any()
     assert lda.is_rejected(X, alpha=0.05).mean() < 0.06
     assert lda.is_rejected(X, y, alpha=0.05).mean() < 0.06
 
@@ -160,7 +161,7 @@ def test_another_value_of_a_constant_feature_is_an_outlier(rng, convert):
     X, y = three_classes(rng, 600)
     X = np.c_[X, np.full(600, 7.1), np.array([0.0, 0.5, 0.5])[y]]
     lda = CappedLDA().fit(X, y)
-    np.testing.assert_array_equal(lda._calibrated().flat, [False] * 8 + [True] * 2)
+    np.testing.assert_array_equal(calibration_of(lda).flat, [False] * 8 + [True] * 2)
     assert lda.is_rejected(convert(X), y).mean() < 0.02
     assert lda.is_rejected(convert(X)).mean() < 0.02
     for feature, value in ((8, 1e6), (8, 7.2), (8, 1e38), (9, 0.1)):
@@ -194,8 +195,8 @@ def test_the_rounding_of_a_mean_is_no_constant(dtype, units):
         X, y, odd = rare_indicators(np.random.default_rng(seed), 2000, units)
         X = X.astype(dtype)
         lda = CappedLDA().fit(X, y)
-        flat = lda._calibrated().flat
-        lda.means_[:, flat] += 1e-16 * lda._spread[flat]  # by chance it is 0 in some fits
+        flat = calibration_of(lda).flat
+        lda.means_[:, flat] += 1e-16 * spread(lda)[flat]  # by chance it is 0 in some fits
         assert lda.is_rejected(X[~odd]).mean() < 0.05
         assert lda.is_rejected(X[~odd], y[~odd]).mean() < 0.05
         assert np.mean(lda.predict_or_reject(X[~odd]) == -1) < 0.05
@@ -210,8 +211,8 @@ def test_the_rounding_of_a_mean_is_no_constant(dtype, units):
 def test_up_to_a_number_all_kept_rows_are_noted(rng, n_rows, noted):
     X, y = three_classes(rng, n_rows, 2)
     lda = CappedLDA(epsilon=np.inf).fit(X, y)
-    assert len(lda._calibrated().weights) == noted
-    assert len(np.unique(lda._calibrated().own)) == noted
+    assert len(calibration_of(lda).weights) == noted
+    assert len(np.unique(calibration_of(lda).own)) == noted
 
 
 @pytest.mark.parametrize("weight", [None, 0.1, 0.3 / 220], ids=["no weights", "0.1", "sum 0.3"])
@@ -219,7 +220,7 @@ def test_a_row_that_is_alone_in_its_class_is_not_noted(rng, weight):
     X, y = three_classes(rng, 200)
     X, y = np.vstack([X, 20.0 + rng.normal(size=(20, 8))]), np.append(y, 3 + np.arange(20))
     weights = None if weight is None else np.full(220, weight)
-    calibration = CappedLDA(epsilon=np.inf).fit(X, y, sample_weight=weights)._calibrated()
+    calibration = calibration_of(CappedLDA(epsilon=np.inf).fit(X, y, sample_weight=weights))
     assert len(calibration.weights) == 200
     assert calibration.own.min() > 0.0
 
@@ -229,7 +230,7 @@ def test_threads_may_ask_for_it_at_once(rng, model):
     made = model._calibration
     expected = made()
 
-    class Late(DecidingDiscriminant):
+    class Late:
         reads = 0
 
         @property
@@ -241,13 +242,13 @@ def test_threads_may_ask_for_it_at_once(rng, model):
         def _calibration(self, value):
             pass
 
-    np.testing.assert_array_equal(Late()._calibrated().own, expected.own)
+    np.testing.assert_array_equal(calibration_of(Late()).own, expected.own)
 
 
 def test_without_min_proba_no_probabilities_are_computed(rng, model, monkeypatch):
     X, _ = three_classes(rng, 50)
     expected = model.predict_or_reject(X, min_proba=1e-9)
-    monkeypatch.delattr("cappedlda._discriminant.LinearDiscriminant._probabilities")
+    monkeypatch.delattr("cappedlda._model.decision.probabilities")
     np.testing.assert_array_equal(model.predict_or_reject(X), expected)
 
 
@@ -337,7 +338,7 @@ def test_rejected_rows_get_a_label_like_the_classes(rng):
             [0, 1, 2],
             {"reject_label": "no"},
             TypeError,
-            "are numbers; use None, or one of",
+            "are numbers; use None or a label",
         ),
         ([0, 1, 2], {"reject_label": [1]}, TypeError, r"reject_label=\[1\] does not fit"),
         (["a", "b", "c"], {"reject_label": -1}, TypeError, "label=-1 does not .* are strings; use"),

@@ -12,6 +12,7 @@ from common import make_classes
 from scipy import sparse
 
 from cappedlda import CappedLDA, CappedLDACV, load_model, save_model
+from cappedlda._rules.rule import RowRule
 from cappedlda.paper import CLDA
 
 
@@ -34,8 +35,8 @@ def test_a_value_that_is_far_off_is_named_with_its_usual_value(spoiled):
     assert first["left_out"] == lda.left_out_[4]
     assert first["feature_1"] == 2
     assert first["value_1"] == X[4, 2]
-    assert first["usual_1"] == lda._metric_centres[y[4], 2]
-    expected = (X[4, 2] - lda._metric_centres[y[4], 2]) / lda._gate.scale[2]
+    assert first["usual_1"] == lda._flag_rule.centres[y[4], 2]
+    expected = (X[4, 2] - lda._flag_rule.centres[y[4], 2]) / lda._flag_rule.gate.scale[2]
     np.testing.assert_allclose(first["z_1"], expected, rtol=1e-12)
     assert first["z_1"] > 50.0
     assert first["beyond"] in ("gate", "both")
@@ -197,7 +198,7 @@ def test_nothing_unusual_is_an_empty_table(clean):
 def test_without_a_gate_deviations_are_those_of_the_kept_rows(dirty):
     X, y, _ = dirty
     lda = CappedLDA(epsilon=np.inf).fit(X, y)
-    assert lda._gate is None
+    assert lda._flag_rule.gate is None
     table = lda.explain(X, y, n_features=1, rows=[1])
     j = table.loc[0, "feature_1"]
     expected = (X[1, j] - lda.means_[y[1], j]) / np.sqrt(lda.covariance_[j, j])
@@ -226,8 +227,8 @@ def test_the_classes_are_searched_once(rng, monkeypatch):
     X, y = make_classes(rng, [20] * 10, 4)
     X[0] += 50.0
     lda, calls = CappedLDA().fit(X, y), []
-    images = CappedLDA._images
-    monkeypatch.setattr(CappedLDA, "_images", lambda *args: calls.append(1) or images(*args))
+    images = RowRule.images
+    monkeypatch.setattr(RowRule, "images", lambda *args: calls.append(1) or images(*args))
     assert len(lda.explain(X)) > 0
     assert len(calls) <= 2  # one for all rows, one for the cap ratio of those to explain
 
@@ -271,5 +272,5 @@ def test_a_fit_without_units_of_the_features_is_told_how(clean):
 def test_dask_is_told_how(clean):
     X, y = clean
     lda = CappedLDA().fit(X, y)
-    with pytest.raises(TypeError, match="give explain what their"):
+    with pytest.raises(TypeError, match="and explain the result"):
         lda.explain(da.from_array(X, chunks=50), y)

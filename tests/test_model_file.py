@@ -49,14 +49,17 @@ def assert_same_answers(model, other, X, y):
         np.testing.assert_array_equal(value, expected[name], err_msg=name)
 
 
+RULES = {"_flag_rule", "_leave_out_rule"}
+
+
 def assert_same_state(model, other):
     """Check that two models have the same parameters and fitted attributes, bit for bit."""
     assert repr(model) == repr(other)
     assert vars(model).keys() == vars(other).keys()
     for name, value in vars(other).items():
         found = getattr(model, name)
-        if name == "_gate":
-            found, value = (gate and asdict(gate) for gate in (found, value))
+        if name in RULES:
+            found, value = asdict(found), asdict(value)
         np.testing.assert_equal(found, value, err_msg=name)
 
 
@@ -94,8 +97,10 @@ def test_what_is_saved_comes_back(model, labels, dirty, tmp_path):
     assert set(vars(loaded)) - {"_cell_cuts", "_cell_cache"} == set(vars(model)) - lost
     np.testing.assert_array_equal(loaded.cell_cuts_, model.cell_cuts_)
     for name, value in vars(model).items():
-        if name not in lost | {"_gate", "cv_results_"}:
+        if name not in lost | RULES | {"cv_results_"}:
             np.testing.assert_equal(getattr(loaded, name), value, err_msg=name)
+    for name in RULES:
+        np.testing.assert_equal(asdict(getattr(loaded, name)), asdict(getattr(model, name)))
     if hasattr(model, "cv_results_"):
         assert loaded.cv_results_.keys() == model.cv_results_.keys()
         for name, value in model.cv_results_.items():

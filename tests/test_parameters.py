@@ -14,7 +14,7 @@ CAPPED = {
     "n_components": [1],
     "epsilon": [2.5, np.inf],
     "leave_out": ["flagged"],
-    "shrinkage": ["auto", 0.3, None],
+    "shrinkage": ["auto", "agreement", 0.3, None],
     "priors": ["uniform", [0.2, 0.3, 0.5]],
     "cells": ["all"],
     "missing": ["ignore"],
@@ -74,7 +74,7 @@ def differ(some, others):
 @pytest.mark.parametrize("pair", list(pairs(CAPPED)), ids=str)
 def test_pairs_of_capped_lda(rows, pair):
     if "leave_out" in pair and pair.get("epsilon", "auto") != "auto":
-        words = f"leave_out='flagged' means nothing with epsilon={pair['epsilon']!r}, .*use epsilon"
+        words = f"leave_out='flagged' has no effect with epsilon={pair['epsilon']!r}, .*use epsilon"
         with pytest.raises(ValueError, match=words):
             CappedLDA(**pair).fit(*rows)
         return
@@ -87,7 +87,7 @@ def test_pairs_of_capped_lda(rows, pair):
 @pytest.mark.parametrize("pair", list(pairs(NORM)), ids=str)
 def test_pairs_of_the_norm(rows, pair):
     if pair == {"epsilon": np.inf, "centres": "mean"}:
-        with pytest.raises(ValueError, match="centres='mean' means nothing with epsilon=inf"):
+        with pytest.raises(ValueError, match="centres='mean' has no effect with epsilon=inf"):
             CappedNormLDA(**pair).fit(*rows)
         return
     both = answer(CappedNormLDA(**pair), rows)

@@ -23,6 +23,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 from cappedlda import CappedLDA, CappedLDACV, CappedNormLDA
+from cappedlda._model.distances import spread
 from cappedlda.plotting import (
     CellMapDisplay,
     ComponentsDisplay,
@@ -30,6 +31,7 @@ from cappedlda.plotting import (
     DistanceDisplay,
     DistanceDistanceDisplay,
     EpsilonPathDisplay,
+    ImageDisplay,
     LoadingsDisplay,
     ProjectionDisplay,
     class_colors,
@@ -570,7 +572,7 @@ class TestPipelines:
         names = {label.get_text() for label in display.ax_.get_yticklabels()}
         assert names == {"one__x0_red", "one__x0_green", "one__x0_blue"}
         assert issparse(pipeline[0].transform(X))
-        expected = pipeline[-1].scalings_[:, 0] * pipeline[-1]._spread
+        expected = pipeline[-1].scalings_[:, 0] * spread(pipeline[-1])
         assert_allclose(display.loadings, expected)
 
     def test_path(self, dirty):
@@ -737,7 +739,7 @@ class TestLoadings:
     def test_largest_first_with_names(self, wine):
         X, model = wine
         display = LoadingsDisplay.from_estimator(model, component=1, n_features=5)
-        loadings = model.scalings_[:, 1] * model._gate.scale
+        loadings = model.scalings_[:, 1] * model._flag_rule.gate.scale
         order = np.argsort(-np.abs(loadings))[:5]
         assert_allclose([bar.get_width() for bar in display.bars_], loadings[order])
         names = [label.get_text() for label in display.ax_.get_yticklabels()]
@@ -832,3 +834,55 @@ class TestComponents:
         )
         assert display.scores.shape == (2, 3)
         assert display.scores[1].mean() > 0.9
+
+
+class TestImages:
+    def fitted(self, rng):
+        X, y = make_blobs(300, 12, centers=3, random_state=0)
+        return CappedLDA().fit(X, y), X, y
+
+    def test_patterns_and_directions_have_the_shape(self, rng):
+        model, _, _ = self.fitted(rng)
+        display = ImageDisplay.from_estimator(model, shape=(3, 4))
+        patterns = (model.covariance_ @ model.scalings_).T
+        assert_allclose(display.images, patterns.reshape(2, 3, 4))
+        assert len(display.images_) == 2
+        display = ImageDisplay.from_estimator(model, shape=(3, 4), kind="directions")
+        assert_allclose(display.images, model.scalings_.T.reshape(2, 3, 4))
+        plt.close("all")
+
+    def test_reasons_name_the_broken_channel_and_add_up(self, rng):
+        model, X, y = self.fitted(rng)
+        X = X[:5].copy()
+        X[2, 4:8] += 50.0
+        display = ImageDisplay.from_estimator(model, X, y[:5], shape=(3, 4), kind="reasons")
+        assert display.channel_sums[2].argmax() == 1
+        rule = model._flag_rule
+        z = (X[2] - rule.centres[y[2]]) / rule.gate.scale
+        ratios = [model.outlyingness(X, y[:5], space)[2] for space in ("projected", "full")]
+        assert ratios[1] > ratios[0]
+        assert_allclose(display.channel_sums[2].sum(), np.sum(z**2))
+        plt.close("all")
+
+    def test_pipelines_go_through_their_steps(self, rng):
+        _, X, y = self.fitted(rng)
+        pipeline = make_pipeline(StandardScaler(), CappedLDA()).fit(X, y)
+        options = {"shape": (3, 4), "kind": "reasons"}
+        found = ImageDisplay.from_estimator(pipeline, X[:2], y[:2], **options)
+        Z = pipeline[:-1].transform(X[:2])
+        expected = ImageDisplay.from_estimator(pipeline[-1], Z, y[:2], **options)
+        assert_array_equal(found.images, expected.images)
+        plt.close("all")
+
+    @pytest.mark.parametrize(
+        ("options", "match"),
+        [
+            ({"shape": (3, 5)}, "does not fit n_features=12"),
+            ({"shape": (12,)}, "give two numbers"),
+            ({"shape": (3, 4), "kind": "reasons"}, "give rows"),
+            ({"shape": (3, 4), "kind": "colours"}, "kind='colours' is unknown"),
+        ],
+    )
+    def test_what_means_nothing_is_refused(self, rng, options, match):
+        with pytest.raises(ValueError, match=match):
+            ImageDisplay.from_estimator(self.fitted(rng)[0], **options)

@@ -22,7 +22,7 @@ from sklearn.datasets import load_iris, load_wine, make_classification
 
 from cappedlda import CappedLDA, CappedLDACV, CappedNormLDA
 from cappedlda._data.jobs import NormsJob, block_record
-from cappedlda._data.record import Query
+from cappedlda._rules.rule import Query
 from cappedlda.paper import CLDA, compared
 
 METHODS = {

@@ -7,8 +7,8 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from cappedlda._data.array import ArrayRows
-from cappedlda._data.record import Query
 from cappedlda._data.threads import single_threaded_blas
+from cappedlda._rules.rule import Query
 
 from .common import contaminated, ratio
 

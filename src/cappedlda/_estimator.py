@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from os import PathLike
-from typing import Any, Literal, Self
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
@@ -13,17 +13,25 @@ from sklearn.utils.validation import check_is_fitted
 from cappedlda._data.chunk_cache import cache_folder
 from cappedlda._data.chunks import ChunkRows
 from cappedlda._data.factory import training_rows
+from cappedlda._data.kinds import kind_of
 from cappedlda._data.progress import PassReport, SlabProgress, print_decisions
+from cappedlda._data.samples import PerSample
 from cappedlda._data.threads import effective_n_jobs, single_threaded_blas
-from cappedlda._decision import DecidingDiscriminant
-from cappedlda._discriminant import linear_rule
-from cappedlda._summary import Summary, class_counts, summary_of
-from cappedlda._typing import ArrayLike, Bools, Floats, MatrixLike
-from cappedlda._validation import check_count, check_priors
-from cappedlda._warnings import status_of, warn_of
+from cappedlda._loo.calibration import Calibrator
+from cappedlda._model import cells, decision, distances
+from cappedlda._model.discriminant import LinearDiscriminant, by_rows, linear_rule
+from cappedlda._model.explain import explain
+from cappedlda._model.summary import Summary, class_counts, summary_of
+from cappedlda._model.warnings import status_of, warn_of
+from cappedlda._rules.rule import RowRule
+from cappedlda._typing import ArrayLike, Bools, Floats, Labels, MatrixLike
+from cappedlda._validation import check_choice, check_count, check_priors, check_real
+
+# Attributes with an entry for each training row.
+PER_ROW = ("distances_", "weights_", "outliers_", "left_out_")
 
 
-class CappedDiscriminant(DecidingDiscriminant):
+class CappedDiscriminant(LinearDiscriminant):
     """Base of the estimators; a subclass has its parameters, and finds a `Solution` by `_solve`."""
 
     n_components: int | None
@@ -46,13 +54,30 @@ class CappedDiscriminant(DecidingDiscriminant):
     n_iter_: int
     n_passes_: int
     status_: str
+    # Rows outside are flagged, and left out; exponent and floor of the norm that weighs the others.
+    _flag_rule: RowRule
+    _leave_out_rule: RowRule
+    _norm: tuple[float, float] | None
+    # The factor by which scores are as sure as left-out rows say.
+    _temperature: float
+    _covariance: Floats | None
+    # What makes the calibration is replaced by its arrays when it is first asked for.
+    _calibration: dict[str, Floats] | Calibrator | None
+    # Training rows by which the cut-offs of cells are chosen, and the metric once it was asked for.
+    _cell_cache: dict[str, Any]
+    # The cut-offs of a model that was stored.
+    _cell_cuts: Floats | None = None
+
+    # Parameters of the estimators that know a covariance of all features.
+    cells: str = "all"
+    missing: str = "error"
 
     _sparse_format = "csr"
     # Whether classes that lose many rows are worth a warning.
     _warns_of_losses = True
 
     def fit(self, X: MatrixLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
-        """Find the discriminant directions, the unusual rows and those to leave out.
+        """Fit the model: find the directions, flag unusual rows and leave out harmful ones.
 
         Parameters
         ----------
@@ -60,9 +85,8 @@ class CappedDiscriminant(DecidingDiscriminant):
         y : array-like of shape (n_samples,)
             Class labels.
         sample_weight : array-like of shape (n_samples,), default=None
-            A row of integer weight k counts as k rows. Weights whose sum is below the number
-            of rows that have one, such as 1 / n_samples each, are taken relative to a mean
-            of 1.
+            A row of integer weight k counts as k rows. Weights that sum to less than the number
+            of rows with a weight, such as 1 / n_samples each, are scaled to a mean of 1.
 
         Returns
         -------
@@ -79,27 +103,27 @@ class CappedDiscriminant(DecidingDiscriminant):
         classes: ArrayLike | None = None,
         cache: bool | str | PathLike[str] = False,
     ) -> Self:
-        """Fit data that come in chunks, which need not fit into memory together.
+        """Fit data that come in chunks and need not fit into memory.
 
-        The result is that of `fit` on all rows in their order, however they are cut into
-        chunks. `weights_`, `distances_`, `outliers_` and `left_out_`, which have an entry for
-        each row, are not set; `measure_chunks` gives them chunk by chunk.
+        The result is the same as that of `fit` on all rows in the same order. `weights_`,
+        `distances_`, `outliers_` and `left_out_` are not set; `measure_chunks` returns them chunk
+        by chunk.
 
         Parameters
         ----------
         make_chunks : callable
             Returns a fresh iterator of chunks for each pass over the data. A chunk is a
-            tuple (X, y) or (X, y, sample_weight) of arrays or data frames. All have the same
-            features and type; their number of rows may differ, and be 0. The rows must be
-            the same in each pass. `cappedlda.sources` has some for folders of files. If it has
-            a method `read_labels`, the classes are learnt from the chunks that this returns,
-            with None for X.
+            tuple (X, y) or (X, y, sample_weight) of arrays or data frames. All chunks have the
+            same features and type; their number of rows may differ, and may be 0. The rows must
+            be the same in each pass. `cappedlda.sources` has such objects for folders of files.
+            If there is a method `read_labels`, the first pass reads the labels from the chunks
+            that it returns, with None for X.
         classes : array-like of shape (n_classes,), default=None
-            All labels there are; another one is an error. None takes those of the data.
+            All labels; any other label is an error. None takes the labels of the data.
         cache : bool or path-like, default=False
-            Whether to keep the rows in a file while the fit runs, in the system's temporary
-            folder (True) or in the folder that is named. Then the source is read once. The
-            file is as large as X in memory, and gone when the fit ends, however it ends.
+            Whether to keep the rows in a file while the fit runs, so that the source is read
+            only once: in the system's temporary folder (True), or in the given folder. The file
+            is as large as X in memory, and is removed when the fit ends, even if it fails.
 
         Returns
         -------
@@ -128,15 +152,15 @@ class CappedDiscriminant(DecidingDiscriminant):
         return self._fit_rows(rows, rows.classes, priors, rows.example)
 
     def summary(self) -> Summary:
-        """Tell on one page what the fit has found and decided.
+        """Summarise on one page what the fit found and decided.
 
         Returns
         -------
         summary : Summary
-            Printed, it is text; in a notebook, HTML. It has the rows, flagged rows and rows left
-            out of each class, the directions with their largest loadings, and what was decided:
-            cap, exponent, shrinkage, sample, and beyond which distance rows are left out.
-            Flagged rows are not counted after `fit_chunks`, nor for dask.
+            Text when printed, HTML in a notebook. It shows the rows, flagged rows and left-out
+            rows of each class, the directions with their largest loadings, and what the fit
+            decided: cap, exponent, shrinkage, sample, and the distance beyond which rows are left
+            out. Flagged rows are not counted after `fit_chunks`, nor for dask.
 
         Examples
         --------
@@ -155,6 +179,401 @@ class CappedDiscriminant(DecidingDiscriminant):
         """
         check_is_fitted(self)
         return summary_of(self)
+
+    def measure_chunks(
+        self, make_chunks: Callable[[], Iterable[tuple[Any, ...]]]
+    ) -> Iterator[PerSample]:
+        """Measure the rows of chunks as `fit` measures its training rows.
+
+        Parameters
+        ----------
+        make_chunks : callable
+            Returns an iterator of chunks, as in `fit_chunks`.
+
+        Returns
+        -------
+        samples : iterator of PerSample
+            For each chunk that has rows, a tuple (distances, weights, outliers, left_out) of
+            arrays of shape (rows,), like the attributes of these names after `fit`.
+        """
+        check_is_fitted(self)
+        return distances.of_chunks(self, make_chunks)
+
+    def transform_frame(self, frame: Any, y: str | None = None) -> Any:
+        """Add what the model finds about each row to a Spark DataFrame, as columns.
+
+        Parameters
+        ----------
+        frame : pyspark.sql.DataFrame
+            With the columns of the features, found by their names, and any others.
+        y : str, default=None
+            The column of the labels, if they are known.
+
+        Returns
+        -------
+        frame : pyspark.sql.DataFrame
+            The same rows, lazily, with the columns `prediction`, `probability` (an array in the
+            order of `classes_`), `outlyingness` (as the method of this name gives it) and
+            `flagged`. With `y` rows are measured from the class they are labelled with, as in
+            `fit`, and there is `left_out`, too.
+
+        Examples
+        --------
+        With a Spark DataFrame `spark_frame`::
+
+            model = CappedLDA().fit(spark_frame, "label")
+            model.transform_frame(spark_frame, "label").where("left_out").show()
+        """
+        check_is_fitted(self)
+        if kind_of(frame) != "spark":
+            raise TypeError(
+                f"frame is a {type(frame).__name__}; give a DataFrame of Spark, or use predict, "
+                "predict_proba and outlyingness."
+            )
+        from cappedlda._data import spark as spark_rows
+
+        return spark_rows.with_columns(self, distances.columns_of, frame, y)
+
+    def outlyingness(
+        self,
+        X: MatrixLike,
+        y: ArrayLike | None = None,
+        space: Literal["both", "projected", "full"] = "both",
+    ) -> Floats:
+        """Measure how far rows lie from the classes.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,), default=None
+            Class of each row, if known.
+        space : {"both", "projected", "full"}, default="both"
+            "projected" measures in the discriminant space. "full" measures in all features,
+            each in robust units, and sees rows that are far off in other directions. "both"
+            takes the larger ratio.
+
+        Returns
+        -------
+        ratio : ndarray of shape (n_samples,)
+            Distance from the class in `y`, divided by the largest distance of a row that is
+            not flagged. Above 1 a row is unusual. Without `y`, the smallest ratio over all
+            classes. All cells count, so a row with a wrong cell is unusual. Missing cells are
+            replaced by the values that the other cells predict.
+        """
+        check_choice("space", space, ("both", "projected", "full"))
+        with np.errstate(over="ignore"):  # what is too far to be measured is infinitely far
+            return by_rows(self, distances.outlyingness, X, y, space=space)
+
+    def explain(
+        self,
+        X: MatrixLike,
+        y: ArrayLike | None = None,
+        n_features: int = 3,
+        rows: Literal["all"] | ArrayLike | None = None,
+    ) -> Any:
+        """Explain why rows are flagged: which limit they exceed, and by which features.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,), default=None
+            Class of each row. Without it, a row is measured from the class it fits best, and
+            there is no column `left_out`.
+        n_features : int, default=3
+            Number of features to name for each row.
+        rows : "all", array-like of int or bool, or None, default=None
+            Which rows to explain, by position. None explains flagged and left-out rows.
+
+        Returns
+        -------
+        table : DataFrame, or structured array if pandas is not installed
+            One line per row, the most outlying first; a polars frame if X is one. Columns:
+
+            - `row`: index of the row in a data frame, else its number from 0;
+            - `class`, `predicted`: the class the row is measured from, and the class the model
+              predicts;
+            - `flagged`, `left_out`: as `outliers_` and `left_out_` for training rows;
+            - `beyond`: "cap" (in the discriminant space), "gate" (in all features together),
+              "both", or "" if the row is not flagged;
+            - `outlyingness`: see `outlyingness`;
+            - `feature_1`, `value_1`, `usual_1`, `z_1`, `feature_2` and so on: the features that
+              contribute most to the larger of the two distances, with the value in the row, the
+              usual value (the mean of the class over the rows inside cap and gate), and their
+              difference in robust standard deviations. A feature that is unusual only together
+              with others has a small `z`;
+            - `wrong_cells`: the cells that do not fit the rest of the row, in words, with their
+              expected values (see the method `wrong_cells`).
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_iris
+        >>> from cappedlda import CappedLDA
+        >>> X, y = load_iris(as_frame=True, return_X_y=True)
+        >>> X.loc[7, "petal length (cm)"] = 15.0  # the decimal point is missing
+        >>> table = CappedLDA().fit(X, y).explain(X, y, n_features=1)
+        >>> table[["row", "class", "predicted", "beyond", "feature_1", "value_1"]]
+           row  class  predicted beyond          feature_1  value_1
+        0    7      0          0   both  petal length (cm)     15.0
+        >>> table.loc[0, "wrong_cells"]
+        'petal length (cm) 15, expected about 1.43'
+        """
+        check_is_fitted(self)
+        return explain(self, X, y, n_features, rows)
+
+    def wrong_cells(self, X: MatrixLike, y: ArrayLike | None = None) -> Bools:
+        """Return which cells do not fit the other cells of their row.
+
+        These are the cells that ``cells="capped"`` ignores: each is more than `cell_cuts_` standard
+        deviations from the value that the other cells of the row predict for its class.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,), default=None
+            Class of each row, if known. Without it, the predicted one.
+
+        Returns
+        -------
+        wrong : ndarray of shape (n_samples, n_features), bool
+            Missing cells are not wrong. No cell is wrong if the model uses all cells: with
+            ``cells="all"``, for sparse X, or without a covariance of all features.
+
+        See Also
+        --------
+        expected_cells : The values that the other cells predict.
+        cappedlda.plotting.CellMapDisplay : A picture of both.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from sklearn.datasets import load_iris
+        >>> from cappedlda import CappedLDA
+        >>> X, y = load_iris(return_X_y=True)
+        >>> lda = CappedLDA().fit(X, y)
+        >>> new = X[[10, 60, 110]]
+        >>> new[1, 2] *= 10.0  # the decimal point is missing
+        >>> np.argwhere(lda.wrong_cells(new))
+        array([[1, 2]])
+        >>> lda.predict(new)
+        array([0, 1, 2])
+        """
+        return by_rows(self, decision.wrong_cells, X, y)
+
+    def expected_cells(self, X: MatrixLike, y: ArrayLike | None = None) -> Floats:
+        """Predict each cell from the other cells of its row.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,), default=None
+            Class of each row, if known. Without it, the predicted one.
+
+        Returns
+        -------
+        expected : ndarray of shape (n_samples, n_features)
+            Mean of the cell in the class of the row, given the other cells that are neither
+            wrong nor missing.
+
+        See Also
+        --------
+        wrong_cells : Which cells do not fit.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from sklearn.datasets import load_iris
+        >>> from cappedlda import CappedLDA
+        >>> X, y = load_iris(return_X_y=True)
+        >>> lda = CappedLDA(missing="ignore").fit(X, y)
+        >>> new = X[[10, 60, 110]]
+        >>> new[1, 2] = np.nan
+        >>> float(lda.expected_cells(new)[1, 2].round(1)), float(X[60, 2])
+        (3.6, 3.5)
+        """
+        decision.check_cells(self)
+        return by_rows(self, decision.expected_cells, X, y)
+
+    def cell_deviations(self, X: MatrixLike, y: ArrayLike | None = None) -> Floats:
+        """Return how far each cell is from the value that the other cells of its row predict.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,), default=None
+            Class of each row, if known. Without it, the predicted one.
+
+        Returns
+        -------
+        deviations : ndarray of shape (n_samples, n_features)
+            In standard deviations of the cell given the others; positive above
+            `expected_cells`. NaN for missing cells, 0 for features that are constant within the
+            classes.
+
+        See Also
+        --------
+        wrong_cells : The cells whose deviation is too large.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_iris
+        >>> from cappedlda import CappedLDA
+        >>> X, y = load_iris(return_X_y=True)
+        >>> lda = CappedLDA().fit(X, y)
+        >>> new = X[[60]]
+        >>> new[0, 2] *= 10.0
+        >>> bool(lda.cell_deviations(new)[0, 2] > 100)
+        True
+        """
+        decision.check_cells(self)
+        return by_rows(self, decision.cell_deviations, X, y)
+
+    def is_rejected(self, X: MatrixLike, y: ArrayLike | None = None, alpha: float = 0.01) -> Bools:
+        """Decide which new rows belong to no class, at a stated rate of false alarms.
+
+        A row is rejected if it is too far from the nearest class in the discriminant space, or
+        too far from that space in all other directions together. Both are Mahalanobis distances
+        under the covariance of the rows that were not left out. The limits are quantiles of the
+        leave-one-out distances of those rows: the same quantile in both spaces, chosen so that a
+        share `alpha` of the rows is beyond one limit or the other.
+
+        A feature that is constant within the classes has no distance. A row is rejected if its
+        value there differs from that of every class, or from that of its own class if `y` is
+        given.
+
+        With ``cells="capped"``, wrong cells count as if they were at their limit, as long as they
+        are at most a tenth of the cells of the row; otherwise all cells count as they are. Missing
+        cells do not count. A row with no cell left is rejected.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,), default=None
+            Class of each row, if known. The distance is then measured from that class.
+        alpha : float, default=0.01
+            Share of good rows that may be rejected. The smallest possible value is
+            1 / (1 + calibration rows). Calibration uses up to 4096 of the rows that were not left
+            out, except rows that are alone in their class. With fewer than about 2 / `alpha` of
+            them, the share may be up to twice as large.
+
+        Returns
+        -------
+        rejected : ndarray of shape (n_samples,), bool
+
+        See Also
+        --------
+        outlyingness : Distance of a row on a scale where training rows are flagged above 1.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from sklearn.datasets import load_digits
+        >>> from cappedlda import CappedLDA
+        >>> X, y = load_digits(return_X_y=True)
+        >>> lda = CappedLDA().fit(X[:1200], y[:1200])
+        >>> bool(lda.is_rejected(X[1200:]).mean() < 0.05)
+        True
+        >>> shuffled = np.random.default_rng(0).permuted(X[1200:], axis=1)
+        >>> bool(lda.is_rejected(shuffled).mean() > 0.99)
+        True
+        """
+        decision.check_alpha(self, alpha)
+        return by_rows(self, decision.is_rejected, X, y, alpha=alpha)
+
+    def predict_or_reject(
+        self,
+        X: MatrixLike,
+        alpha: float = 0.01,
+        *,
+        min_proba: float | None = None,
+        reject_label: Any = None,
+    ) -> Labels:
+        """Predict the class of each row, and reject rows that fit no class.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+        alpha : float, default=0.01
+            Share of good rows that may be rejected; see `is_rejected`.
+        min_proba : float, default=None
+            Also reject rows whose most probable class has a smaller probability. None does not.
+        reject_label : int, float or str, default=None
+            Label of rejected rows. It must not be a class, and must be a string if the classes
+            are strings. None means -1 for numeric classes and "rejected" for strings.
+
+        Returns
+        -------
+        y : ndarray of shape (n_samples,)
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_breast_cancer
+        >>> from cappedlda import CappedLDA
+        >>> X, y = load_breast_cancer(return_X_y=True)
+        >>> lda = CappedLDA().fit(X, y)
+        >>> strange = X[:3].copy()
+        >>> strange[0] = strange[0, ::-1]  # the columns are in the wrong order
+        >>> lda.predict_or_reject(strange)
+        array([-1,  0,  0])
+        """
+        decision.check_alpha(self, alpha)
+        if min_proba is not None:
+            check_real("min_proba", min_proba, 0.0, 1.0, "use None or a probability")
+        decision.labels_with(self, reject_label)
+        settings = {"alpha": alpha, "min_proba": min_proba, "reject_label": reject_label}
+        return by_rows(self, decision.predict_or_reject, X, **settings)
+
+    @property
+    def covariance_(self) -> Floats:
+        """Within-class covariance of the rows that are not left out."""
+        check_is_fitted(self)
+        if self._covariance is None:
+            raise AttributeError(
+                f"This {type(self).__name__} has no covariance_: only CappedLDA has one, and not "
+                "for more than 1000 features if X is sparse or has fewer rows than features. "
+                "Compute it from X[~left_out_]."
+            )
+        return self._covariance
+
+    @property
+    def cell_cuts_(self) -> Floats:
+        """Standard deviations beyond which single cells of new rows are ignored."""
+        check_is_fitted(self)
+        return cells.cuts_of(self)
+
+    if not TYPE_CHECKING:  # to type checkers every name would be an attribute
+
+        def __getattr__(self, name):
+            if name in PER_ROW and "scalings_" in vars(self):
+                raise AttributeError(
+                    f"This model has no {name}: neither fit_chunks nor a model file keeps results "
+                    "for each training row, nor does a fit to Spark. Use measure_chunks("
+                    "make_chunks), which returns them chunk by chunk, transform_frame(X, y) for "
+                    "Spark, or outlyingness(X, y) > 1 for flagged rows."
+                )
+            return object.__getattribute__(self, name)  # fails again, in its own words
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = self.missing == "ignore"
+        return tags
+
+    def __getstate__(self):
+        cuts = self.cell_cuts_ if hasattr(self, "classes_") else None
+        decision.calibration_of(self)  # no training row is stored
+        state = super().__getstate__()
+        if cuts is not None:
+            state["_cell_cuts"] = cuts
+        state.pop("_cell_cache", None)  # made from the rest
+        return state
+
+    def _check_finite(self, X, first=0):
+        cells.check_finite_or_missing(self, X, first)
+
+    def _amend_scores(self, X, scores):
+        cells.amend_scores(self, X, scores)
+
+    def _amend_projections(self, X, projected):
+        cells.amend_projections(self, X, projected)
 
     def _fit_rows(self, rows, classes, priors, features):
         n_features = rows.shape[1]
@@ -212,7 +631,7 @@ class CappedDiscriminant(DecidingDiscriminant):
         total = max(strengths.sum(), sys.float_info.min)
         self.explained_variance_ratio_ = strengths[:n_components] / total
         self.epsilon_ = float(solution.epsilon)
-        self.caps_ = solution.usual.caps
+        self.caps_ = solution.flag_rule.caps
         samples = rows.per_sample(solution)
         self._store_samples(samples)
         self._class_counts = class_counts(rows, samples, solution)
@@ -221,11 +640,7 @@ class CappedDiscriminant(DecidingDiscriminant):
         self.n_iter_ = trace.n_iter
         self.n_passes_ = trace.n_passes
         self.status_ = status_of(solution, n_supervised)
-        usual, support = solution.usual, solution.support
-        self._metric, self._metric_centres, self._gate = usual.metric, usual.centres, usual.gate
-        self._support_metric, self._support_centres = support.metric, support.centres
-        self._support_caps = support.caps
-        self._support_gate = None if support.gate is None else support.gate.caps
+        self._flag_rule, self._leave_out_rule = solution.flag_rule, solution.leave_out_rule
         self._norm = solution.norm
         self._temperature = float(solution.temperature)
         self._calibration = calibrator = solution.calibrator()
@@ -236,12 +651,11 @@ class CappedDiscriminant(DecidingDiscriminant):
             print_decisions(solution)
 
     def _store_samples(self, samples):
-        names = "distances_", "weights_", "outliers_", "left_out_"
         if samples is None:
-            for name in names:  # of an earlier fit
+            for name in PER_ROW:  # of an earlier fit
                 vars(self).pop(name, None)
         else:
-            vars(self).update(zip(names, samples, strict=True))
+            vars(self).update(zip(PER_ROW, samples, strict=True))
 
 
 def as_cap(epsilon):

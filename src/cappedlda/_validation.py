@@ -108,9 +108,9 @@ def check_start(start, shape, words=("robust", "lda", "identity")):
 
 def check_shrinkage(shrinkage):
     """Check the parameter shrinkage."""
-    advice = 'use "few_rows", "auto", None or a number from 0 to 1'
+    advice = 'use "few_rows", "auto", "agreement", None or a number from 0 to 1'
     if isinstance(shrinkage, str):
-        if shrinkage not in ("few_rows", "auto"):
+        if shrinkage not in ("few_rows", "auto", "agreement"):
             raise ValueError(f"shrinkage={shrinkage!r} is unknown; {advice}.")
     elif shrinkage is not None:
         below_zero = np.nextafter(0.0, -1.0)  # 0 is allowed
@@ -493,17 +493,7 @@ def check_enough_rows(class_weights):
 
 
 def not_finite(values, where, names=None, what="X", remedy="remove or impute such rows"):
-    """Return the error for a row of X that has a number which is not finite.
-
-    Parameters
-    ----------
-    values : ndarray of shape (n,)
-    where : str
-        Which row it is.
-    names : sequence of str, optional
-        Of the features.
-    what, remedy : str
-    """
+    """Return the error for a row of X that has a number which is not finite."""
     column = int(np.argmin(np.isfinite(values)))
     found = "NaN" if np.isnan(values[column]) else "infinity"
     name = f"{column} (counted from 0)" if names is None else repr(names[column])

@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import Literal
 
 import numpy as np
+from scipy.sparse import csr_array
 
 from cappedlda._estimator import CappedDiscriminant, as_cap, check_implicit, too_many
 from cappedlda._fit import Objective, Options, fit_capped
-from cappedlda._switching import SwitchingHints
+from cappedlda._model.switching import SwitchingHints
 from cappedlda._typing import ArrayLike
 from cappedlda._validation import check_choice, check_epsilon, check_seed, check_shrinkage
 
@@ -16,59 +17,64 @@ from cappedlda._validation import check_choice, check_epsilon, check_seed, check
 class CappedLDA(SwitchingHints, CappedDiscriminant):
     """Robust linear discriminant analysis with a capped norm.
 
-    Rows that lie unusually far from their class are flagged (`outliers_`). Rows beyond the
-    distance at which they begin to harm the classification of those the fit trusts are left
-    out (`left_out_`); most of them are flagged. The answer is plain linear discriminant
-    analysis on all other rows: on clean data it is what that gives, on dirty data nearly what
-    it would give without the dirt.
+    Rows that lie unusually far from their class are flagged (`outliers_`). The fit then drops
+    only the rows, mostly flagged ones, that would make it classify the rest worse
+    (`left_out_`). The result is plain linear discriminant analysis on all other rows.
 
     Parameters
     ----------
     n_components : int, default=None
         Number of directions, up to n_features. None takes all supervised ones,
-        min(n_classes - 1, n_features). Columns are nested: fewer are the first ones of
-        more. Directions beyond the supervised ones are those of least scatter that do
-        not see the classes at all.
+        min(n_classes - 1, n_features). Asking for fewer returns the first of them. Any further
+        directions are unsupervised: those of least scatter within the classes.
     epsilon : "auto" or float, default="auto"
-        Largest distance of a row that counts, in robust within-class standard deviations
-        of the projected data. "auto" takes a fence on the distances that up to half of the
-        rows cannot move. A number leaves out all rows beyond it. inf caps nothing and leaves
-        out nothing: with ``cells="all"`` that is plain linear discriminant analysis.
+        The cap: how far a row may lie from the centre of its class in the discriminant space,
+        in robust standard deviations within the classes. "auto" learns it from the nearer half
+        of each class and the rows around it. A number leaves out all rows beyond it. inf leaves
+        out nothing; with ``cells="all"`` that is plain linear discriminant analysis.
     leave_out : {"harmful", "flagged"}, default="harmful"
-        Which rows are left out of the fit if epsilon is "auto". "harmful" leaves out only rows
-        that would harm the classification of those inside cap and gate, judged by exact
-        leave-one-out; sparse X of more than 1000 features loses all rows outside instead.
-        "flagged" leaves out the rows that are flagged. With a number as epsilon there is nothing
-        to choose: all rows beyond it are left out, and "flagged" is an error.
-    shrinkage : "few_rows", "auto", float or None, default="few_rows"
-        How the within-class covariance is shrunk towards a multiple of the identity, in units
-        of the features. "auto" takes the mean over the classes of what Ledoit and Wolf advise,
-        "few_rows" the same with up to 2.5 rows per feature, less with more, and nothing from five
-        on. A number from 0 to 1 is a fixed amount, None is none.
+        Which rows the fit leaves out if epsilon is "auto". "harmful" leaves out only rows that
+        would make the fit classify the rows inside cap and gate worse, by exact leave-one-out.
+        "flagged" leaves out the flagged rows, harmful or not; it is an error with a number as
+        epsilon. For sparse X with more than 1000 features, "harmful" leaves out every row
+        outside cap or gate.
+    shrinkage : "few_rows", "auto", "agreement", float or None, default="few_rows"
+        How much to shrink the within-class covariance towards a multiple of the identity, with
+        each feature in its own unit. "auto" uses the Ledoit-Wolf estimate, averaged over the
+        classes. "few_rows" does the same with up to 2.5 rows per feature, shrinks less with
+        more rows, and does not shrink with five rows per feature or more. "agreement" takes the
+        amount with which scores of left-out rows agree most with their labels. A number from 0
+        to 1 is a fixed amount; None does not shrink.
     priors : "uniform" or array-like of shape (n_classes,), default=None
-        Class probabilities; None takes the shares of the training data, "uniform" the same
-        for every class.
-    cells : {"capped", "all"}, default="capped"
-        What single cells of new rows may do. "capped" ignores a cell that does not fit the other
-        cells of its row: one that is more than `cell_cuts_` standard deviations from what they let
-        expect, class by class. At most half of the cells of a row are ignored, and each counts
-        like one at that limit. A row without such a cell is predicted by the linear rule. "all" is
-        the linear rule for all rows. So is "capped" for sparse X, whose zeros are no measurements,
-        and where the fit knows no covariance of all features: with more features than rows,
-        more than 1000 sparse features, or no class of two rows.
+        Class probabilities. None takes the class shares of the training data; "uniform" gives
+        every class the same.
+    cells : {"capped", "completed", "all"}, default="capped"
+        How to treat single cells of new rows. "capped" ignores a cell that does not fit the
+        other cells of its row: one that is more than `cell_cuts_` standard deviations from the
+        value they predict for the class. At most half of the cells of a row are ignored, and each
+        costs the class as much as a cell at that limit. Rows without such a cell get the linear
+        rule. "completed" treats new rows the same, and completes training rows: where 5 % of the
+        rows or more have a cell far off and these cells cost accuracy, the fit replaces them by
+        values that the other cells predict, and the rows take part. That needs five rows per
+        feature, fewer rows than a sample is drawn from, ``epsilon="auto"`` and
+        ``leave_out="harmful"``. "all" uses the linear rule for all rows. So do the others for
+        sparse X, and
+        where the model has no covariance of all features: with more features than rows, more than
+        1000 sparse features, or no class with two rows.
     missing : {"error", "ignore"}, default="error"
-        What NaN means in new rows. "ignore" predicts from the other cells, and takes infinite
-        cells for wrong ones (for an error with ``cells="all"``). Both are errors where there is
-        no covariance, and for sparse X. `fit` does not take either.
+        How to treat NaN in new rows. "ignore" predicts from the other cells of the row. It treats
+        infinite cells as wrong ones, or raises an error with ``cells="all"``. For sparse X, and
+        without a covariance of all features, NaN and infinity are always errors. `fit` accepts
+        neither.
     n_jobs : int, default=None
-        Threads; None uses as many as the process may. Fits at once share the cores. The
-        result is the same bit for bit.
+        Number of threads; None uses all cores available to the process. Fits that run at the
+        same time share them. The result is the same, bit for bit, for any number.
     random_state : int, RandomState instance or None, default=None
-        Chooses the sample of rows that large data are first fitted on. None is a fixed
-        choice: the same data give the same result.
+        Chooses the sample that a fit to large data starts with. None is a fixed choice, so
+        the same data give the same result.
     verbose : int, default=0
-        1 prints one line per iteration, 2 also how far a long pass has
-        come (not with dask, nor for sparse X of more than 1000 features).
+        1 prints one line per iteration. 2 also shows the progress of long passes (not with
+        dask, nor for sparse X with more than 1000 features).
 
     Attributes
     ----------
@@ -82,12 +88,15 @@ class CappedLDA(SwitchingHints, CappedDiscriminant):
         Discriminant directions, best first.
     covariance_ : ndarray of shape (n_features, n_features)
         Within-class covariance of the rows that are not left out, about `means_`, divided by
-        their weight and not shrunk. Not for more than 1000 features if these are sparse or more
-        than the rows.
+        their weight and not shrunk. Not available for more than 1000 features if X is sparse or
+        has fewer rows than features.
     cell_cuts_ : ndarray of shape (n_features,)
-        Standard deviations from what the other cells of a row let expect, beyond which a cell of
-        a new row is ignored: 5, or more for features with long tails if 5 would cost more than
-        1 % of the training rows; inf if none is ignored.
+        How many standard deviations a cell of a new row may differ from the value that the other
+        cells predict before it is ignored: 5, or more for features with long tails if 5 would
+        misclassify more than 1 % of the training rows. inf if no cell is ignored.
+    wrong_cells_ : sparse array of shape (n_samples, n_features), bool
+        Cells of training rows that the fit has replaced; only ``cells="completed"`` replaces any.
+        Not after `fit_chunks`, nor for dask.
     explained_variance_ratio_ : ndarray of shape (n_components,)
         Share of the between-class variance along each direction.
     coef_ : ndarray of shape (n_classes, n_features) or (1, n_features)
@@ -95,42 +104,40 @@ class CappedLDA(SwitchingHints, CappedDiscriminant):
     epsilon_ : float
         The cap.
     caps_ : ndarray of shape (n_classes,)
-        Largest distance of a row of each class that is not flagged. With an automatic epsilon it
-        is 1.5 times the fence of the class.
+        Largest distance of a row of each class that is not flagged. With ``epsilon="auto"`` it is
+        1.5 times the cap of the class.
     weights_ : ndarray of shape (n_samples,)
         0 for training rows that are left out, 1 for all others.
     distances_ : ndarray of shape (n_samples,)
         Distance of each training row from the centre of its class, in the discriminant space
-        of the rows that the fit trusts (for large data, of all rows that are not left out).
+        of the rows inside cap and gate (for large data, of all rows that are not left out).
     outliers_ : ndarray of shape (n_samples,), bool
-        Flagged training rows: unusual ones, beyond the cap of their class or far off in all
-        features together. They are worth a look, but not necessarily left out.
+        Flagged training rows: far from their class in the discriminant space, or in all
+        features together. Look at them; the fit may still use them.
     left_out_ : ndarray of shape (n_samples,), bool
-        Training rows that were left out of the fit because their presence hurts.
+        Training rows that the fit did not use.
     leave_out_level_ : float
-        Multiple of caps and gate beyond which rows are left out; inf if nothing could be, which a
-        sample cannot say.
+        Multiple of cap and gate beyond which rows are left out. inf leaves out nothing; a fit
+        that starts with a sample always has a finite level.
     shrinkage_ : float
-        By how much the last within-class scatter was shrunk towards a multiple of the identity,
-        from 0 to 1; 0 if it was not.
+        How much the within-class covariance was shrunk, from 0 (not at all) to 1.
     n_sampled_ : int
-        Rows of the sample that the fit began with, 0 if it used all rows throughout.
+        Rows of the sample that the fit started with; 0 if it used all rows throughout.
     objective_path_ : ndarray of shape (n_evaluations,)
-        Mean of the capped squared distances at each LDA on the rows inside, on the sample if
-        there is one.
+        Mean capped squared distance after each LDA of the iteration, on the sample if there is
+        one.
     n_iter_ : int
-        How often LDA was fitted to the rows inside until they stayed the same, on the sample if
-        there is one.
+        Number of LDA fits until the rows inside the cap stayed the same, on the sample if there
+        is one.
     n_passes_ : int
-        Passes over all rows that the iterations (if there is no sample), the answer and the
-        evaluation took; the start, and the draw of the sample, come before them.
+        Passes over all rows, not counting the initial estimate and drawing the sample.
     status_ : {"converged", "max_iter", "rank_deficient"}
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (n_features,)
 
     See Also
     --------
-    CappedLDACV : Its cap and number of directions chosen by cross-validation.
+    CappedLDACV : Chooses the cap and the number of directions by cross-validation.
     CappedNormLDA : The minimiser of the capped norm itself.
     cappedlda.paper.CLDA : The published algorithm.
     sklearn.discriminant_analysis.LinearDiscriminantAnalysis : The classical method.
@@ -162,9 +169,9 @@ class CappedLDA(SwitchingHints, CappedDiscriminant):
         *,
         epsilon: float | Literal["auto"] = "auto",
         leave_out: Literal["harmful", "flagged"] = "harmful",
-        shrinkage: float | Literal["few_rows", "auto"] | None = "few_rows",
+        shrinkage: float | Literal["few_rows", "auto", "agreement"] | None = "few_rows",
         priors: ArrayLike | Literal["uniform"] | None = None,
-        cells: Literal["capped", "all"] = "capped",
+        cells: Literal["capped", "completed", "all"] = "capped",
         missing: Literal["error", "ignore"] = "error",
         n_jobs: int | None = None,
         random_state: int | np.random.RandomState | None = None,
@@ -196,6 +203,7 @@ class CappedLDA(SwitchingHints, CappedDiscriminant):
             priors=priors,
             n_components=n_components,
             leave_out=self.leave_out,
+            drop_cells=self.cells == "completed",
             shrinkage=self.shrinkage,
             random_state=self.random_state,
             report=self._report(rows),
@@ -204,6 +212,16 @@ class CappedLDA(SwitchingHints, CappedDiscriminant):
     def _store(self, rows, solution, n_components, n_supervised):
         super()._store(rows, solution, n_components, n_supervised)
         self.shrinkage_ = float(solution.shrinkage)
+        vars(self).pop("_wrong_cells", None)
+        if solution.wrong_cells is not None:
+            self._wrong_cells = csr_array(solution.wrong_cells)
+
+    @property
+    def wrong_cells_(self) -> csr_array:
+        """Cells of training rows that the fit has replaced, shape (n_samples, n_features)."""
+        if hasattr(self, "_wrong_cells") and hasattr(self, "weights_"):
+            return self._wrong_cells
+        return csr_array((len(self.weights_), self.n_features_in_), dtype=bool)
 
     def _check_parameters(self):
         self._check_common_parameters()
@@ -211,8 +229,14 @@ class CappedLDA(SwitchingHints, CappedDiscriminant):
         if self.leave_out == "flagged" and self.epsilon != "auto":
             what = "nothing" if self.epsilon == np.inf else "all rows beyond it"
             raise ValueError(
-                f"leave_out='flagged' means nothing with epsilon={self.epsilon!r}, which leaves "
+                f"leave_out='flagged' has no effect with epsilon={self.epsilon!r}, which leaves "
                 f'out {what}; use epsilon="auto", or leave_out="harmful".'
+            )
+
+        if self.cells == "completed" and (self.epsilon != "auto" or self.leave_out != "harmful"):
+            raise ValueError(
+                f"cells='completed' needs epsilon='auto' and leave_out='harmful', got "
+                f"{self.epsilon!r} and {self.leave_out!r}; use cells='capped'."
             )
 
     def _check_common_parameters(self):
@@ -221,5 +245,5 @@ class CappedLDA(SwitchingHints, CappedDiscriminant):
             check_seed(self.random_state)
         check_choice("leave_out", self.leave_out, ("harmful", "flagged"))
         check_shrinkage(self.shrinkage)
-        check_choice("cells", self.cells, ("capped", "all"))
+        check_choice("cells", self.cells, ("capped", "completed", "all"))
         check_choice("missing", self.missing, ("error", "ignore"))

@@ -13,12 +13,12 @@ from sklearn.model_selection import check_cv
 
 from cappedlda._data.array import ArrayRows
 from cappedlda._data.threads import ordered_map, single_threaded_blas
-from cappedlda._discriminant import linear_rule
 from cappedlda._fit import Objective, fit_capped
-from cappedlda._folds import Fold
+from cappedlda._model.discriminant import linear_rule
+from cappedlda._model.folds import Fold
+from cappedlda._model.warnings import warn_of
 from cappedlda._typing import ArrayLike, MatrixLike
 from cappedlda._validation import check_count, check_flag, check_real, check_seed, check_sequence
-from cappedlda._warnings import warn_of
 from cappedlda.capped import CappedLDA
 
 # Mean scores that agree to this number of digits are ties.
@@ -28,54 +28,44 @@ DIGITS = 12
 class CappedLDACV(CappedLDA):
     """Robust linear discriminant analysis, its cap chosen by cross-validation.
 
-    Candidates are multiples of the automatic cap of `CappedLDA` and numbers of directions. In
-    each fold the robust start is found once, each candidate is fitted from the solution of its
-    neighbour, and all numbers of directions are scored from one projection. The chosen candidate
-    is then fitted to all rows.
+    Candidates are multiples of the automatic cap of `CappedLDA` and numbers of directions. The
+    best candidate is then fitted to all rows.
 
-    Held-out rows are as dirty as the others. The score is the accuracy on all of them except
-    those that would be harmful: in each fold a default fit to the training rows finds how far off
-    a row has to be to harm the classification of the rows it trusts, and held-out rows beyond are
-    not scored. At least the nearer half of every class is scored in any case.
-
-    The scored rows are the same for every candidate and do not depend on what it leaves out.
-    So a cap that erases rare but harmless rows has to classify them nevertheless, and its
-    errors count. Contamination cannot buy the score either: rows that harm the trusted ones
-    are not scored, so no candidate gains by bending towards them, and candidates that include
-    them lose on the others. What remains in the score are contaminated rows that do no harm
-    to others, such as some wrong labels; they make differences smaller. What is missing is a
-    genuine group of rows that does harm the rest; compare with ``epsilon=inf`` if you expect
-    one.
+    Held-out rows may be wrong too. In each fold, a default fit to the training rows decides which
+    held-out rows it would leave out. The score is the accuracy on the others, and at least on the
+    nearer half of every class. All candidates are scored on the same rows: a cap that leaves out
+    rare but harmless rows still has to classify them, and no candidate gains by fitting harmful
+    ones. A genuine group of rows that harms the rest is not scored; if you expect one, compare
+    with ``epsilon=inf``.
 
     Parameters
     ----------
     n_components : int, sequence of int, "all" or None, default=None
-        Numbers of directions to choose from; "all" are 1 to min(n_classes - 1, n_features),
-        None is the last of these alone. `predict` uses the chosen directions only, as
-        the score does.
+        Numbers of directions to choose from. "all" tries 1 to min(n_classes - 1, n_features),
+        None only the largest of these. `predict` uses only the chosen directions, as the score
+        does.
     multipliers : sequence of float, default=(0.5, 0.7, 1.0, 1.4, 2.0, inf)
-        Multiples of the automatic cap, from which `leave_out` goes on; inf leaves out nothing,
-        which is plain LDA. However small, a cap trusts the nearer half of every class.
+        Multiples of the automatic cap; inf leaves out nothing, which is plain LDA. However small
+        the cap, the nearer half of every class stays inside.
     cv : int, splitter or iterable of (train, test) indices, default=5
         A number stands for stratified folds of the rows in their order.
     one_standard_error : bool, default=True
-        Leave the default candidate only for one whose mean score is better by more than
-        one standard error of the difference over the folds. The default is the
-        multiplier nearest to 1 and the most directions; equal means are decided towards it in
-        any case.
+        Choose another candidate than the default one only if its mean score is better by more
+        than one standard error of the difference over the folds. The default candidate has the
+        multiplier nearest to 1 and the most directions. It also wins ties.
     leave_out : {"harmful", "flagged"}, default="harmful"
-        See `CappedLDA` for this and all that follow.
-    shrinkage : "few_rows", "auto", float or None, default="few_rows"
+        See `CappedLDA` for this and the following parameters.
+    shrinkage : "few_rows", "auto", "agreement", float or None, default="few_rows"
     priors : "uniform" or array-like of shape (n_classes,), default=None
     cells : {"capped", "all"}, default="capped"
     missing : {"error", "ignore"}, default="error"
     n_jobs : int, default=None
-        Threads, over folds; None uses as many as the process may. The result is the same
-        bit for bit.
+        Number of threads, over folds; None uses all cores available to the process. The result
+        is the same, bit for bit, for any number.
     random_state : int, RandomState instance or None, default=None
     verbose : int, default=0
-        1 prints one line per pass of the last fit, 2 also how far a long pass has
-        come (not with dask, nor for sparse X of more than 1000 features).
+        1 prints one line per pass of the last fit. 2 also shows the progress of long passes (not
+        with dask, nor for sparse X with more than 1000 features).
 
     Attributes
     ----------
@@ -84,11 +74,11 @@ class CappedLDACV(CappedLDA):
         `mean_test_score`, `std_test_score`, `rank_test_score`, and `n_converged`, the
         number of folds in which the fit converged.
     best_index_ : int
-        Of the chosen candidate in `cv_results_`.
+        Index of the chosen candidate in `cv_results_`.
     best_multiplier_, best_score_ : float
     best_n_components_, n_splits_ : int
     best_epsilon_ : float
-        The cap that the multiplier gave with all rows; also `epsilon_`.
+        The cap of the fit to all rows; the same as `epsilon_`.
     classes_, outliers_, left_out_, ...
         All attributes of `CappedLDA`, of the fit to all rows.
 
@@ -125,7 +115,7 @@ class CappedLDACV(CappedLDA):
         cv: Any = 5,
         one_standard_error: bool = True,
         leave_out: Literal["harmful", "flagged"] = "harmful",
-        shrinkage: float | Literal["few_rows", "auto"] | None = "few_rows",
+        shrinkage: float | Literal["few_rows", "auto", "agreement"] | None = "few_rows",
         priors: ArrayLike | Literal["uniform"] | None = None,
         cells: Literal["capped", "all"] = "capped",
         missing: Literal["error", "ignore"] = "error",
@@ -251,9 +241,14 @@ class CappedLDACV(CappedLDA):
         advice = "use positive numbers or inf"
         for value in check_sequence("multipliers", self.multipliers, advice):
             check_real("multipliers", value, 0.0, np.inf, advice)
+        if self.cells == "completed":
+            raise ValueError(
+                "cells='completed' is for CappedLDA; CappedLDACV takes 'capped' or 'all', and its "
+                "best parameters can be given to CappedLDA(cells='completed', ...)."
+            )
         if self.leave_out == "flagged" and all(value == np.inf for value in self.multipliers):
             raise ValueError(
-                f"leave_out='flagged' means nothing with multipliers={self.multipliers!r}, which "
+                f"leave_out='flagged' has no effect with multipliers={self.multipliers!r}, which "
                 'leave out nothing; add others than inf, or use leave_out="harmful".'
             )
 

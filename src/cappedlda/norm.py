@@ -8,7 +8,7 @@ import numpy as np
 
 from cappedlda._estimator import CappedDiscriminant, as_cap, check_implicit
 from cappedlda._fit import Objective, Options, fit_norm
-from cappedlda._switching import SwitchingHints
+from cappedlda._model.switching import SwitchingHints
 from cappedlda._typing import ArrayLike
 from cappedlda._validation import (
     check_choice,
@@ -26,10 +26,10 @@ ITERATION_RIDGE = 1e-4
 class CappedNormLDA(SwitchingHints, CappedDiscriminant):
     """Linear discriminant analysis by the capped l2,q norm itself.
 
-    It minimises the capped norm of the rows about their class centres, with the images of the
-    centres held fixed, by majorization and minimization: the objective never rises. That is the
-    norm of the paper with an iteration that keeps its promise. `CappedLDA` is as robust, more
-    efficient and has less to choose; take this one to study the norm.
+    It minimises the capped norm of the rows about their class centres, with the projected centres
+    held fixed. It uses the norm of the paper, and majorization-minimization, so the objective
+    never rises. Use it to study the norm; for your data, use `CappedLDA`, which is as robust and
+    has fewer parameters.
 
     Parameters
     ----------
@@ -40,16 +40,16 @@ class CappedNormLDA(SwitchingHints, CappedDiscriminant):
         Exponent of the norm, 0 < q <= 2. 1 is the paper's norm, 2 is trimmed linear discriminant
         analysis.
     epsilon : "auto" or float, default="auto"
-        The cap: largest distance of a row that counts, in robust within-class standard
-        deviations of the projected data. "auto" takes a fence on the distances that up to half
-        of the rows cannot move. inf caps nothing.
+        The cap: the distance from the centre of its class beyond which a row does not count, in
+        robust standard deviations within the classes. "auto" learns it from the nearer half of
+        each class and the rows around it. inf caps nothing.
     centres : {"kept", "mean"}, default="kept"
-        Class centres: the means of the kept rows, or of all rows. With epsilon inf all are kept,
-        and "mean" is an error.
+        Class centres: means of the rows that are not left out, or of all rows. With
+        ``epsilon=inf`` no row is left out, and "mean" is an error.
     start : {"robust", "lda", "identity"} or array of shape (n_features, directions), \
 default="robust"
-        Where the iteration starts. Only "robust" withstands rows that are far off: the
-        others begin with all rows.
+        Where the iteration starts. Only "robust" withstands outliers; the others start from
+        all rows.
     ridge : "auto" or float, default="auto"
         Ridge relative to the mean within-class variance of the scaled features; "auto" is 1e-4.
     max_iter : int, default=100
@@ -58,31 +58,25 @@ default="robust"
         The iteration ends when the projected rows change by less than this share of
         their spread.
     priors : "uniform" or array-like of shape (n_classes,), default=None
-        Class probabilities; None takes the shares of the training data, "uniform" the same
-        for every class.
+        See `CappedLDA` for this and the following parameters.
     n_jobs : int, default=None
-        Threads; None uses as many as the process may. The result is the same bit for bit.
     random_state : int, RandomState instance or None, default=None
-        Chooses the sample of rows that large data are first fitted on. None is a fixed
-        choice: the same data give the same result.
     verbose : int, default=0
-        1 prints one line per iteration, 2 also how far a long pass has
-        come (not with dask, nor for sparse X of more than 1000 features).
 
     Attributes
     ----------
     weights_ : ndarray of shape (n_samples,)
-        Weight of each training row in the norm: q times its distance to the power of q - 2, and 0
+        Weight of each training row in the norm: q times its distance to the power of q - 2, or 0
         beyond the cap.
     left_out_ : ndarray of shape (n_samples,), bool
         Training rows beyond the cap or the gate, which have weight 0.
     objective_path_ : ndarray of shape (n_evaluations,)
-        Objective of the iterations since centres and cap were frozen. Up to rounding it never
-        rises.
+        Objective after each iteration with fixed centres and cap. It never rises, except by
+        rounding.
     n_iter_ : int
-        Iterations over all rows; those on a sample come before them.
+        Iterations over all rows, not counting those on a sample.
     classes_, scalings_, outliers_, ...
-        The other attributes of `CappedLDA`, but for `covariance_` and `shrinkage_`.
+        The other attributes of `CappedLDA`, except `covariance_` and `shrinkage_`.
 
     See Also
     --------
@@ -157,7 +151,7 @@ default="robust"
         check_choice("centres", self.centres, ("kept", "mean"))
         if self.centres == "mean" and self.epsilon == np.inf:
             raise ValueError(
-                "centres='mean' means nothing with epsilon=inf, which keeps all rows; use "
+                "centres='mean' has no effect with epsilon=inf, which keeps all rows; use "
                 'centres="kept".'
             )
         if self.ridge != "auto":

@@ -214,7 +214,7 @@ def _convert(scope, operator, container):
 
 def _outlyingness(model, numbers, dtype, version):
     """Return the node of the outlyingness of rows from the class where it is least."""
-    usual, gate = model._usual, model._usual.gate
+    rule, gate = model._flag_rule, model._flag_rule.gate
 
     def ratios(rows, centres, units, limits):
         """Return distances of rows from some centres, in units of each axis, over limits."""
@@ -226,7 +226,7 @@ def _outlyingness(model, numbers, dtype, version):
 
     def nearness(some):
         """Return minus the outlyingness from the class of some where it is least."""
-        found = ratios(images, centres[some], no_units, usual.caps[some])
+        found = ratios(images, centres[some], no_units, rule.caps[some])
         if gate is not None:
             limits = gate.caps[some] * np.sqrt(len(gate.scale))  # of a norm, not a root mean square
             by_gate = ratios(numbers, gate.centres[some], gate.scale, limits)
@@ -234,8 +234,8 @@ def _outlyingness(model, numbers, dtype, version):
         found = OnnxNeg(found, op_version=version)
         return OnnxReduceMaxApi18(found, axes=[1], keepdims=0, op_version=version)
 
-    images = OnnxMatMul(numbers, usual.metric.astype(dtype), op_version=version)
-    no_units, centres = np.ones(usual.metric.shape[1]), usual.centres @ usual.metric
+    images = OnnxMatMul(numbers, rule.W.astype(dtype), op_version=version)
+    no_units, centres = np.ones(rule.W.shape[1]), rule.centres @ rule.W
     n_classes = len(centres)
     parts = np.array_split(np.arange(n_classes), min(n_classes, MOST_PARTS))
     return OnnxNeg(OnnxMax(*map(nearness, parts), op_version=version), op_version=version)

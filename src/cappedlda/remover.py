@@ -18,6 +18,11 @@ from cappedlda.capped import CappedLDA
 
 # The fitted attribute that marks the rows to remove.
 _MARKS = {"left_out": "left_out_", "flagged": "outliers_"}
+# How rows of a lazy input are kept.
+KEEP = {
+    "dask": "index X and y with ~left_out_",
+    "spark": "keep the rows of transform_frame(X, y).where('not left_out')",
+}
 
 
 # Tags of imbalanced-learn, which has more than scikit-learn.
@@ -43,28 +48,27 @@ class TagsOfSampler(Tags):
 
 
 class OutlierRemover(OneToOneFeatureMixin, BaseEstimator):
-    """Remove bad training rows before a classifier that cannot bear them.
+    """Remove bad training rows before another classifier is fitted.
 
-    It is a sampler in the convention of imbalanced-learn: a step of
-    ``imblearn.pipeline.Pipeline``, which removes rows while the pipeline is fitted and does
-    nothing when it predicts. imbalanced-learn is needed for such a pipeline only.
+    It is a sampler of imbalanced-learn. As a step of ``imblearn.pipeline.Pipeline`` it removes
+    rows when the pipeline is fitted, and does nothing when the pipeline predicts. Only such a
+    pipeline needs imbalanced-learn.
 
     Parameters
     ----------
     estimator : CappedLDA, CappedLDACV or CappedNormLDA, default=None
-        Finds the rows; None is ``CappedLDA()``. It is cloned.
+        The estimator that finds the rows; None is ``CappedLDA()``. It is cloned.
     remove : {"left_out", "flagged"}, default="left_out"
-        "left_out" removes the rows that this fit leaves out because they do harm, "flagged" all
-        that are unusual, harmful or not.
+        "left_out" removes the rows that the fit leaves out, "flagged" the rows that it flags.
 
     Attributes
     ----------
     estimator_ : CappedLDA, CappedLDACV or CappedNormLDA
-        The fitted one.
+        The fitted estimator.
     sample_indices_ : ndarray of shape (n_kept,)
-        Positions of the rows that are handed on.
+        Positions of the rows that remain.
     sampling_strategy_ : dict
-        The rows of each class that are handed on.
+        Number of rows of each class that remain.
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (n_features,)
 
@@ -112,10 +116,10 @@ class OutlierRemover(OneToOneFeatureMixin, BaseEstimator):
         self : OutlierRemover
         """
         check_choice("remove", self.remove, tuple(_MARKS))
-        if kind_of(X) == "dask":
+        if (kind := kind_of(X)) in KEEP:
             raise TypeError(
-                f"X is a {type(X).__name__} of dask, of which rows cannot be taken at once; fit "
-                "CappedLDA to it, and index X and y with ~left_out_."
+                f"X is a {kind} {type(X).__name__}, and OutlierRemover does not take {kind}; fit "
+                f"CappedLDA to it, and {KEEP[kind]}."
             )
         if not isinstance(self.estimator, CappedDiscriminant | None):
             raise TypeError(

@@ -1,9 +1,9 @@
 """Sources of chunks for `CappedLDA.fit_chunks`: folders of .npy, .npz and Parquet files.
 
-A source is a function without arguments that returns a fresh iterator of chunks; these are
-objects that can be called so. They have a method `read_labels`, which returns an iterator of
-chunks without X: so a fit learns the classes and their sizes before it reads any row. Files are
-read one after the other, in the order of their names, and nothing is ever unpickled.
+A source is a callable without arguments that returns a fresh iterator of chunks. These also have
+a method `read_labels`, which returns chunks without X: a fit learns the classes and their sizes
+from it before it reads any row. Files are read one after the other, in the order of their names,
+and nothing is ever unpickled.
 """
 
 from collections.abc import Iterator, Sequence
@@ -16,8 +16,8 @@ from pathlib import Path
 from cappedlda._data.chunk_reader import Chunk
 from cappedlda._data.columns import Columns
 from cappedlda._data.threads import read_ahead
-from cappedlda._files import arrow_to_numpy, map_npy, npz_names, open_parquet, read_npz
 from cappedlda._regime import REGIME
+from cappedlda._util.files import arrow_to_numpy, map_npy, npz_names, open_parquet, read_npz
 
 # Slabs of a chunk of a mapped file, most of which are then read where they are.
 SLABS = 8
@@ -29,14 +29,13 @@ __all__ = ["Chunk", "NpyFolder", "NpzFolder", "ParquetFolder"]
 class NpyFolder:
     """Chunks from pairs of .npy files, one with rows and one with their labels.
 
-    The files are mapped, not loaded, so that each may be larger than memory.
+    The files are mapped, not loaded, so each may be larger than memory.
 
     Parameters
     ----------
     folder : str or path-like
     X, y : str, default ``"X*.npy"``, ``"y*.npy"``
-        Patterns of the names. The first file of one belongs to the first of the other,
-        and so on, in the order of their names.
+        Patterns of the file names. Files are paired in the order of their names.
     sample_weight : str, default=None
         Pattern of the files of weights, if there are any.
 
@@ -68,7 +67,7 @@ class NpyFolder:
         return self._read(self._paths())
 
     def read_labels(self) -> Iterator[Chunk]:
-        """Return an iterator of chunks without X, of which only the labels are read."""
+        """Return an iterator of chunks without X, reading only the labels."""
         for _, path, *others in self._paths():
             weight = _mapped(others[0]) if others else None
             yield Chunk(None, _mapped(path), weight, path.name)
@@ -98,7 +97,7 @@ class NpyFolder:
 
 @dataclass(frozen=True)
 class NpzFolder:
-    """Chunks from .npz files, each with rows and their labels; one file at a time is loaded.
+    """Chunks from .npz files, each with rows and their labels, loaded one file at a time.
 
     Parameters
     ----------
@@ -108,7 +107,7 @@ class NpzFolder:
     sample_weight : str, default=None
         Name of the array of weights, if there is one.
     pattern : str, default ``"*.npz"``
-        Of the names of the files.
+        Pattern of the file names.
 
     Examples
     --------
@@ -138,7 +137,7 @@ class NpzFolder:
         return map(self._read, _files(self.folder, self.pattern))
 
     def read_labels(self) -> Iterator[Chunk]:
-        """Return an iterator of chunks without X, of which only the labels are read."""
+        """Return an iterator of chunks without X, reading only the labels."""
         return map(partial(self._read, with_X=False), _files(self.folder, self.pattern))
 
     def _read(self, path, with_X=True):
@@ -157,8 +156,7 @@ class NpzFolder:
 class ParquetFolder:
     """Chunks from Parquet files, read in batches of rows; needs pyarrow.
 
-    A thread reads two batches ahead of whoever uses them. The names of the columns become
-    those of the features.
+    A thread reads two batches ahead. The column names become the feature names.
 
     Parameters
     ----------
@@ -199,7 +197,7 @@ class ParquetFolder:
         return read_ahead(self._read(self._paths()))
 
     def read_labels(self) -> Iterator[Chunk]:
-        """Return an iterator of chunks without X, of which only the labels are read."""
+        """Return an iterator of chunks without X, reading only the labels."""
         return self._read(self._paths(), with_features=False)
 
     def _paths(self):

@@ -14,7 +14,7 @@ from cappedlda._cli.arguments import Command
 from cappedlda._cli.customers import german_date, german_number
 from cappedlda._cli.demo import demo_data
 from cappedlda._kernels import BUILDS
-from cappedlda._tables import table
+from cappedlda._util.tables import table
 
 
 @pytest.fixture

@@ -16,7 +16,7 @@ from cappedlda._cli.readers import RESULT_NAMES
 from cappedlda._cli.report import digits, reasons
 from cappedlda._cli.rows import RowReader
 from cappedlda._model_file import read_model
-from cappedlda._recipe import Recipe
+from cappedlda._model_file.recipe import Recipe
 
 pd = pytest.importorskip("pandas")
 N = 400

@@ -12,7 +12,7 @@ from common import angle
 
 from cappedlda import CappedLDA, CappedLDACV, load_model
 from cappedlda._cli import main, tables, training
-from cappedlda._progress import Progress
+from cappedlda._util.progress import Progress
 
 pd = pytest.importorskip("pandas")
 
@@ -209,7 +209,7 @@ def test_what_is_read_counts_not_the_size_of_the_file(name, csv, folder, capsys,
         text = large.to_csv(index=False).encode()
         monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(text)))
         monkeypatch.setattr(training, "MOST_BYTES", most)
-        monkeypatch.setattr("cappedlda._progress.SECONDS", 0.0)
+        monkeypatch.setattr("cappedlda._util.progress.SECONDS", 0.0)
         assert ("Pass 1" in run(capsys, "fit", name, "--target", "kind").err) is streamed
 
 
@@ -229,7 +229,7 @@ def test_a_class_without_whole_rows_is_none(most_bytes, csv, capsys, monkeypatch
 
 def test_progress_of_passes(csv, capsys, monkeypatch):
     monkeypatch.setattr(training, "MOST_BYTES", 0)
-    monkeypatch.setattr("cappedlda._progress.SECONDS", 0.0)
+    monkeypatch.setattr("cappedlda._util.progress.SECONDS", 0.0)
     err = run(capsys, "fit", "data.csv", "--target", "kind").err
     assert "Reading data.csv: 150 rows\n" in err
     assert "Pass 1: 150 rows\n" in err
@@ -316,7 +316,7 @@ def test_progress_is_a_bar_on_a_terminal(monkeypatch):
 
 
 def test_progress_is_lines_elsewhere(capsys, monkeypatch):
-    monkeypatch.setattr("cappedlda._progress.SECONDS", 0.0)
+    monkeypatch.setattr("cappedlda._util.progress.SECONDS", 0.0)
     assert list(Progress().count([3, 4], "Reading", lambda part: part)) == [3, 4]
     assert capsys.readouterr().err == "Reading: 3 rows\nReading: 7 rows\n"
     assert list(Progress(quiet=True).count([3], "Reading", lambda part: part)) == [3]

@@ -10,7 +10,7 @@ from cappedlda._cli import main, recipe
 from cappedlda._cli.dialects import notation_of
 from cappedlda._cli.formats import open_table
 from cappedlda._cli.recipe import RowSample
-from cappedlda._recipe import Category, Recipe, texts
+from cappedlda._model_file.recipe import Category, Recipe, texts
 
 pd = pytest.importorskip("pandas")
 

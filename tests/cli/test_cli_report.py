@@ -15,8 +15,8 @@ from cappedlda import CappedLDA
 from cappedlda._cli import accuracy, main, survey
 from cappedlda._cli.accuracy import belonging, cross_validate
 from cappedlda._cli.pictures import plain as plain_name
-from cappedlda._markup import Markup, join, table, tag
-from cappedlda._progress import Progress
+from cappedlda._util.markup import Markup, join, table, tag
+from cappedlda._util.progress import Progress
 
 pd = pytest.importorskip("pandas")
 pytest.importorskip("matplotlib")

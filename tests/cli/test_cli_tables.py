@@ -12,7 +12,7 @@ from cappedlda._cli import main, tables
 from cappedlda._cli.formats import open_table
 from cappedlda._cli.labels import MISSING, UNKNOWN, Labels
 from cappedlda._cli.writing import write_table
-from cappedlda._recipe import as_text
+from cappedlda._model_file.recipe import as_text
 
 pd = pytest.importorskip("pandas")
 

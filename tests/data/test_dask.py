@@ -21,7 +21,8 @@ from sklearn.base import clone
 import cappedlda
 from cappedlda import CappedLDACV
 from cappedlda._data import dask as dask_module
-from cappedlda._data.dask import DaskRows, LabelCounts
+from cappedlda._data.blocks import LabelCounts
+from cappedlda._data.dask import DaskRows
 from cappedlda._regime import REGIME, Regime
 from cappedlda.paper import CLDA
 from cappedlda.paper.compared import LDA

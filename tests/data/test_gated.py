@@ -5,9 +5,9 @@ import pytest
 from common import make_classes, rows_of
 
 from cappedlda import CappedLDA, CappedNormLDA
-from cappedlda._cutoffs.gate import Gate
-from cappedlda._data.array import GatedRows, Support
-from cappedlda._data.record import Query
+from cappedlda._data.array import GatedRows
+from cappedlda._rules.gate import Gate
+from cappedlda._rules.rule import Query, RowRule
 
 MANY_SLABS = {"slab_elements": 512, "least_slab_rows": 64}
 
@@ -77,16 +77,16 @@ def test_rows_with_other_features_or_classes_are_measured_anew(rows, gate):
 
 @pytest.mark.parametrize("gated", [True, False])
 @pytest.mark.parametrize("level", [0.5, 1.5, np.inf])
-def test_a_support_at_a_level_has_the_rows_within_as_many_caps_and_gates(rows, gate, level, gated):
+def test_a_rule_at_a_level_has_the_rows_within_as_many_caps_and_gates(rows, gate, level, gated):
     X, codes, caps = rows.X, rows.codes, np.array([1.0, 1.2])
-    support = Support(np.eye(4, 2), gate.centres, caps, gate if gated else None)
+    rule = RowRule(np.eye(4, 2), gate.centres, caps, gate if gated else None)
     steps = X - gate.centres[codes]
     ratio = np.linalg.norm(steps[:, :2], axis=1) / caps[codes]
     if gated:
         sizes = np.linalg.norm(steps / gate.scale, axis=1) / np.sqrt(4)
         ratio = np.maximum(ratio, sizes / gate.caps[codes])
-    found = support.at(level).contains(X, codes)
+    found = rule.at(level).contains(rows)
     np.testing.assert_array_equal(found, ratio <= level)
     assert found.any()
     assert found.all() == (level == np.inf)
-    np.testing.assert_array_equal(support.contains(X, codes), ratio <= 1.0)  # which is unchanged
+    np.testing.assert_array_equal(rule.contains(rows), ratio <= 1.0)  # which is unchanged

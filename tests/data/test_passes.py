@@ -13,7 +13,7 @@ from common import TOLERANCE, assert_close_record, assert_same_bits, make_classe
 from threadpoolctl import OpenBLASController, ThreadpoolController, threadpool_info
 
 from cappedlda._data import jobs, samples, threads
-from cappedlda._data.record import Query, Record
+from cappedlda._data.record import Record
 from cappedlda._data.threads import (
     effective_n_jobs,
     ordered_map,
@@ -21,6 +21,7 @@ from cappedlda._data.threads import (
     single_threaded_blas,
 )
 from cappedlda._regime import REGIME, Regime
+from cappedlda._rules.rule import Query
 from cappedlda._validation import encode, known_codes
 
 # Slabs of 16 rows, so that small data have many.

@@ -16,13 +16,13 @@ from sklearn.base import clone
 
 import cappedlda
 from cappedlda import load_model, save_model
-from cappedlda._cutoffs.fences import quantiles
 from cappedlda._data import progress
 from cappedlda._data.array import ArrayRows
 from cappedlda._data.chunks import ChunkRows
 from cappedlda._data.jobs import histograms_of
 from cappedlda._data.kinds import kind_of
 from cappedlda._regime import Regime
+from cappedlda._rules.fences import quantiles
 from cappedlda.sources import Chunk, NpyFolder, NpzFolder, ParquetFolder
 
 FITTED = ["classes_", "priors_", "means_", "xbar_", "scalings_", "explained_variance_ratio_"]
@@ -208,7 +208,7 @@ def test_results_per_sample_are_streamed_on_request(rows):
 @pytest.mark.parametrize("name", ["distances_", "weights_", "outliers_", "left_out_"])
 def test_what_chunks_do_not_keep_is_an_error_that_says_where_it_is(rows, tmp_path, name):
     X, y, _ = rows
-    message = f"no {name}: .* neither by fit_chunks nor in a model file. Use measure_chunks"
+    message = f"no {name}: neither fit_chunks nor a model file keeps .* Use measure_chunks"
     model = cappedlda.CappedLDA().fit_chunks(lambda: [(X, y)])
     save_model(model, tmp_path / "model.npz")
     for lacking in (model, load_model(tmp_path / "model.npz"), pickle.loads(pickle.dumps(model))):

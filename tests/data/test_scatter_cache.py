@@ -9,8 +9,8 @@ from sklearn.base import clone
 
 from cappedlda import CappedLDA, CappedNormLDA
 from cappedlda._data.array import ArrayRows
-from cappedlda._data.record import Query
 from cappedlda._data.scatter_cache import ScatterCache, ScatterCacheRows
+from cappedlda._rules.rule import Query
 
 
 @pytest.fixture

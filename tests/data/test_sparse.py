@@ -9,11 +9,11 @@ from scipy import sparse
 from sklearn.feature_extraction.text import TfidfTransformer
 
 from cappedlda import CappedLDA, CappedLDACV, CappedNormLDA
-from cappedlda._data.record import Query
 from cappedlda._data.sparse import DensifiedRows, SparseRows
 from cappedlda._initial import initial_estimate, standardize
 from cappedlda._initial.sparse import medians_and_scale
 from cappedlda._regime import REGIME, Regime
+from cappedlda._rules.rule import Query
 from cappedlda.paper.datasets import make_zipf_text
 
 FORMATS = [sparse.csr_array, sparse.csr_matrix, sparse.csc_array, sparse.coo_matrix]

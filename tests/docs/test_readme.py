@@ -9,7 +9,7 @@ import pytest
 from common import check_console
 
 from cappedlda._cli import main
-from cappedlda._tables import table
+from cappedlda._util.tables import table
 
 README = Path(__file__).parents[2] / "README.md"
 

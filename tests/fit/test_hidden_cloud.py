@@ -5,12 +5,12 @@ import pytest
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis as LDA
 
 from cappedlda import CappedLDA
-from cappedlda._cutoffs.fences import STRICT_REACH
 from cappedlda._data.array import ArrayRows
 from cappedlda._fit.hidden_cloud import is_larger
-from cappedlda._fit.leave_out import does_harm
 from cappedlda._initial.dense import concentrated_support
-from cappedlda._solvers.frame import Frame
+from cappedlda._loo.leave_out import does_harm
+from cappedlda._metrics.frame import Frame
+from cappedlda._rules.fences import STRICT_REACH
 
 N_FEATURES = 6
 STEP = np.eye(N_FEATURES)[0]  # between the means of the classes: one deviation

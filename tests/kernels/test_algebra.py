@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 from scipy import linalg
 
-from cappedlda._data.record import Query, Record
+from cappedlda._data.record import Record
 from cappedlda._kernels import algebra
-from cappedlda._solvers.frame import kept_covariance
-from cappedlda._solvers.linalg import (
+from cappedlda._metrics.frame import kept_covariance
+from cappedlda._metrics.linalg import (
     RANK_CUTOFF,
     between_factor,
     constrained_minimiser,
@@ -23,7 +23,8 @@ from cappedlda._solvers.linalg import (
     triangular_whitener,
     typical_length,
 )
-from cappedlda._solvers.plain import NO_DEVIATION, NO_VARIANCE, units_of
+from cappedlda._metrics.plain import NO_DEVIATION, NO_VARIANCE, units_of
+from cappedlda._rules.rule import Query
 
 SIZES = [1, 2, 3, 7, 40]
 

@@ -8,12 +8,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cappedlda import _kernels
-from cappedlda._cutoffs import gate
 from cappedlda._data import jobs
 from cappedlda._data import record as record_module
-from cappedlda._data.chunks import checksum_keys
+from cappedlda._data.fingerprint import checksum_keys
 from cappedlda._data.jobs import SlabPass, block_record
-from cappedlda._data.record import Query, Record
+from cappedlda._data.record import Record
+from cappedlda._rules import gate
+from cappedlda._rules.rule import Query
 
 BINS = _kernels.kernels.HISTOGRAM_BINS
 QS = [0.5, 1.0, 1.5, 2.0]

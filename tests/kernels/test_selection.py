@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from common import rows_of
 
-from cappedlda._data.samples import within
 from cappedlda._initial.sampling import drawn
 from cappedlda._kernels import selection
+from cappedlda._rules.rule import within
 
 
 def test_within_is_a_comparison_with_the_cap_of_the_class(rng):

@@ -11,7 +11,7 @@ from common import make_classes
 
 from cappedlda import CappedLDA
 from cappedlda._data.jobs import block_record
-from cappedlda._data.record import Query
+from cappedlda._rules.rule import Query
 
 N_THREADS = 4
 

@@ -11,7 +11,7 @@ from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from cappedlda._cutoffs.fences import REACH
+from cappedlda._rules.fences import REACH
 from cappedlda.paper import CLDA
 from cappedlda.paper._iteration import PaperIteration
 
@@ -155,7 +155,7 @@ def test_saturated(problem, share):
 @pytest.mark.parametrize("epsilon", [1e-9, 1e-4])
 def test_all_capped(problem, epsilon):
     X, y = problem
-    match = f"all_capped: epsilon={epsilon:.3g} .*every sample.*increase epsilon"
+    match = f"all_capped: epsilon={epsilon:.3g} .*every row.*increase epsilon"
     with pytest.warns(ConvergenceWarning, match=match):
         model = CLDA(epsilon=epsilon).fit(X, y)
     assert model.status_ == "all_capped"

@@ -11,13 +11,13 @@ from hypothesis import strategies as st
 from scipy import linalg
 
 from cappedlda import CappedLDA, CappedNormLDA
-from cappedlda._data.record import Query
 from cappedlda._fit.steps import lda_on_support
 from cappedlda._initial import initial_estimate
+from cappedlda._metrics.frame import Objective, Schedule
+from cappedlda._metrics.row_space import RowSpace
+from cappedlda._rules.rule import Query
 from cappedlda._solvers.anderson import Anderson
-from cappedlda._solvers.frame import Objective, Schedule
 from cappedlda._solvers.mm import MMSolver
-from cappedlda._solvers.row_space import RowSpace
 from cappedlda.paper import capped_norm
 
 QS = [0.5, 1.0, 1.5, 2.0]
@@ -26,8 +26,8 @@ QS = [0.5, 1.0, 1.5, 2.0]
 def majorizer(X, codes, objective, tol=1e-6, sample_weight=None, **schedule):
     rows = rows_of(X, codes, sample_weight)
     priors, initial = rows.class_weights / len(X), initial_estimate(rows, robust=True)
-    frame, W, _ = lda_on_support(rows, initial, priors, X.shape[1])
-    return rows, MMSolver(frame, W, objective, Schedule(**schedule), tol)
+    frame, _ = lda_on_support(rows, initial, priors, X.shape[1])
+    return rows, MMSolver(frame, objective, Schedule(**schedule), tol)
 
 
 def lda_subspace(X, y):

@@ -21,7 +21,7 @@ from cappedlda._cli import (
 )
 from cappedlda._cli.arguments import UsageError
 from cappedlda._cli.files import check_files
-from cappedlda._files import FULL
+from cappedlda._util.files import FULL
 
 FILES = ("FILE", "DIR", "DATA", "MODEL")  # what is called so in the help is a file
 COMMANDS = {

@@ -4,7 +4,7 @@ import warnings
 
 import numpy as np
 
-from cappedlda._tables import table
+from cappedlda._util.tables import table
 
 FOLDS = 5
 MOST_CLASSES = 20  # in a confusion matrix

@@ -21,8 +21,8 @@ from cappedlda._cli.rows import column_lines
 from cappedlda._cli.training import count_rows
 from cappedlda._cli.writing import SUFFIXES, to_json, write_table
 from cappedlda._model_file import read_model
-from cappedlda._progress import Progress
-from cappedlda._recipe import Recipe
+from cappedlda._model_file.recipe import Recipe
+from cappedlda._util.progress import Progress
 
 
 class Fitted(NamedTuple):

@@ -12,8 +12,8 @@ from cappedlda._cli.arguments import JSON, Command, argument, natural
 from cappedlda._cli.customers import customers
 from cappedlda._cli.tables import needs
 from cappedlda._cli.writing import write_csv, write_table
-from cappedlda._files import replacing
-from cappedlda._tables import table
+from cappedlda._util.files import replacing
+from cappedlda._util.tables import table
 
 DEMO_SHARE = 0.2  # of the training rows, made outliers
 DEMO_FITS = 5  # fits that the time is the median of

@@ -7,7 +7,7 @@ from cappedlda._cli.rows import column_lines
 from cappedlda._cli.survey import Survey
 from cappedlda._cli.tables import needs
 from cappedlda._cli.writing import to_json
-from cappedlda._tables import table
+from cappedlda._util.tables import table
 
 MOST_CLASSES = 30  # that are printed
 
@@ -110,6 +110,5 @@ def meaning(facts):
     text = f"Flagged rows are unusual. Rows left out {used if facts['fitted'] else kind}."
     if n := facts["left_out_not_flagged"]:
         are = f"{n} rows are" if n > 1 else "1 row is"
-        text += f" {are} left out but not flagged: not far enough off to be flagged, but too far "
-        text += "to be trusted."
+        text += f" {are} left out but not flagged: just inside the limit for flagged rows."
     return text

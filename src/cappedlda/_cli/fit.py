@@ -26,7 +26,7 @@ from cappedlda._cli.labels import Labels
 from cappedlda._cli.readers import training_reader, with_advice
 from cappedlda._cli.tables import ColumnError
 from cappedlda._cli.training import Streamed, read_training
-from cappedlda._progress import Progress
+from cappedlda._util.progress import Progress
 
 LEAST_ROWS = 50  # of a table in which ids are told from measurements
 
@@ -137,7 +137,7 @@ PARAMETERS = (
         METHOD,
         type=positive,
     ),
-    argument("--cv", "choose epsilon and q by cross-validation", METHOD),
+    argument("--cv", "choose epsilon by cross-validation", METHOD),
     argument("--n-jobs K", "number of threads (default: all cores)", METHOD, type=positive),
 )
 FILES = (

@@ -15,7 +15,7 @@ from zipfile import BadZipFile
 from cappedlda._cli.dialects import Notation, dialect_of
 from cappedlda._cli.files import STDIN
 from cappedlda._cli.tables import Table, needs, refuse_repeated
-from cappedlda._files import map_npy, npz_names, open_parquet, read_npz
+from cappedlda._util.files import map_npy, npz_names, open_parquet, read_npz
 
 COMPRESSIONS = (".gz", ".bz2", ".xz", ".zst")
 CSV = {".csv": ",", ".txt": ",", ".data": ",", ".tsv": "\t", ".tab": "\t"}

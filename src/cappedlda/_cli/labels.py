@@ -9,7 +9,7 @@ import re
 
 import numpy as np
 
-from cappedlda._recipe import as_text
+from cappedlda._model_file.recipe import as_text
 
 INTEGER = re.compile(r"0|-?[1-9][0-9]{0,17}")
 MISSING, UNKNOWN = -1, -2

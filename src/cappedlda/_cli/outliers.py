@@ -19,7 +19,6 @@ from cappedlda._cli.writing import SUFFIXES
 FEATURES = 3  # that explain a row, unless another number is asked for
 TABLES = tuple(suffix for suffix in SUFFIXES if suffix != ".npy")  # an array has one type
 SORTS = ("outlyingness", "row", "class")
-TRUST = "trust"  # what a row is beyond that is left out, but not flagged
 DIGITS = 4  # of what is computed; values of the table stay as they are
 
 
@@ -49,16 +48,11 @@ def outliers(args):
 def explained(model, X, y, n_features=FEATURES, rows=None):
     """Return `CappedLDA.explain` as a data frame, with features by number.
 
-    The model does not know the names of its features. `beyond` is "trust" for rows that are left
-    out without being flagged: they lie inside the fence of flagged rows, but outside the narrower
-    one of the rows that the fit trusts.
+    The model does not know the names of its features.
     """
     from pandas import DataFrame
 
-    found = DataFrame(model.explain(X, y, n_features, rows)).drop(columns="wrong_cells")
-    if "left_out" in found:
-        found.loc[only_left_out(found), "beyond"] = TRUST
-    return found
+    return DataFrame(model.explain(X, y, n_features, rows)).drop(columns="wrong_cells")
 
 
 def only_left_out(found):

@@ -10,7 +10,7 @@ from cappedlda._cli.formats import arrays_in, open_table, read_array, suffix_of
 from cappedlda._cli.recipe import advice, learn_recipe, sort_columns
 from cappedlda._cli.rows import RowReader, labels_of
 from cappedlda._cli.tables import refuse_repeated
-from cappedlda._recipe import Recipe
+from cappedlda._model_file.recipe import Recipe
 
 # Columns that transform, predict and outliers write under fixed names.
 RESULT_NAMES = frozenset(

@@ -7,7 +7,7 @@ import numpy as np
 
 from cappedlda._cli.dialects import is_number_elsewhere, kind_of
 from cappedlda._cli.tables import ColumnError, NotANumberError
-from cappedlda._recipe import Category, Recipe, texts
+from cappedlda._model_file.recipe import Category, Recipe, texts
 
 LEAST_ROWS = 10  # of a category with a feature of its own
 MOST_CATEGORIES = 100  # with features of their own, in a column

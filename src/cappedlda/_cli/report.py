@@ -12,10 +12,9 @@ import sklearn
 from cappedlda import __version__
 from cappedlda._cli.accuracy import HOW, cross_validate
 from cappedlda._cli.facts import meaning
-from cappedlda._cli.outliers import TRUST
 from cappedlda._cli.pictures import draw_pictures
 from cappedlda._cli.rows import column_lines
-from cappedlda._files import replacing
+from cappedlda._util.files import replacing
 
 MOST_CLASSES = 100  # in the table
 NOTABLE = 3.0  # robust deviations from which on a further feature is named
@@ -23,7 +22,7 @@ BEYOND = {
     "cap": "directions",
     "gate": "all features",
     "both": "both",
-    TRUST: "not flagged, but too far off to be trusted",
+    "": "not flagged",
 }
 
 

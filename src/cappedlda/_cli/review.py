@@ -16,7 +16,7 @@ from cappedlda._cli.facts import needs_of_report, tell
 from cappedlda._cli.labels import Labels
 from cappedlda._cli.readers import applied_reader
 from cappedlda._cli.training import read_training
-from cappedlda._progress import Progress
+from cappedlda._util.progress import Progress
 
 
 def report(args):

@@ -8,7 +8,7 @@ import numpy as np
 
 from cappedlda._cli.labels import MISSING, UNKNOWN
 from cappedlda._cli.tables import ColumnError
-from cappedlda._recipe import texts
+from cappedlda._model_file.recipe import texts
 
 
 class Rows(NamedTuple):

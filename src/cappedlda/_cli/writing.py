@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from cappedlda._cli.tables import needs
-from cappedlda._files import replacing
+from cappedlda._util.files import replacing
 
 SUFFIXES = (".csv", ".tsv", ".json", ".parquet", ".npy", ".npz")
 

@@ -1,91 +1,18 @@
 """Rows of arrays, in memory or mapped to it."""
 
 import math
-from dataclasses import dataclass, replace
 from mmap import ALLOCATIONGRANULARITY, mmap
 
 import numpy as np
 
-from cappedlda._cutoffs.gate import Gate
 from cappedlda._data.base import Rows, first_not_finite, slices_of, sum_in_order
 from cappedlda._data.jobs import GateLevel, NormsJob, PassJob, weights_inside
-from cappedlda._data.record import Query
-from cappedlda._data.samples import SampleDistances, per_sample, within
+from cappedlda._data.samples import SampleDistances
 from cappedlda._data.threads import ordered_map
 from cappedlda._kernels import selection
 from cappedlda._regime import REGIME
+from cappedlda._rules.gate import Gate
 from cappedlda._validation import not_finite
-
-
-@dataclass(frozen=True)
-class Support:
-    """Which rows make the answer: those within caps in some projection, and within a gate.
-
-    Attributes
-    ----------
-    metric : ndarray of shape (n, r)
-    centres : ndarray of shape (c, n)
-    caps : ndarray of shape (c,)
-    gate : Gate or None
-    """
-
-    metric: np.ndarray
-    centres: np.ndarray
-    caps: np.ndarray
-    gate: Gate | None
-
-    def at(self, level):
-        """Return the rows within a multiple of these limits."""
-        gate = None if self.gate is None else self.gate.at(level)
-        return replace(self, caps=level * self.caps, gate=gate)
-
-    def contains(self, X, codes):
-        """Return which rows of a C-ordered block are in it."""
-        return self.inside(*self.measured(X, codes))
-
-    def measured(self, X, codes):
-        """Return rows that know how they lie to the gate, and their distances."""
-        n, c = X.shape[1], len(self.caps)
-        rows = ArrayRows(X, codes, c)
-        if self.gate is not None:
-            rows = rows.measured(self.gate)
-        no_caps = np.full(c, np.inf)
-        wanted = {"scatter": False, "sums": False, "images": False}
-        query = Query(self.metric, self.centres, np.ones(n), no_caps, 2.0, 0.0, **wanted)
-        distances = np.empty(len(codes))
-        rows.run(query, distances)
-        return rows, distances
-
-    def inside(self, rows, distances):
-        """Return which of the measured rows are in it."""
-        mask = within(distances, self.caps, rows.codes)
-        return mask if rows.gate_ratio is None else mask & (rows.gate_ratio <= 1.0)
-
-
-@dataclass(frozen=True)
-class Measure:
-    """Measures rows as the fit has measured its training rows.
-
-    Attributes
-    ----------
-    usual : Support
-        Rows outside are flagged.
-    support : Support
-        Rows outside are left out.
-    norm : tuple of float, or None
-        Exponent and floor of the norm that weighs the rows of the support, if there is one.
-    """
-
-    usual: Support
-    support: Support
-    norm: tuple[float, float] | None
-
-    def __call__(self, X, codes):
-        """Return the results for each row of an array, `PerSample`."""
-        rows, distances = self.usual.measured(X, codes)
-        outliers = ~self.usual.inside(rows, distances)
-        support = self.support.contains(X, codes)
-        return per_sample(distances, outliers, support, self.norm)
 
 
 def check_file(X):

@@ -13,9 +13,9 @@ import numpy as np
 
 from cappedlda._data.jobs import NO_GATE, GateLevel, PassJob
 from cappedlda._data.progress import SlabProgress
-from cappedlda._data.record import Query
 from cappedlda._data.samples import BorderDistances
 from cappedlda._regime import REGIME, Regime
+from cappedlda._rules.rule import Query
 
 
 class Rows:

@@ -10,8 +10,8 @@ import numpy as np
 from cappedlda._data.base import first_not_finite, slices_of
 from cappedlda._data.chunk_reader import Chunk, ChunkReader, labels_and_codes
 from cappedlda._data.columns import copy_rows
-from cappedlda._files import FULL
 from cappedlda._regime import REGIME
+from cappedlda._util.files import FULL
 from cappedlda._validation import known_codes
 
 SLABS = 8  # of a chunk, which are then read where they are

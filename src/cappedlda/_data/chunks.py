@@ -6,7 +6,6 @@ how they were cut, bit for bit.
 
 from bisect import bisect
 from contextlib import closing
-from functools import cache
 from itertools import groupby
 from operator import itemgetter
 from typing import NamedTuple
@@ -18,8 +17,9 @@ from cappedlda._data.base import Rows, first_not_finite, ranks_among, sum_in_ord
 from cappedlda._data.chunk_cache import CachedReader
 from cappedlda._data.chunk_reader import ChunkReader, labels_and_codes
 from cappedlda._data.columns import Columns, copy_rows
+from cappedlda._data.fingerprint import SourceFingerprint, check_same, checksum_keys, sums_of_bits
 from cappedlda._data.threads import ordered_map
-from cappedlda._kernels import kernels, kernels_for, selection
+from cappedlda._kernels import kernels_for, selection
 from cappedlda._regime import REGIME
 from cappedlda._validation import (
     check_class_weights,
@@ -32,53 +32,6 @@ from cappedlda._validation import (
 # Rows that cannot stay where they are are copied in this number of pieces of a slab, which stay
 # in the cache.
 PIECES = 16
-
-
-class SourceFingerprint:
-    """What rows are recognised by: for each class their number, and checksums; additive.
-
-    Parameters
-    ----------
-    n_classes : int
-    """
-
-    def __init__(self, n_classes):
-        self.counts = np.zeros(n_classes, np.int64)
-        self.weights = np.zeros(n_classes, np.uint64)
-        self.checksums = np.zeros(n_classes, np.uint64)
-
-    def add(self, X, codes, sample_weight):
-        """Add a C-ordered block of rows; return whether all its numbers are finite."""
-        self.count(codes, sample_weight)
-        n_features, weight = X.shape[1], np.empty(0) if sample_weight is None else sample_weight
-        arguments = codes, weight, checksum_keys(n_features), self.checksums
-        return kernels_for(n_features).add_checksums(X, *arguments)
-
-    def count(self, codes, sample_weight):
-        """Add a block of rows of which the checksums are added elsewhere."""
-        selection.count_rows(codes, self.counts)
-        if sample_weight is not None:
-            self.weights += sums_of_bits(sample_weight, codes, len(self.counts))
-
-    def __iadd__(self, other):
-        self.counts += other.counts
-        self.weights += other.weights
-        self.checksums += other.checksums
-        return self
-
-
-@cache
-def checksum_keys(n_features):
-    """Return odd keys, two for each number of a row: one of 64 bits is two words."""
-    random, count = np.random.default_rng(0), 2 * n_features + kernels.CHECKSUM_KEYS
-    return random.integers(1 << 32, size=count, dtype=np.uint32) | 1
-
-
-def sums_of_bits(sample_weight, codes, n_classes):
-    """Return checksums of the weights of each class, which do not depend on their order."""
-    sums = np.zeros(n_classes, np.uint64)
-    np.add.at(sums, codes, sample_weight.view(np.uint64))
-    return sums
 
 
 def sizes_of(codes, sample_weight, n_classes):
@@ -342,18 +295,9 @@ class ChunkRows(Rows):
             self._checksums = fingerprint.checksums
             if self._weight_unit != 1.0:
                 self._weights = fingerprint.weights
-        for what, now, before in (
-            ("number", fingerprint.counts, self._counts),
-            ("sum of the weights, as bits,", fingerprint.weights, self._weights),
-            ("checksum", fingerprint.checksums, self._checksums),
-        ):
-            if not np.array_equal(now, before):
-                i = int(np.argmax(now != before))
-                raise ValueError(
-                    f"make_chunks() gives other rows than in the first pass: the {what} of those "
-                    f"of class {self.classes[i]} is {now[i]}, and was {before[i]}; it must give "
-                    "the same rows each time."
-                )
+        before = self._counts, self._weights, self._checksums
+        remedy = "it must give the same rows each time"
+        check_same(fingerprint, before, self.classes, "make_chunks()", remedy)
 
     def reduce(self, job):
         """Return the sum of what a job returns for each slab; see `Rows`."""

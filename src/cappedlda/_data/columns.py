@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from cappedlda._files import arrow_to_numpy
 from cappedlda._kernels import selection
+from cappedlda._util.files import arrow_to_numpy
 from cappedlda._validation import FLOATS
 
 

@@ -14,27 +14,29 @@ import dask.array as da
 import numpy as np
 from dask.dataframe.dask_expr._expr import are_co_aligned
 from sklearn.utils import check_array
-from sklearn.utils.multiclass import check_classification_targets
 
-from cappedlda._data.array import ArrayRows, Measure, joined
-from cappedlda._data.base import Rows, first_not_finite, ranks_among
-from cappedlda._data.factory import check_shape, float_type
+from cappedlda._data.array import ArrayRows, joined
+from cappedlda._data.base import ranks_among
+from cappedlda._data.blocks import (
+    BlockRows,
+    LabelCounts,
+    check_columns,
+    check_features_of,
+    checked_block,
+    row_of_block,
+    without_samples,
+)
+from cappedlda._data.factory import float_type
 from cappedlda._data.kinds import is_dask, is_dask_frame
-from cappedlda._data.samples import PerSample
+from cappedlda._data.samples import PerSample, measured
 from cappedlda._data.threads import single_threaded_blas
-from cappedlda._regime import REGIME, Regime
+from cappedlda._regime import REGIME
 from cappedlda._validation import (
     FLOATS,
-    check_class_weights,
-    check_classes,
-    check_enough_rows,
     check_masked,
     check_text,
     known_codes,
     listed,
-    not_finite,
-    refuse_missing_labels,
-    weight_unit,
 )
 
 # Records that are added in one task.
@@ -188,13 +190,6 @@ def has_known_chunks(X):
     return not np.isnan(X.chunks[0]).any()
 
 
-def check_columns(frame, names):
-    """Check that a frame has some columns."""
-    missing = [name for name in names if name not in frame.columns]
-    if missing:
-        raise ValueError(f"X has the columns {list(frame.columns)}, but not {missing}.")
-
-
 def check_features(X):
     """Check a dask array of rows."""
     if X.ndim != 2:
@@ -290,123 +285,35 @@ def boxed(value):
     return box
 
 
-@dataclass
-class LabelCounts:
-    """Rows, drawable rows and weight of each label; additive.
-
-    Attributes
-    ----------
-    lengths : list of int
-        Rows of each block.
-    counts : list of dict
-        For each block, the number of rows with a weight above 0 by label.
-    weights : dict
-        Weight of all rows by label.
-    """
-
-    lengths: list
-    counts: list
-    weights: dict
-
-    def __iadd__(self, other):
-        self.lengths += other.lengths
-        self.counts += other.counts
-        for label, weight in other.weights.items():
-            self.weights[label] = self.weights.get(label, 0.0) + weight
-        return self
-
-    def classes(self, dtype):
-        """Return the sorted labels in the type of y; integers among objects are integers."""
-        labels = list(self.weights)
-        if dtype.kind == "O" and all(type(label) is int for label in labels):
-            dtype = None
-        return np.unique(np.array(labels, dtype))
-
-
 def count_block_labels(y, weight=None):
     """Return the survey of a block of labels."""
-    y = np.asarray(y)
-    refuse_missing_labels(y, "y, in one of its blocks,")
-    if len(y):
-        check_classification_targets(y)
-    labels, codes = np.unique(y, return_inverse=True)
-    drawable = codes
-    if weight is not None:
-        weight = np.asarray(weight, np.float64)
-        if not np.all((weight >= 0.0) & (weight < np.inf)):
-            raise ValueError("sample_weight has negative, infinite or missing entries.")
-        drawable = codes[weight > 0.0]
-    counts = np.bincount(drawable, minlength=len(labels)).tolist()
-    weights = np.bincount(codes, weight, len(labels)).tolist()
-    survey = LabelCounts(
-        [len(y)],
-        [dict(zip(labels.tolist(), counts, strict=True))],
-        dict(zip(labels.tolist(), weights, strict=True)),
-    )
-    return boxed(survey)
-
-
-@dataclass(frozen=True)
-class BlockJob:
-    """Does a job on a block of rows.
-
-    Attributes
-    ----------
-    job : callable
-        Of `Rows.reduce`.
-    classes : ndarray of shape (c,)
-    dtype : dtype
-    check : bool
-        Whether to look for numbers that are not finite.
-    regime : Regime
-    weight_unit : float
-        Factor of the weights.
-    feature_names : list of str or None
-    """
-
-    job: Any
-    classes: np.ndarray
-    dtype: np.dtype
-    check: bool
-    regime: Regime
-    weight_unit: float
-    feature_names: list | None
-
-    def rows(self, X, y, weight, start=None):
-        """Return a block as rows in memory."""
-        if len(X) != len(y):
-            raise ValueError(
-                f"A block of X has {len(X)} rows, and that of y has {len(y)}; give y as the name "
-                "of a column of a frame X, or compute the chunk sizes of both."
-            )
-        X = np.ascontiguousarray(X, self.dtype)
-        bad = first_not_finite(X) if self.check else None
-        if bad is not None:
-            where = f"row {bad} of a block" if start is None else f"row {start + bad}"
-            raise not_finite(X[bad], where, self.feature_names)
-        codes = known_codes(np.asarray(y), self.classes)
-        if weight is not None:
-            weight = self.weight_unit * np.ascontiguousarray(weight, np.float64)
-        return ArrayRows(X, codes, len(self.classes), weight, regime=self.regime)
-
-    def __call__(self, X, y, weight):
-        """Return the result of the job, or None for a block without rows."""
-        with single_threaded_blas():
-            return boxed(self.rows(X, y, weight).reduce(self.job) if len(X) else None)
+    return boxed(LabelCounts.of_block(np.asarray(y), weight))
 
 
 def job_on_block(X, y, weight, job):
-    """Return what a job makes of a block."""
-    return job(X[0], y, weight)
+    """Return what a job makes of a block, None for one without rows."""
+    (X,) = X
+    with single_threaded_blas():
+        return boxed(rows_of_block(X, y, weight, job).reduce(job.job) if len(X) else None)
+
+
+def rows_of_block(X, y, weight, job, where=row_of_block):
+    """Return a block as rows in memory; see `BlockJob`."""
+    if len(X) != len(y):
+        raise ValueError(
+            f"A block of X has {len(X)} rows, and that of y has {len(y)}; give y as the name "
+            "of a column of a frame X, or compute the chunk sizes of both."
+        )
+    return job.rows(X, np.asarray(y), weight, where)
 
 
 def pick_block(X, y, weight, job, ranks, start):
-    """Return the chosen rows of a block, or all of them."""
-    rows = job.rows(X, y, weight, start)
+    """Return the chosen rows of a block, or all of them; an error counts rows from the first."""
+    rows = rows_of_block(X, y, weight, job, lambda row: f"row {start + row}")
     return rows if ranks is None else rows.pick(ranks)
 
 
-class DaskRows(Rows):
+class DaskRows(BlockRows):
     """Rows of a dask array; threads, processes and machines are those of its scheduler.
 
     Parameters
@@ -419,31 +326,12 @@ class DaskRows(Rows):
         Of the labels.
     """
 
-    n_jobs = 1
-
     def __init__(self, X, y, sample_weight, survey):
-        self.classes = survey.classes(y.dtype)
-        check_classes(self.classes)
-        labels = self.classes.tolist()
-        self.n_classes = len(labels)
-        self.class_weights = np.array([survey.weights[label] for label in labels])
-        check_class_weights(self.class_weights, self.classes)
-        self._lengths = survey.lengths
-        self._counts = np.array([[block.get(k, 0) for k in labels] for block in survey.counts])
-        self.class_counts = self._counts.sum(axis=0)
-        self._weight_unit = weight_unit(self.class_weights.sum(), self.class_counts.sum())
-        self.class_weights = self._weight_unit * self.class_weights
-        check_enough_rows(self.class_weights)
-        self.shape = (sum(survey.lengths), X.shape[1])
-        self.dtype = float_type(X.dtype)
-        check_shape(self.shape)
+        super().__init__(survey, X.shape[1], float_type(X.dtype), y.dtype)
         self._X, self._y, self._weight = X, y, sample_weight
-        self._is_checked = False
 
     def _block_job(self, job=None):
-        settings = self.classes, self.dtype, not self._is_checked, self.regime, self._weight_unit
-        job = BlockJob(job, *settings, self.feature_names)
-        return dask.delayed(job, traverse=False, pure=False)
+        return dask.delayed(super()._block_job(job), traverse=False, pure=False)
 
     def reduce(self, job):
         """Return the sum of what a job returns for each block."""
@@ -479,7 +367,7 @@ class DaskRows(Rows):
 
     def per_sample(self, solution):
         """Return lazy results for each row."""
-        measure = Measure(solution.usual, solution.support, solution.norm)
+        rules = solution.flag_rule, solution.leave_out_rule, solution.norm
         table = da.blockwise(
             measure_block,
             "ik",
@@ -492,40 +380,36 @@ class DaskRows(Rows):
             align_arrays=False,
             dtype=np.float64,
             meta=np.empty((0, 0)),
-            measure=dask.delayed(measure, traverse=False, pure=False),
+            rules=dask.delayed(rules, traverse=False, pure=False),
             classes=self.classes,
         )
         table._chunks = (tuple(self._lengths), (4,))
         return PerSample(table[:, 0], table[:, 1], table[:, 2] > 0.0, table[:, 3] > 0.0)
 
 
-def measure_block(X, y, measure, classes):
+def measure_block(X, y, rules, classes):
     """Return distances, weights and flags of a block of rows as columns."""
     (X,) = X
     if len(X) == 0:
         return np.empty((0, 4))
     X = check_array(X, dtype=FLOATS, order="C")
-    return np.column_stack(measure(X, known_codes(np.asarray(y), classes)))
+    rows = ArrayRows(X, known_codes(np.asarray(y), classes), len(classes))
+    return np.column_stack(measured(rows, *rules))
 
 
-def predicted(model, method, X, y, **settings):
-    """Return lazily what a method of a fitted model gives for the rows of a dask collection."""
+def predicted(model, function, X, y, **settings):
+    """Return lazily what a function of (model, X, y) gives for the rows of a dask collection."""
     if is_dask_frame(X):
         names = [y] if isinstance(y, str) else []
         features = list(getattr(model, "feature_names_in_", X.columns))
         check_columns(X, [*features, *names])
         X, y, _ = arrays_of_frame(X, features, y)
     check_features(X)
-    n = model.n_features_in_
-    if X.shape[1] != n:
-        raise ValueError(f"X has {X.shape[1]} features, but the model was fitted with {n}.")
+    check_features_of(model, X.shape[1])
     y = aligned(y, X, "y")
-    bare = copy.copy(model)  # goes to the workers, without what has the size of the training data
-    for name in ("distances_", "weights_", "outliers_", "left_out_"):
-        vars(bare).pop(name, None)
-    example = np.zeros((1, n), float_type(X.dtype))
+    example = np.zeros((1, X.shape[1]), float_type(X.dtype))
     labels = None if y is None else model.classes_[:1]
-    example = getattr(model, method)(example, labels, **settings)[:0]
+    example = function(model, example, labels, **settings)[:0]
     return da.blockwise(
         predict_block,
         "ik"[: example.ndim],
@@ -538,18 +422,16 @@ def predicted(model, method, X, y, **settings):
         align_arrays=False,
         dtype=example.dtype,
         meta=example,
-        model=dask.delayed(bare, traverse=False, pure=False),
-        method=method,
+        model=dask.delayed(without_samples(model), traverse=False, pure=False),
+        function=function,
         example=example,
         settings=settings,
     )
 
 
-def predict_block(X, y, model, method, example, settings):
-    """Return what a method of a model gives for a block of rows."""
+def predict_block(X, y, model, function, example, settings):
+    """Return what a function of (model, X, y) gives for a block of rows."""
     (X,) = X
     if len(X) == 0:
         return example
-    X = check_array(X, dtype=FLOATS, ensure_all_finite=False)
-    model._check_finite(X, None)
-    return getattr(model, method)(X, y, **settings)
+    return function(model, checked_block(model, X), y, **settings)

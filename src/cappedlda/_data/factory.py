@@ -30,6 +30,10 @@ def training_rows(estimator, X, y, sample_weight, n_jobs, regime=REGIME):
         from cappedlda._data import dask as dask_rows
 
         return dask_rows.rows_from_dask(X, y, sample_weight, regime)
+    if kind == "spark":
+        from cappedlda._data import spark as spark_rows
+
+        return spark_rows.rows_from_spark(X, y, sample_weight, regime)
     names = [name for name, _ in columns_of(X)] if kind == "frame" else None
     if kind == "sliced":
         X = SlicedArray(X, regime)

@@ -13,9 +13,10 @@ from scipy import sparse
 from cappedlda._data.array import ArrayRows
 from cappedlda._data.base import sum_in_order
 from cappedlda._data.jobs import block_record, histograms_of
-from cappedlda._data.record import Query, Record
+from cappedlda._data.record import Record
 from cappedlda._data.threads import ordered_map
 from cappedlda._kernels import kernels
+from cappedlda._rules.rule import Query
 
 
 class ImplicitRows(ArrayRows):

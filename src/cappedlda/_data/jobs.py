@@ -9,9 +9,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from cappedlda._cutoffs.gate import Gate, scaled_norms
-from cappedlda._data.record import Query, Record
+from cappedlda._data.record import Record
 from cappedlda._kernels import SlabState, kernels, kernels_for
+from cappedlda._rules.gate import Gate, scaled_norms
+from cappedlda._rules.rule import Query
 
 _NOTHING = np.empty(0)
 _NO_GATE = {

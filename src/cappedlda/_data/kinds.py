@@ -7,7 +7,7 @@ from cappedlda._validation import FLOATS, check_masked
 
 
 def kind_of(X):
-    """Return what X is: "array", "frame", "sparse", "sliced" or "dask".
+    """Return what X is: "array", "frame", "sparse", "sliced", "dask" or "spark".
 
     A "frame" is a table in memory, "sliced" is read from where it is by slices of rows, and
     "array" is whatever NumPy makes an array of. What has no rows to read is an error.
@@ -16,12 +16,19 @@ def kind_of(X):
         return "array"
     if is_dask(X):
         return "dask"
+    if is_spark(X):
+        return "spark"
     check_readable(X)
     if sparse.issparse(X):
         return "sparse"
     if is_read_by_slices(X):
         return "sliced"
     return "frame" if hasattr(X, "columns") else "array"
+
+
+def is_spark(X):
+    """Return whether X is something of pyspark; does not import it."""
+    return type(X).__module__.partition(".")[0] == "pyspark"
 
 
 def is_dask(X):

@@ -1,4 +1,4 @@
-"""What a pass is asked, a `Query`, and what it answers, a `Record`."""
+"""What a pass answers to a `Query`: an additive `Record`."""
 
 import math
 from dataclasses import dataclass, fields
@@ -6,45 +6,6 @@ from dataclasses import dataclass, fields
 import numpy as np
 
 from cappedlda._kernels import algebra, kernels
-
-
-@dataclass
-class Query:
-    """What a pass evaluates: the projection, the centres and the cap.
-
-    Parameters
-    ----------
-    W : ndarray of shape (n, d)
-        Projection, in the units of the raw features.
-    centres : ndarray of shape (c, n)
-    scale : ndarray of shape (n,)
-        Unit of each feature in the scatter.
-    caps : ndarray of shape (c,)
-        Largest distance of a kept row, per class.
-    q, floor : float
-        Exponent and floor of the capped norm.
-    scatter, sums : bool
-        Whether the scatter and the class sums are wanted; a pass without only projects.
-    images : bool
-        Whether the sums and the scatter of the projected rows are wanted.
-    """
-
-    W: np.ndarray
-    centres: np.ndarray
-    scale: np.ndarray
-    caps: np.ndarray
-    q: float
-    floor: float
-    scatter: bool = True
-    sums: bool = True
-    images: bool = True
-
-    @classmethod
-    def of_all_rows(cls, centres, scale, scatter=True):
-        """Return a query that keeps every row with weight 2 (q = 2) and projects nothing."""
-        c, n = centres.shape
-        return cls(np.zeros((n, 1)), centres, scale, np.full(c, np.inf), 2.0, 0.0, scatter)
-
 
 # What sums up the bins of histograms, for a few of them faster than `sum`.
 _ONES = np.ones(kernels.HISTOGRAM_BINS)

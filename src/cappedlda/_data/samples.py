@@ -8,6 +8,7 @@ import numpy as np
 from cappedlda._data.jobs import PassJob
 from cappedlda._data.record import Record
 from cappedlda._kernels import kernels, selection
+from cappedlda._rules.rule import ratios_of, within
 
 # Rows of a piece, where some numbers are needed for each row, but not for all at once.
 PIECE_ROWS = 1 << 15
@@ -185,13 +186,6 @@ class BorderDistances:
         """Return None: nothing of the size of N is kept."""
 
 
-def within(distances, caps, codes):
-    """Return which distances are at most the cap of their class."""
-    kept = np.empty(len(distances), bool)
-    selection.mark_within(distances, codes, caps, kept.view(np.uint8))
-    return kept
-
-
 class SampleDistances:
     """What a pass saw of each row of an array.
 
@@ -215,19 +209,14 @@ class SampleDistances:
 
     def inside(self, caps, level):
         """Return which rows are within caps of shape (c,) and a multiple of the gate."""
-        mask = within(self._distances, caps, self._rows.codes)  # NaN is outside
+        mask = within(self._distances, caps, self._rows.codes)
         gate_ratio = self._rows.gate_ratio
         return mask if gate_ratio is None else mask & (gate_ratio <= level)
 
     def ratios(self, caps):
         """Return the larger of the ratios of each row to its cap and to the gate."""
-        with np.errstate(invalid="ignore"):  # of what is infinitely far
-            ratios = self._distances / caps[self._rows.codes]
-        gate_ratio = self._rows.gate_ratio
-        if gate_ratio is not None:
-            np.maximum(ratios, gate_ratio, out=ratios)
-        np.copyto(ratios, np.inf, where=np.isnan(ratios))
-        return ratios
+        rows = self._rows
+        return ratios_of(self._distances, caps[rows.codes], rows.gate_ratio)
 
     def per_sample(self, caps, flag_level, support, norm=None):
         """Return the results for each row, `PerSample`.
@@ -243,6 +232,13 @@ class SampleDistances:
         """
         outliers = ~self.inside(flag_level * caps, flag_level)
         return per_sample(self._distances, outliers, support, norm)
+
+
+def measured(rows, flag_rule, leave_out_rule, norm):
+    """Return `PerSample` of other rows than a fit has seen, by its rules."""
+    distances = flag_rule.distances(rows)
+    outliers = ~flag_rule.contains(rows, distances)
+    return per_sample(distances, outliers, leave_out_rule.contains(rows), norm)
 
 
 def per_sample(distances, outliers, support, norm):

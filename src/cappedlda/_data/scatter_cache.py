@@ -10,8 +10,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from cappedlda._data.array import ArrayRows
-from cappedlda._data.record import Query
-from cappedlda._data.samples import within
+from cappedlda._rules.rule import Query, within
 
 # A scatter is made anew if more than this share of the rows come or go, or if those that go had
 # more than this share of it: little but rounding would be left.

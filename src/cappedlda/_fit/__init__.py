@@ -23,43 +23,44 @@ capped norm from the core on, instead of steps 7 and 8.
 """
 
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
-from cappedlda._cutoffs.fences import FLAG_LEVEL
-from cappedlda._cutoffs.gate import gate_caps
+from cappedlda._data.array import ArrayRows
 from cappedlda._data.scatter_cache import ScatterCacheRows
+from cappedlda._fit.cells import fit_right_cells
 from cappedlda._fit.hidden_cloud import core_without_cloud
-from cappedlda._fit.leave_out import Decision, KnownCore, harmless_level, vouched_level
 from cappedlda._fit.result import Solution
 from cappedlda._fit.result import evaluate as evaluate_solver
 from cappedlda._fit.reweighting import (
     STABLE,
-    Metric,
     evaluate,
     reweight,
     share_changed,
     solution_of,
-    support_of,
     until_stable,
     with_new_caps,
     without_caps,
 )
-from cappedlda._fit.state import Options, Point, Prepared
+from cappedlda._fit.state import Options, Prepared
 from cappedlda._fit.steps import (
     lda_on_support,
-    start_projection,
     system_of,
     with_caps_by_distances,
     with_caps_of,
+    with_start,
 )
 from cappedlda._initial import initial_estimate
 from cappedlda._initial.sampling import stratified_sample
+from cappedlda._loo.leave_out import Decision, KnownCore, harmless_level, vouched_level
+from cappedlda._metrics.frame import Objective, Schedule
+from cappedlda._metrics.row_space import RowSpace
+from cappedlda._metrics.shrinkage import MOST_SHRUNK
+from cappedlda._rules.fences import FLAG_LEVEL
+from cappedlda._rules.gate import gate_caps
 from cappedlda._solvers.base import Trace, iterate
-from cappedlda._solvers.frame import Objective, Schedule
 from cappedlda._solvers.mm import FLOOR, MMSolver
-from cappedlda._solvers.row_space import RowSpace
-from cappedlda._solvers.shrinkage import MOST_SHRUNK
 from cappedlda._validation import check_units
 
 # Few rows per feature cannot tell well what harms them: rows beyond this level are left out.
@@ -70,7 +71,24 @@ __all__ = ["Objective", "Options", "Solution", "fit_capped", "fit_norm", "fit_pa
 
 def fit_capped(rows, objective, options):
     """Fit plain LDA to all rows but those that harm it; return a `Solution`."""
-    return finish(prepare(rows, objective, options), objective, options)
+    prepared = prepare(rows, objective, options)
+    solution = finish(prepared, objective, options)
+    if not (options.drop_cells and bears_cells(prepared, objective, options)):
+        return solution
+    rows = prepared.all_rows
+    counted = rows.sample_weight, rows.n_jobs, rows.regime
+    rows = ArrayRows(np.ascontiguousarray(rows.X), rows.codes, rows.n_classes, *counted)
+    quiet = replace(options, drop_cells=False, report=None)
+    return fit_right_cells(rows, solution, partial(fit_capped, objective=objective, options=quiet))
+
+
+def bears_cells(prepared, objective, options):
+    """Return whether right cells can be told from wrong ones: by all rows, and not too few."""
+    rows = prepared.all_rows
+    enough = rows.regime.unshrunk_rows_per_feature * rows.shape[1]
+    automatic = objective.epsilon == "auto" and options.leave_out == "harmful"
+    known = prepared.n_sampled == 0 and prepared.space is None and not rows.implicit_scatter
+    return automatic and known and isinstance(rows.X, np.ndarray) and prepared.weight >= enough
 
 
 def fit_path(rows, objectives, options):
@@ -129,21 +147,19 @@ def prepare(rows, objective, options):
         means = None if means is None else space.points(means)
 
     # The first LDA, on the support, and caps from its distances.
-    frame, W, cache = lda_on_support(sample, initial, options.priors, n_features)
+    frame, cache = lda_on_support(sample, initial, options.priors, n_features)
     if cache is not None:
         few, sample = sample is rows, ScatterCacheRows(sample, cache)
         rows = sample if few else rows
     if means is not None:
         frame = frame.recentred(means)
-        frame = frame.changed(K=W.T @ frame.B)
+        frame = frame.changed(K=frame.W.T @ frame.B)
     if robust:
-        frame = with_caps_by_distances(sample, frame, W)
+        frame = with_caps_by_distances(sample, frame)
     elif not named or start == "identity":
-        W = start_projection(start, sample, frame, W.shape[1], space)
-        frame = frame.changed(K=None)
-    point = Point(frame, W)
+        frame = with_start(start, sample, frame, space)
     found = rows, sample, all_rows, all_sample
-    return Prepared(*found, others, point, gate, space, n_sampled)
+    return Prepared(*found, others, frame, gate, space, n_sampled)
 
 
 def finish(prepared, objective, options):
@@ -180,11 +196,10 @@ def trimmed_fit(prepared, objective, options):
         reweighted, evaluated = on_all_rows(prepared, core, level, objective, options, trace)
     elif level > 1.0 and not (reweighted.mask == (core.ratios <= level)).all():
         at_level = prepared.all_rows.within_gate(level)
-        reweighted = reweight(at_level, core.measure, level, objective, gate, options)
+        reweighted = reweight(at_level, core.frame, level, objective, gate, options)
         trace.n_passes += 1
     elif level > 1.0:  # the same rows, but others may come
-        wider = support_of(core.measure.query(level), level, gate)
-        reweighted = replace(reweighted, support=wider)
+        reweighted = replace(reweighted, rule=core.frame.rule(gate, level))
     found = reweighted, evaluated, trace, objective, prepared, options.n_components
     solution = solution_of(*found)
     solution.level = level
@@ -204,10 +219,10 @@ def core_of(prepared, objective, options):
     trace : Trace
     """
     sample, gate = prepared.sample, prepared.gate
-    measure = Metric(with_caps_of(objective, prepared.point.frame), prepared.point.W)
+    frame = with_caps_of(objective, prepared.frame)
     report = None if options.report is None else options.report.over(prepared.all_sample)
     settings = objective, gate, options
-    reweighted, core, trace = until_stable(sample, measure, *settings, report=report)
+    reweighted, core, trace = until_stable(sample, frame, *settings, report=report)
     if gate is not None and objective.epsilon == "auto" and prepared.space is None:
         shrinkage = judged_shrinkage(reweighted)
         found = core_without_cloud(sample, core, objective, gate, options, shrinkage)
@@ -224,7 +239,7 @@ def judged_shrinkage(reweighted):
 
 def decide_level(prepared, core, reweighted, objective, options, shrinkage):
     """Return the `Decision` on what to leave out."""
-    sample, frame = prepared.all_sample, core.measure.frame
+    sample, frame = prepared.all_sample, core.frame
     if objective.epsilon != "auto" or prepared.gate is None:
         return Decision(1.0)
     if options.leave_out == "flagged":
@@ -244,21 +259,21 @@ def decide_level(prepared, core, reweighted, objective, options, shrinkage):
 
 def on_all_rows(prepared, core, level, objective, options, trace):
     """Return LDA on all rows of the support that a sample has decided on, and its evaluation."""
-    rows, gate, measure = prepared.rows, prepared.gate, core.measure
+    rows, gate, frame = prepared.rows, prepared.gate, core.frame
     trace.n_passes = 2
     if prepared.others is not None:
         # The directions of the sample fit it better than other rows: these set the caps.
-        record = record_of_others(prepared, measure.query())
-        measure = with_new_caps(measure, record, objective, rows.regime, fitted=False)
+        record = record_of_others(prepared, frame.query())
+        frame = with_new_caps(frame, record, objective, rows.regime, fitted=False)
     at_level = rows if level == 1.0 or gate is None else prepared.all_rows.within_gate(level)
     sample = prepared.sample
-    reweighted = reweight(at_level, measure, level, objective, gate, options, sample)
+    reweighted = reweight(at_level, frame, level, objective, gate, options, sample)
     # The caps will be about those of the sample: near them is what a pass must note of rows that
     # it cannot keep.
-    guess = evaluate(sample, reweighted.measure, objective).measure
+    guess = evaluate(sample, reweighted.frame, objective).frame
     evaluated = evaluate(rows, guess, objective)
     if level == 1.0 and share_changed(reweighted, evaluated) > STABLE:
-        again = rows, evaluated.measure, objective, gate, options, sample
+        again = rows, evaluated.frame, objective, gate, options, sample
         reweighted, evaluated, more = until_stable(*again)
         trace.extend(more)
     return reweighted, evaluated
@@ -280,9 +295,9 @@ def record_of_others(prepared, query):
 def uncapped_fit(prepared, objective, options):
     """Return plain LDA on all rows: nothing is capped or left out."""
     rows = prepared.all_rows
-    measure = Metric(without_caps(prepared.point.frame), prepared.point.W)
-    reweighted = reweight(rows, measure, np.inf, objective, None, options)
-    evaluated = evaluate(rows, reweighted.measure, objective)
+    frame = without_caps(prepared.frame)
+    reweighted = reweight(rows, frame, np.inf, objective, None, options)
+    evaluated = evaluate(rows, reweighted.frame, objective)
     trace = Trace("converged", n_iter=1, n_passes=2, objective_path=[reweighted.objective])
     found = reweighted, evaluated, trace, objective, prepared, options.n_components
     solution = solution_of(*found)
@@ -296,19 +311,19 @@ def fit_norm(rows, objective, options):
     rows, sample, gate = prepared.rows, prepared.sample, prepared.gate
     if objective.epsilon == np.inf:
         rows, gate = prepared.all_rows, None
-    begin = prepared.point
+    frame, other_rows = prepared.frame, False
     if gate is not None:
         equal = objective._replace(q=2.0, multiplier=1.0)
-        measure = Metric(with_caps_of(equal, begin.frame), begin.W)
-        frame, W = until_stable(sample, measure, equal, gate, options)[1].measure
+        frame = with_caps_of(equal, frame)
+        frame = until_stable(sample, frame, equal, gate, options)[1].frame
         floor = FLOOR * (frame.fences.median or 1.0)
-        begin = Point(frame.changed(K=W.T @ frame.B, floor=floor), W)
+        frame = frame.changed(K=frame.W.T @ frame.B, floor=floor)
     if sample is not prepared.rows:
-        solver = mm_solver(sample, begin, objective, options)
+        solver = mm_solver(sample, frame, objective, options)
         iterate(sample, solver, options.max_iter)
-        begin = Point(solver.frame, solver.W, other_rows=True)
-    solver = mm_solver(rows, begin, objective, options)
-    if begin.other_rows and prepared.others is not None:
+        frame, other_rows = solver.frame.changed(W=solver.W), True
+    solver = mm_solver(rows, frame, objective, options, other_rows)
+    if other_rows and prepared.others is not None:
         solver.settle_in(record_of_others(prepared, solver.query(scatter=False)))
     trace = iterate(rows, solver, options.max_iter, options.report)
     found = rows, solver, trace, options.n_components
@@ -318,12 +333,11 @@ def fit_norm(rows, objective, options):
     return lifted(solution, prepared, options)
 
 
-def mm_solver(rows, begin, objective, options):
-    """Return the solver that goes on from a point."""
-    frame = with_caps_of(objective, begin.frame)
+def mm_solver(rows, frame, objective, options, other_rows=False):
+    """Return the solver that goes on from a frame, perhaps one that other rows have made."""
     # Norms with q < 2 draw many distances to zero, and a cap that followed them would leave out
     # good rows.
-    renew_shape = objective.q == 2.0 or objective.epsilon == np.inf or begin.frame.K is None
+    renew_shape = objective.q == 2.0 or objective.epsilon == np.inf or frame.K is None
     schedule = Schedule(options.renew_centres, renew_shape)
-    settings = options.tol, begin.other_rows, system_of(rows), rows.regime
-    return MMSolver(frame, begin.W, objective, schedule, *settings)
+    settings = options.tol, other_rows, system_of(rows), rows.regime
+    return MMSolver(with_caps_of(objective, frame), objective, schedule, *settings)

@@ -10,15 +10,17 @@ rows inside these do harm, and the fit goes on with the stricter ones.
 
 import numpy as np
 
-from cappedlda._cutoffs.fences import STRICT_REACH
-from cappedlda._fit.leave_out import does_harm
-from cappedlda._fit.reweighting import Metric, until_stable
+from cappedlda._fit.reweighting import until_stable
 from cappedlda._fit.steps import lda_on_support, with_caps_by_distances
-from cappedlda._initial.dense import STUCK_SHARE, concentrated_support
+from cappedlda._initial.dense import concentrated_support
 from cappedlda._initial.estimate import InitialEstimate
 from cappedlda._initial.standardize import medians_and_scale
+from cappedlda._loo.leave_out import does_harm
+from cappedlda._rules.fences import STRICT_REACH
 
-SEARCH_STEPS = 8
+SEARCH_STEPS = 3
+# Clearly more than half of a class.
+LARGER_SHARE = 0.55
 # A smaller share of the core is a tail, not a cloud.
 LEAST_CLOUD = 0.05
 # A cloud of that share just outside the stricter fence moves the mean of its class by this, in
@@ -47,27 +49,27 @@ def core_without_cloud(sample, core, objective, gate, options, shrinkage=0.0):
     core : Evaluated
     trace : Trace
     """
-    if sample.implicit_scatter or core.measure.W.shape[1] == 0:
+    if sample.implicit_scatter or core.frame.W.shape[1] == 0:
         return None
     inside = core.ratios <= 1.0
-    larger, measure, n_passes = larger_part(sample, core.measure, inside, options.priors)
-    if measure is None or not is_larger(sample, larger):
+    larger, frame, n_passes = larger_part(sample, core.frame, inside, options.priors)
+    if frame is None or not is_larger(sample, larger):
         return None
-    if not does_harm(sample, larger, larger | inside, core.measure.frame, shrinkage):
+    if not does_harm(sample, larger, larger | inside, core.frame, shrinkage):
         return None
     objective = objective._replace(reach=STRICT_REACH)
-    reweighted, core, trace = until_stable(sample, measure, objective, gate, options)
+    reweighted, core, trace = until_stable(sample, frame, objective, gate, options)
     trace.n_passes += n_passes
     return objective, reweighted, core, trace
 
 
-def larger_part(sample, measure, inside, priors):
+def larger_part(sample, frame, inside, priors):
     """Look for the concentrated part of every class in its own discriminant space.
 
     Parameters
     ----------
     sample : ArrayRows
-    measure : Metric
+    frame : Frame
         Whose discriminant space is the first.
     inside : ndarray of shape (N,), bool
         The core.
@@ -76,15 +78,14 @@ def larger_part(sample, measure, inside, priors):
     Returns
     -------
     part : ndarray of shape (N,), bool
-    measure : Metric or None
+    frame : Frame or None
         LDA on it, with stricter fences; None if the core has no other part of some size.
     n_passes : int
     """
-    frame, W = measure
     part, found, n_passes = inside, False, 0
     for step in range(SEARCH_STEPS):
-        images = images_of(sample, frame, W)
-        if step == 0 and not means_are_moved(images, frame.centres / frame.scale @ W):
+        images = images_of(sample, frame)
+        if step == 0 and not means_are_moved(images, frame.centres / frame.scale @ frame.W):
             break
         nearer = concentrated_support(images, STRICT_REACH)
         if sample.sample_weight is not None:
@@ -93,16 +94,15 @@ def larger_part(sample, measure, inside, priors):
             break
         part, found, n_passes = nearer, True, n_passes + 1
         support = InitialEstimate(frame.centres, frame.scale, part, frame.least)
-        frame, W, _ = lda_on_support(sample, support, priors, frame.n_features)
+        frame, _ = lda_on_support(sample, support, priors, frame.n_features)
     if not found:
         return part, None, n_passes
-    frame = with_caps_by_distances(sample, frame, W, STRICT_REACH)
-    return part, Metric(frame, W), n_passes + 1
+    return part, with_caps_by_distances(sample, frame, STRICT_REACH), n_passes + 1
 
 
-def images_of(rows, frame, W):
+def images_of(rows, frame):
     """Return the rows in the discriminant space."""
-    return rows.with_features(np.asarray(rows.X, np.float64) @ (W / frame.scale[:, None]))
+    return rows.with_features(np.asarray(rows.X, np.float64) @ (frame.W / frame.scale[:, None]))
 
 
 def means_are_moved(rows, means):
@@ -120,4 +120,4 @@ def few_others(rows, part, inside):
 def is_larger(rows, part):
     """Return whether a part has more than half of every class, clearly."""
     held = np.bincount(rows.codes, rows.reweighted(part).sample_weight, rows.n_classes)
-    return bool((held > STUCK_SHARE * rows.class_weights).all())
+    return bool((held > LARGER_SHARE * rows.class_weights).all())

@@ -5,11 +5,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from cappedlda._data.array import Support
 from cappedlda._data.samples import PerSample
-from cappedlda._solvers import linalg
+from cappedlda._metrics import linalg
+from cappedlda._metrics.within import WithinCovariance
+from cappedlda._rules.rule import RowRule
 from cappedlda._solvers.base import Trace
-from cappedlda._solvers.within import WithinCovariance
 
 # Other caps that keep as many rows, up to this share, need no other pass.
 SAME_SUPPORT = 1e-4
@@ -49,10 +49,8 @@ class Solution:
     uncapped : ndarray of shape (c,), bool
         Classes that the cap would have removed.
     trace : Trace
-    usual : Support
-        Rows outside are flagged: what the rows are measured by.
-    support : Support
-        Rows outside are left out.
+    flag_rule, leave_out_rule : RowRule
+        Rows outside are flagged, and left out.
     class_weights : ndarray of shape (c,)
         Weight of each class.
     kept_shares : ndarray of shape (c,)
@@ -85,8 +83,8 @@ class Solution:
     kept_weight: float
     uncapped: np.ndarray
     trace: Trace
-    usual: Support
-    support: Support
+    flag_rule: RowRule
+    leave_out_rule: RowRule
     class_weights: np.ndarray
     kept_shares: np.ndarray
     emptied: np.ndarray
@@ -95,6 +93,7 @@ class Solution:
     temperature: float = 1.0
     level: float = 1.0
     n_sampled: int = 0
+    wrong_cells: np.ndarray | None = None  # (N, n), bool; of those that were dropped
 
     def covariance_of_features(self, most_features):
         """Return the within-class covariance as a matrix, or None.
@@ -125,6 +124,7 @@ def evaluate(rows, solver, trace, n_components, flag_level=1.0, gate=None, class
         record = distances.record(query)  # the last cap keeps other rows: measure these
         trace.n_passes += 1
     covariance = solver.covariance(record, unbiased=True)
+    rule = RowRule(query.W, frame.centres, frame.caps, gate)
     V, strengths = solver.order(covariance, solver.W.T.dot(frame.B))
     return Solution(
         W=linalg.fix_signs(query.W.dot(V)),
@@ -143,8 +143,8 @@ def evaluate(rows, solver, trace, n_components, flag_level=1.0, gate=None, class
         kept_weight=kept_weight,
         uncapped=frame.uncapped,
         trace=trace,
-        usual=Support(query.W, frame.centres, frame.caps, gate).at(flag_level),
-        support=Support(query.W, frame.centres, frame.caps, gate),
+        flag_rule=rule.at(flag_level),
+        leave_out_rule=rule,
         class_weights=class_weights,
         kept_shares=record.kept[:, 1] / class_weights,
         emptied=np.empty(0, int),

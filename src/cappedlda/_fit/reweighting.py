@@ -4,50 +4,27 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property, partial
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
-from cappedlda._cutoffs.fences import Fences, consistency_factor, fixed_point_caps, least_fence
-from cappedlda._data.array import Support
-from cappedlda._data.record import Query
-from cappedlda._fit.calibration import calibrator_of
 from cappedlda._fit.result import Solution, unsupervised_directions
 from cappedlda._fit.shrinking import shrinkage_rule
 from cappedlda._fit.steps import system_of
-from cappedlda._solvers import linalg
+from cappedlda._loo.calibration import calibrator_of
+from cappedlda._metrics import linalg
+from cappedlda._metrics.frame import Frame, degrees_of_freedom, vanishing
+from cappedlda._metrics.plain import Discriminant, Ridges, plain_lda, support_scatter
+from cappedlda._metrics.within import WithinCovariance
+from cappedlda._rules.fences import Fences, consistency_factor, fixed_point_caps, least_fence
+from cappedlda._rules.rule import RowRule
 from cappedlda._solvers.base import Trace, check_overflow
-from cappedlda._solvers.frame import Frame, degrees_of_freedom, vanishing
 from cappedlda._solvers.mm import SYSTEM_TOLERANCE
-from cappedlda._solvers.plain import Discriminant, Ridges, plain_lda, support_scatter
-from cappedlda._solvers.within import WithinCovariance
 
 # Reweighting is repeated, at most this often, while more than this share of the rows changes
 # sides.
 MAX_REWEIGHTINGS = 5
 STABLE = 1e-4
-
-
-class Metric(NamedTuple):
-    """Directions, centres and caps by which rows are measured.
-
-    Attributes
-    ----------
-    frame : Frame
-        Centres, scale and caps.
-    W : ndarray of shape (n, r)
-        In scaled features.
-    """
-
-    frame: Frame
-    W: np.ndarray
-
-    def query(self, level=1.0, scatter=False):
-        """Return a query for the rows within a multiple of the caps, with equal weights."""
-        frame = self.frame
-        metric, caps = self.W / frame.scale[:, None], level * frame.caps
-        wanted = {"scatter": scatter, "sums": scatter, "images": False}
-        return Query(metric, frame.centres, frame.scale, caps, 2.0, 0.0, **wanted)
 
 
 @dataclass(frozen=True)
@@ -56,10 +33,11 @@ class Reweighted:
 
     Attributes
     ----------
-    measure : Metric
+    frame : Frame
         What the rows are measured by: nearly the same directions, with the ridge of the
         iteration, so that no direction in which the support happens to be flat rules all others.
-    support : Support
+    rule : RowRule
+        Of the support.
     mask : ndarray of shape (N,), bool, or None
         The rows of the support, if something is kept for each row.
     kept : ndarray of shape (c,)
@@ -75,8 +53,8 @@ class Reweighted:
         Returns the answer: only that of the last support is asked for.
     """
 
-    measure: Metric
-    support: Support
+    frame: Frame
+    rule: RowRule
     mask: np.ndarray | None
     kept: np.ndarray
     weight: float
@@ -93,34 +71,34 @@ class Reweighted:
 
 @dataclass(frozen=True)
 class Evaluated:
-    """A measure with its own caps, and the distances of the rows inside the gate.
+    """A frame with the caps of its own distances, and these, of the rows inside the gate.
 
     Attributes
     ----------
-    measure : Metric
+    frame : Frame
     seen : SampleDistances or BorderDistances
     kept_weight : float
         Weight of the rows within the caps.
     """
 
-    measure: Metric
+    frame: Frame
     seen: Any
     kept_weight: float
 
     @cached_property
     def ratios(self):
         """How far the rows are out: the larger of the ratios to cap and gate, shape (N,)."""
-        return self.seen.ratios(self.measure.frame.caps)
+        return self.seen.ratios(self.frame.caps)
 
 
-def reweight(rows, measure, level, objective, gate, options, sample=None):
+def reweight(rows, frame, level, objective, gate, options, sample=None):
     """Return plain LDA on the rows within a multiple of caps and gate.
 
     Parameters
     ----------
     rows : Rows
         Those within that multiple of the gate.
-    measure : Metric
+    frame : Frame
         Whose caps they are.
     level : float
     objective : Objective
@@ -129,14 +107,14 @@ def reweight(rows, measure, level, objective, gate, options, sample=None):
     sample : ArrayRows, optional
         Of the rows, where these are not in memory.
     """
-    query, frame = measure.query(level, scatter=True), measure.frame
+    query = frame.query(level, scatter=True)
     record, seen = rows.evaluate(query)
     check_overflow(record)
     tol = 0.1 * SYSTEM_TOLERANCE * options.tol
-    mask, support = seen.inside(query.caps, level), support_of(query, level, gate)
+    mask, rule = seen.inside(query.caps, level), frame.rule(gate, level)
 
     def kept_rows():
-        return mask if sample is None else support.contains(sample.X, sample.codes)
+        return mask if sample is None else rule.contains(sample)
 
     shrink = shrinkage_rule(options.shrinkage, sample or rows, kept_rows, record.kept[:, 1])
     settings = system_of(rows), tol, rows.dtype, rows.regime, shrink
@@ -152,7 +130,8 @@ def reweight(rows, measure, level, objective, gate, options, sample=None):
         consistency = consistency_factor(level * frame.epsilon, ridged.W.shape[1])
     # Distances are in units of the spread itself, whatever its degrees of freedom.
     spread = math.sqrt(record.kept_weight / (degrees_of_freedom(record) or 1.0))
-    frame = frame.changed(centres=ridged.centres, scale=ridged.scale, B=ridged.B)
+    W = math.sqrt(consistency) * spread * ridged.W
+    frame = frame.changed(centres=ridged.centres, scale=ridged.scale, B=ridged.B, W=W)
     frame = frame.without_caps_on(vanishing(record))
 
     def make_answer():
@@ -161,8 +140,8 @@ def reweight(rows, measure, level, objective, gate, options, sample=None):
         return answer._replace(W=math.sqrt(consistency) * answer.W)
 
     return Reweighted(
-        Metric(frame, math.sqrt(consistency) * spread * ridged.W),
-        support,
+        frame,
+        rule,
         mask,
         record.kept[:, 1],
         record.weight,
@@ -173,39 +152,31 @@ def reweight(rows, measure, level, objective, gate, options, sample=None):
     )
 
 
-def support_of(query, level, gate):
-    """Return the support within the caps of a query, and a multiple of the gate."""
-    gate = None if gate is None or level == np.inf else gate.at(level)
-    return Support(query.W, query.centres, query.caps, gate)
+def evaluate(rows, frame, objective):
+    """Return a frame with the caps that follow from the distances of rows, and these."""
+    record, seen = rows.evaluate(frame.query())
+    frame = with_new_caps(frame, record, objective, rows.regime)
+    return Evaluated(frame, seen, seen.kept_weight(frame.caps))
 
 
-def evaluate(rows, measure, objective):
-    """Return a measure with the caps that follow from the distances of rows, and these."""
-    record, seen = rows.evaluate(measure.query())
-    measure = with_new_caps(measure, record, objective, rows.regime)
-    return Evaluated(measure, seen, seen.kept_weight(measure.frame.caps))
+def with_new_caps(frame, record, objective, regime, fitted=True):
+    """Return a frame with the caps that follow from a record, where these are automatic.
 
-
-def with_new_caps(measure, record, objective, regime, fitted=True):
-    """Return a measure with the caps that follow from a record, where these are automatic.
-
-    The record is of rows that the measure was fitted to, or of others.
+    The record is of rows that the directions were fitted to, or of others.
     """
-    frame, rank = measure.frame, max(measure.W.shape[1], 1)
     if objective.epsilon != "auto":
-        return measure
+        return frame
     enough = regime.unshrunk_rows_per_feature * frame.n_features
     few_rows = fitted and record.kept_weight < enough
-    least = 0.0 if few_rows else least_fence(rank)  # few rows, fitted too well, spread less
+    # Few rows, fitted too well, spread less.
+    least = 0.0 if few_rows else least_fence(max(frame.W.shape[1], 1))
     limits = {"regime": regime, "least": least}
     fences = fixed_point_caps(record.histograms, objective.reach, **limits)
     capped = frame.with_fences(fences, objective.multiplier)
-    if frame.any_uncapped:
-        capped = capped.without_caps_on(frame.uncapped)
-    return Metric(capped, measure.W)
+    return capped.without_caps_on(frame.uncapped) if frame.any_uncapped else capped
 
 
-def until_stable(rows, measure, objective, gate, options, sample=None, report=None):
+def until_stable(rows, frame, objective, gate, options, sample=None, report=None):
     """Return LDA on the rows inside gate and caps, until it keeps the rows it is made from.
 
     Two supports may take turns: a feature that is constant within the classes of the smaller one
@@ -220,8 +191,8 @@ def until_stable(rows, measure, objective, gate, options, sample=None, report=No
     """
     settings, trace = (objective, gate, options, sample), Trace("converged")
     while trace.n_iter < MAX_REWEIGHTINGS:
-        reweighted = reweight(rows, measure, 1.0, *settings)
-        evaluated = evaluate(rows, reweighted.measure, objective)
+        reweighted = reweight(rows, frame, 1.0, *settings)
+        evaluated = evaluate(rows, reweighted.frame, objective)
         trace.n_iter, trace.n_passes = trace.n_iter + 1, trace.n_passes + 2
         trace.objective_path.append(reweighted.objective)
         trace.change = share_changed(reweighted, evaluated)
@@ -229,12 +200,12 @@ def until_stable(rows, measure, objective, gate, options, sample=None, report=No
             report(trace.n_iter, trace, evaluated.kept_weight)
         if trace.change <= STABLE:
             return reweighted, evaluated, trace
-        measure = evaluated.measure
+        frame = evaluated.frame
     if reweighted.kept.sum() < evaluated.kept_weight:
-        larger = reweight(rows, measure, 1.0, *settings)
-        evaluated, trace.n_passes = evaluate(rows, larger.measure, objective), trace.n_passes + 2
+        larger = reweight(rows, frame, 1.0, *settings)
+        evaluated, trace.n_passes = evaluate(rows, larger.frame, objective), trace.n_passes + 2
     trace.n_passes += 1
-    return reweight(rows, evaluated.measure, 1.0, *settings), evaluated, trace
+    return reweight(rows, evaluated.frame, 1.0, *settings), evaluated, trace
 
 
 def share_changed(reweighted, evaluated):
@@ -249,10 +220,10 @@ def without_caps(frame):
 
 def solution_of(reweighted, evaluated, trace, objective, prepared, n_components):
     """Return the answer as what a fit returns."""
-    answer, (frame, W) = reweighted.answer, evaluated.measure
+    answer, frame = reweighted.answer, evaluated.frame
     directions = answer.W / answer.scale[:, None]
     gate = None if objective.epsilon == np.inf else prepared.gate
-    usual = Support(W / frame.scale[:, None], frame.centres, frame.caps, gate)
+    flag_rule = frame.rule(gate, objective.flag_level)
     mask, count = reweighted.mask, n_components - directions.shape[1]
     return Solution(
         W=linalg.fix_signs(directions),
@@ -269,13 +240,13 @@ def solution_of(reweighted, evaluated, trace, objective, prepared, n_components)
         kept_weight=evaluated.kept_weight,
         uncapped=frame.uncapped,
         trace=trace,
-        usual=usual.at(objective.flag_level),
-        support=reweighted.support,
+        flag_rule=flag_rule,
+        leave_out_rule=reweighted.rule,
         class_weights=prepared.all_rows.class_weights,
         kept_shares=reweighted.kept / prepared.all_rows.class_weights,
         emptied=emptied(answer, prepared),
         within=reweighted.within,
-        calibrator=partial(calibrator_of, reweighted, usual.at(objective.flag_level), prepared),
+        calibrator=partial(calibrator_of, reweighted, flag_rule, prepared),
     )
 
 

@@ -1,6 +1,6 @@
 """The rule by which the scatter of a support is shrunk, as the user asks for it."""
 
-from cappedlda._solvers.shrinkage import ClassShrinkage, FixedShrinkage
+from cappedlda._metrics.shrinkage import AgreementShrinkage, ClassShrinkage, FixedShrinkage
 
 
 def shrinkage_rule(shrinkage, sample, support, totals):
@@ -8,10 +8,12 @@ def shrinkage_rule(shrinkage, sample, support, totals):
 
     Parameters
     ----------
-    shrinkage : "few_rows", "auto", float or None
+    shrinkage : "few_rows", "auto", "agreement", float or None
     sample, support, totals
         See `ClassShrinkage`.
     """
+    if shrinkage == "agreement":
+        return AgreementShrinkage(totals)
     if isinstance(shrinkage, str):
         return ClassShrinkage(sample, support, totals, few_rows=shrinkage == "few_rows")
     return FixedShrinkage(0.0 if shrinkage is None else float(shrinkage))

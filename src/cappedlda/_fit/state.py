@@ -3,15 +3,14 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple
 
 import numpy as np
 
-from cappedlda._cutoffs.gate import Gate
 from cappedlda._data.array import ArrayRows
 from cappedlda._data.base import Rows
-from cappedlda._solvers.frame import Frame
-from cappedlda._solvers.row_space import RowSpace
+from cappedlda._metrics.frame import Frame
+from cappedlda._metrics.row_space import RowSpace
+from cappedlda._rules.gate import Gate
 
 
 @dataclass(frozen=True)
@@ -42,6 +41,7 @@ class Options:
     start: str | np.ndarray = "robust"
     n_components: int = 1
     leave_out: str = "harmful"
+    drop_cells: bool = False  # whether wrong cells of a row may be dropped instead of the row
     ridge: float = 0.0
     shrinkage: str | float | None = "few_rows"
     renew_centres: bool = True
@@ -49,22 +49,6 @@ class Options:
     max_iter: int = 100
     random_state: np.random.RandomState | int | None = None
     report: Callable | None = None
-
-
-class Point(NamedTuple):
-    """Where an iteration is, or begins.
-
-    Attributes
-    ----------
-    frame : Frame
-    W : ndarray of shape (n, r)
-    other_rows : bool
-        Whether the frame was made from other rows than those to go on with.
-    """
-
-    frame: Frame
-    W: np.ndarray
-    other_rows: bool = False
 
 
 @dataclass(frozen=True)
@@ -81,7 +65,8 @@ class Prepared:
         Also those outside the gate.
     others : ArrayRows or None
         Some of the rows that count and are not in the sample, if its directions fit it too well.
-    point : Point
+    frame : Frame
+        To begin with.
     gate : Gate or None
         There is one if the start is robust.
     space : RowSpace or None
@@ -94,7 +79,7 @@ class Prepared:
     all_rows: Rows
     all_sample: ArrayRows
     others: ArrayRows | None
-    point: Point
+    frame: Frame
     gate: Gate | None
     space: RowSpace | None
     n_sampled: int

@@ -2,16 +2,16 @@
 
 import numpy as np
 
-from cappedlda._cutoffs.fences import REACH, Fences, fixed_point_caps, least_fence
-from cappedlda._data.record import Query
 from cappedlda._data.scatter_cache import ScatterCache
-from cappedlda._solvers import linalg
+from cappedlda._metrics import linalg
+from cappedlda._metrics.cg import ImplicitSystem
+from cappedlda._metrics.frame import Frame, kept_covariance
+from cappedlda._metrics.plain import ROUNDING
+from cappedlda._metrics.systems import MatrixSystem
+from cappedlda._rules.fences import REACH, Fences, fixed_point_caps, least_fence
+from cappedlda._rules.rule import Query
 from cappedlda._solvers.base import check_overflow
-from cappedlda._solvers.cg import ImplicitSystem
-from cappedlda._solvers.frame import Frame, kept_covariance
 from cappedlda._solvers.mm import SYSTEM_TOLERANCE
-from cappedlda._solvers.plain import ROUNDING
-from cappedlda._solvers.systems import MatrixSystem
 
 # The first LDA only has to be near enough to see the outliers.
 START_TOLERANCE = 1e-3
@@ -30,16 +30,16 @@ def with_caps_of(objective, frame):
     return frame.with_cap(objective.epsilon, frame.floor)
 
 
-def projection_query(frame, W):
+def projection_query(frame):
     """Return a query for the distances of all rows."""
-    W, no_caps = W / frame.scale[:, None], np.full(len(frame.centres), np.inf)
+    W, no_caps = frame.W / frame.scale[:, None], np.full(len(frame.centres), np.inf)
     return Query(W, frame.centres, frame.scale, no_caps, 2.0, 0.0, scatter=False, sums=False)
 
 
-def with_caps_by_distances(rows, frame, W, reach=REACH):
-    """Return a frame with the caps that follow from the distances of rows under W."""
-    histograms = rows.run(projection_query(frame, W)).histograms
-    limits = {"regime": rows.regime, "least": least_fence(W.shape[1])}
+def with_caps_by_distances(rows, frame, reach=REACH):
+    """Return a frame with the caps that follow from the distances of rows."""
+    histograms = rows.run(projection_query(frame)).histograms
+    limits = {"regime": rows.regime, "least": least_fence(frame.W.shape[1])}
     caps = fixed_point_caps(histograms, reach, **limits).caps
     return frame.with_fences(Fences.at(float(frame.priors @ caps), caps))
 
@@ -50,7 +50,6 @@ def lda_on_support(rows, initial, priors, n_features):
     Returns
     -------
     frame : Frame
-    W : ndarray of shape (n, r)
     cache : ScatterCache or None
         The scatter of the support, if there are many features and it is a matrix.
     """
@@ -78,12 +77,14 @@ def lda_on_support(rows, initial, priors, n_features):
         # Of rare indicators, say, the densest half has none: then nothing is known to be unusual.
         everything = initial._replace(support=np.ones_like(initial.support))
         return lda_on_support(rows, everything, priors, n_features)
-    return frame.changed(K=W.T.dot(frame.B)), W, cache
+    return frame.changed(W=W, K=W.T.dot(frame.B)), cache
 
 
-def start_projection(start, rows, frame, rank, space):
-    """Return the start given by the user, in scaled features and units of the spread."""
+def with_start(start, rows, frame, space):
+    """Return a frame with the directions to begin with that the user has given."""
+    rank = frame.W.shape[1]
     n = len(frame.scale) if space is None else space.n_features
     W = np.eye(n, rank) if isinstance(start, str) else start
     W = W * frame.scale[:, None] if space is None else space.project(W)
-    return W @ linalg.eigh_whitener(kept_covariance(rows.run(projection_query(frame, W))))
+    covariance = kept_covariance(rows.run(projection_query(frame.changed(W=W))))
+    return frame.changed(W=W @ linalg.eigh_whitener(covariance), K=None)

@@ -1,7 +1,7 @@
 """The robust initial estimate: centres, scale, and the support to begin with.
 
 1. `standardize`: class medians, and the median absolute deviation of each feature.
-2. `csteps`: C-steps as in FAST-MCD, then the support grows as in BACON.
+2. `csteps`: a C-step as in FAST-MCD, then the support grows as in BACON.
 
 `dense` does both on arrays, `sparse` the first, which needs no covariance.
 """

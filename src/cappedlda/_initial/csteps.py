@@ -1,14 +1,13 @@
-"""C-steps towards the most concentrated half of every class, and the growth of that support."""
+"""A C-step to the concentrated half of every class, and the growth of that support."""
 
 import numpy as np
 
-from cappedlda._cutoffs.fences import REACH, least_fence, nearer_half, update_caps
 from cappedlda._data.jobs import histograms_of
 from cappedlda._data.threads import serial_map
 from cappedlda._kernels import initial as initial_kernels
-from cappedlda._solvers import linalg
+from cappedlda._metrics import linalg
+from cappedlda._rules.fences import REACH, least_fence, nearer_half, update_caps
 
-C_STEPS = 3
 GROWTH_STEPS = 20
 # A support has settled if no more than this share of the rows comes or goes: what follows only
 # begins with it.
@@ -16,35 +15,22 @@ SETTLED = 0.002
 MIN_SHRINKAGE = 1e-4
 
 
-def c_steps(pieces, distances, variance_floor):
-    """Return the concentrated half of every class after a few C-steps, and the distances from it.
+def c_step(pieces, distances, variance_floor):
+    """Return the nearer half of every class, and the distances of all rows from it.
 
-    A C-step takes the nearer half of every class for the support and measures all rows by its
-    mean and covariance, as FAST-MCD does (Rousseeuw and Van Driessen, Technometrics 1999); here
-    the covariance is pooled and shrunk.
-
-    Parameters
-    ----------
-    pieces : Pieces
-    distances : ndarray of shape (N,)
-        To begin with.
-    variance_floor : ndarray of shape (n,)
+    This is the C-step of FAST-MCD (Rousseeuw and Van Driessen, Technometrics 1999) with a pooled
+    and shrunk covariance. More steps before the growth bring no accuracy.
 
     Returns
     -------
     support : ndarray of shape (N,), bool
     distances : ndarray of shape (N,)
     caps : ndarray of shape (c,)
-        The largest distance of a row of the support, per class, before the last step.
+        The largest of the given distances in the support, per class.
     """
-    support = None
-    for _ in range(C_STEPS):
-        caps = nearer_half(pieces.histograms(distances))
-        nearer = distances <= caps[pieces.codes]
-        if support is not None and has_settled(support, nearer):
-            break
-        support, distances = nearer, shrunk_distances(pieces, nearer, variance_floor)
-    return support, distances, caps
+    caps = nearer_half(pieces.histograms(distances))
+    support = distances <= caps[pieces.codes]
+    return support, shrunk_distances(pieces, support, variance_floor), caps
 
 
 def grow_support(pieces, support, distances, caps, variance_floor, reach=REACH):

@@ -2,16 +2,14 @@
 
 import numpy as np
 
-from cappedlda._cutoffs.gate import gate_caps
 from cappedlda._data.jobs import histograms_of
 from cappedlda._data.threads import shared_threads
-from cappedlda._initial.csteps import Pieces, c_steps, grow_support
+from cappedlda._initial.csteps import Pieces, c_step, grow_support
 from cappedlda._initial.estimate import InitialEstimate
 from cappedlda._initial.separation import LEAST_INSIDE, separated_part
 from cappedlda._initial.standardize import in_units, medians_and_scale
+from cappedlda._rules.gate import gate_caps
 
-# A half that hardly grows has closed in on a tight cluster: do not trust it.
-STUCK_SHARE = 0.55
 # Least variance, in robust units, of a feature, and of one that is mostly constant.
 VARIANCE_FLOOR = 0.1
 SPARSE_VARIANCE_FLOOR = 1.0
@@ -34,16 +32,14 @@ def robust_estimate(rows):
         medians, scale, sparse = medians_and_scale(others, map_)
         floor = np.where(sparse, SPARSE_VARIANCE_FLOOR, VARIANCE_FLOOR)
         scaled, squares = in_units(rows, medians, scale, map_)
-        norms, support = np.sqrt(squares / n), None
+        norms = np.sqrt(squares / n)
         if many:
             dtype = np.float32 if n >= regime.single_features else np.float64
             pieces = Pieces(rows.with_features(scaled), map_, dtype)
-            support = grow_support(pieces, *c_steps(pieces, norms, floor), floor)
-            if rows.weight_of(support) < STUCK_SHARE * rows.class_weights.sum():
-                support = None
-    if support is None:
-        histograms = histograms_of(norms, rows.codes, rows.n_classes, rows.sample_weight)
-        support = (norms <= gate_caps(histograms, n, regime)[rows.codes]) & ~apart
+            support = grow_support(pieces, *c_step(pieces, norms, floor), floor)
+        else:
+            histograms = histograms_of(norms, rows.codes, rows.n_classes, rows.sample_weight)
+            support = (norms <= gate_caps(histograms, n, regime)[rows.codes]) & ~apart
     unordered = np.empty_like(support)
     unordered[order] = support
     return InitialEstimate(medians, scale, unordered, np.sqrt(floor) * scale)
@@ -73,7 +69,7 @@ def rows_apart(rows):
 
 
 def concentrated_support(rows, reach):
-    """Return the support of rows of few features: C-steps from the medians, then its growth.
+    """Return the support of rows of few features: a C-step from the medians, then its growth.
 
     Parameters
     ----------
@@ -86,7 +82,7 @@ def concentrated_support(rows, reach):
     scaled, squares = in_units(rows, medians, scale)
     floor = np.full(rows.shape[1], VARIANCE_FLOOR)
     pieces = Pieces(rows.with_features(scaled))
-    start = c_steps(pieces, np.sqrt(squares), floor)
+    start = c_step(pieces, np.sqrt(squares), floor)
     support = np.empty(rows.shape[0], dtype=bool)
     support[order] = grow_support(pieces, *start, floor, reach)
     return support

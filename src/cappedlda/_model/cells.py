@@ -1,239 +1,29 @@
-"""Wrong and missing cells of new rows: capped distances, completed rows, what was expected.
+"""Wrong and missing cells of new rows: scores without them, completed rows, what was expected.
 
-For class k let r = x - m_k, and P the inverse of the covariance within the classes. If cell j is
-dropped, the squared distance r'P r falls by t_j = (P r)_j^2 / P_jj, the square of the conditional
-residual of the cell in its own deviations. That is capped: for each class the cell of the largest
-t_j - cut^2 is dropped while this is above 0, and each dropped cell costs cut^2, what one at the
-cut-off costs. Missing cells are dropped before, and cost nothing. A row for which no class within
-reach drops a cell is left to the linear rule.
-
-The cut-off is CUT, unless training rows show that this does harm: values far off may be usual for
-a feature, and tell the classes apart. Then features with long tails have larger ones.
+A row for which no class within reach drops a cell is left to the linear rule. Which cells are
+dropped is told in `_metrics.cells`, with the cut-off CUT, unless training rows show that this does
+harm: values far off may be usual for a feature, and tell the classes apart. Then features with long
+tails have larger ones.
 """
 
-from dataclasses import dataclass, replace
-from functools import cached_property
-
 import numpy as np
-from scipy import linalg
 from scipy.sparse import issparse
 from scipy.special import softmax
 
 from cappedlda._data.base import slices_of
 from cappedlda._data.threads import blas_threads, ordered_map, single_threaded_blas
-from cappedlda._kernels import cells as cell_kernels
+from cappedlda._metrics.cells import CUT, REACH, WRONG, make_metric
+from cappedlda._model.discriminant import check_finite, not_finite_in
 from cappedlda._regime import REGIME
 
-# Conditional deviations beyond which a cell is wrong. The square is also how far the score of a
-# class may be behind the best one by the linear rule: of others, nothing is asked.
-CUT = 5.0
-REACH = CUT**2
-# Where that costs more than this share of training rows, a feature has a cut-off that one of these
+# Where CUT costs more than this share of training rows, a feature has a cut-off that one of these
 # shares of them is beyond: the first that does no harm. After these, nothing is capped.
 HARM = 0.01
 SHARES = (0.05, 0.02, 0.01, 0.005, 0.002, 0.001, 0.0)
 # Share of the cells of a row that may be wrong without the row being a strange one.
 FEW = 0.1
-# Marks of cells that are dropped.
-WRONG = 1
 # Bytes of marks that are worked on at a time.
 MOST_MARKS = 1 << 22
-# Conditional deviations from the centre beyond which the rounding of a cell hides all others.
-FAR = 1e8
-# Classes that are farther apart are too far for single precision.
-LARGEST_IMAGE = 1e30
-# What single precision rounds.
-SINGLE = float(np.finfo(np.float32).eps)
-
-
-@dataclass(frozen=True, eq=False)
-class CellMetric:
-    """How cells are measured: rows become z = (x - centre) * root, where cells have unit variance.
-
-    The variance is that of a cell given all others.
-    """
-
-    centre: np.ndarray  # (n,)
-    root: np.ndarray  # (n,)
-    R: np.ndarray  # (n, n) P / (root root'), 0 for features that are constant within the classes
-    means: np.ndarray  # (c, n) of the classes, as z
-    images: np.ndarray  # (c, n) R means: the coefficients of the linear rule, for z
-    intercepts: np.ndarray  # (c,)
-    log_priors: np.ndarray  # (c,)
-    temperature: float  # factor of the scores of the linear rule
-    cuts: np.ndarray  # (n,) conditional deviations
-    far: float = FAR  # deviations from the centre beyond which a cell is wrong in any case
-
-    @property
-    def _classes(self):
-        return self.centre, self.root, self.R, self.means, self.images
-
-    def with_cuts(self, cuts):
-        """Return the same metric with other cut-offs: an array (n,) or a number for all."""
-        return replace(self, cuts=np.broadcast_to(cuts, self.centre.shape).astype(float))
-
-    def with_all_cells(self):
-        """Return the same metric for which no cell is wrong; missing ones are dropped still."""
-        return replace(self.with_cuts(np.inf), far=np.inf)
-
-    @property
-    def prices(self):
-        """What wrong cells add to a squared distance, shape (n,)."""
-        return np.where(self.cuts < np.inf, self.cuts, CUT) ** 2
-
-    def screen(self, reach=REACH):
-        """Return a function of some rows: the numbers of those that may have a cell to drop.
-
-        It multiplies in single precision. A product of n numbers is then off by at most n + 2
-        roundings of the product of lengths, which counts against a row.
-        """
-        if np.all(self.cuts == np.inf):
-            return rows_with_gaps_or_far(self)
-        *numbers, slack, rounding = self._in_single
-
-        def may_drop(X):
-            found = np.empty(len(X), np.uint8)
-            rows = np.ascontiguousarray(X), self.centre, self.root
-            cell_kernels.may_drop(*rows, *numbers, reach + slack, rounding, found)
-            return np.flatnonzero(found)
-
-        return may_drop
-
-    @cached_property
-    def _in_single(self):
-        """What the screen takes in single precision, and bounds of its rounding."""
-        products = np.concatenate([self.R, self.images.T], axis=1)
-        rounding = SINGLE * (len(self.R) + 8) * np.linalg.norm(products, axis=0).max()
-        cuts = self.cuts - SINGLE * (8.0 * CUT + 2.0 * np.abs(self.images).max())
-        cuts -= np.where(cuts < np.inf, SINGLE * cuts, 0.0)
-        slack = 1.0 + 8.0 * SINGLE * np.abs(self.intercepts).max()
-        low, high = self.images - cuts, self.images + cuts
-        low, high = np.vstack([low, low.max(axis=0)]), np.vstack([high, high.min(axis=0)])
-        parts = products, low, high, self.intercepts
-        with np.errstate(over="ignore"):
-            numbers = [np.ascontiguousarray(part, np.float32) for part in parts]
-        return (*numbers, slack, rounding)
-
-    def drop(self, X, reach=REACH):
-        """Return the marks of the cells that each class drops (N, c, n), and which rows have any.
-
-        Only those of a class within reach make a row one that has any.
-        """
-        dropped = np.empty((len(X), len(self.means), X.shape[1]), np.uint8)
-        capped = np.empty(len(X), np.uint8)
-        rule = self.images, self.intercepts
-        cell_kernels.drop_cells(
-            X, *self._classes, *rule, self.cuts, self.far, reach, dropped, capped
-        )
-        return dropped, capped.view(bool)
-
-    def distances(self, X, dropped):
-        """Return the capped squared distances of rows from the classes, shape (N, c)."""
-        found = np.empty(dropped.shape[:2])
-        cell_kernels.distances_without(X, *self._classes, dropped, self.prices, found)
-        return found
-
-    def scores(self, X, dropped):
-        """Return the scores of the classes (N, c), which the linear rule continues."""
-        distances, priors = self.distances(X, dropped), np.exp(self.log_priors)
-        sizes = np.einsum("ij,ij->i", self.means, self.images)
-        # The linear rule leaves out (x - xbar)'P(x - xbar), which is what the classes have in
-        # common: the mean of the squared distances, but for that of the means from each other.
-        common = (distances - sizes) @ priors
-        return self.temperature * (self.log_priors - 0.5 * (distances - common[:, None]))
-
-    def complete(self, X, dropped, weights):
-        """Return rows with what the other cells let expect where a class drops a cell.
-
-        The classes count by their weights (N, c).
-        """
-        completed = np.empty_like(X)
-        cell_kernels.complete(X, *self._classes, dropped, weights, completed)
-        return completed
-
-    def expect(self, X, dropped, codes):
-        """Return what is expected for each cell in the class of each row, and deviations from it.
-
-        Deviations are in standard deviations given the cells that are not dropped.
-        """
-        expected, deviations = np.empty_like(X), np.empty_like(X)
-        codes = np.ascontiguousarray(codes, np.int32)
-        with np.errstate(all="ignore"):
-            cell_kernels.expect(X, *self._classes, dropped, codes, expected, deviations)
-        return expected, deviations
-
-
-def make_metric(whitener, means, xbar, coef, priors, temperature=1.0):
-    """Return the `CellMetric` of a linear rule, or None if its numbers overflow.
-
-    The rule may be sharper or blunter than the covariance says, and may use fewer directions than
-    there are: the metric is that of the rule, so that the two agree where no cell is dropped.
-
-    Parameters
-    ----------
-    whitener : ndarray of shape (n, m)
-        Rows times it have unit covariance within the classes. Its rows are 0 for features
-        that are constant there.
-    means : ndarray of shape (c, n)
-    xbar : ndarray of shape (n,)
-    coef : ndarray of shape (c, n), or (1, n) for two classes
-    priors : ndarray of shape (c,)
-    temperature : float
-        Factor that the scores of the rule have, and cells do not know.
-    """
-    with np.errstate(all="ignore"):
-        coef = coef / temperature
-        if len(means) == 2:
-            coef = np.outer([-priors[1], priors[0]], coef[0])
-        steps = means - xbar
-        largest = np.abs(whitener).max(axis=1, initial=0.0)
-        used = largest > 0.0
-        root = np.where(used, largest, 1.0)
-        lengths = np.linalg.norm(whitener / root[:, None], axis=1)
-        root[used] *= lengths[used]
-        spans = np.abs(steps).max(axis=0)
-        root[~used] = 1.0 / np.where(spans > 0.0, spans, 1.0)[~used]
-        T, coef = whitener / root[:, None], np.where(used, coef / root, 0.0)
-        if not all(np.isfinite(part).all() for part in (T, coef, steps * root)):
-            return None
-        images = linalg.lstsq(T, coef.T, lapack_driver="gelsy")[0]
-        size = np.vdot(coef, steps * root)
-        sharpness = np.vdot(images, images) / size if size > 0.0 else 1.0
-        root[used] *= np.sqrt(sharpness)
-        images /= np.sqrt(sharpness)
-        coef /= np.sqrt(sharpness)
-        steps = steps * root
-        steps += linalg.lstsq(T.T, images - T.T @ steps.T, lapack_driver="gelsy")[0].T
-        R = T @ T.T
-        np.fill_diagonal(R, used.astype(float))  # but for rounding it is
-        images = np.ascontiguousarray(steps @ R)
-        log_priors = np.log(priors)
-        intercepts = log_priors - 0.5 * np.einsum("ij,ij->i", steps, images)
-        found = CellMetric(
-            xbar,
-            root,
-            R,
-            steps,
-            images,
-            intercepts,
-            log_priors,
-            temperature,
-            np.full(len(root), CUT),
-        )
-        finite = all(np.isfinite(part).all() for part in vars(found).values())
-        small = np.abs(images).max() < LARGEST_IMAGE
-    return found if finite and small else None
-
-
-def rows_with_gaps_or_far(metric):
-    """Return a function of some rows: the numbers of those with a missing or infinite cell."""
-
-    def find(X):
-        with np.errstate(over="ignore", invalid="ignore"):
-            near = np.abs((X - metric.centre) * metric.root) <= metric.far
-        return np.flatnonzero(~near.all(axis=1))
-
-    return find
 
 
 def choose_cuts(metric, X, codes, weights):
@@ -321,12 +111,61 @@ def over_rows(metric, X, work, reach=REACH, every=False):
             yield from found
 
 
+def metric_of(model):
+    """Return how single cells are measured, made when first asked for; None: no covariance."""
+    cache = vars(model).setdefault("_cell_cache", {})
+    if "metric" not in cache:
+        cache["metric"] = made_metric(model, cache.get("trial"))
+    return cache["metric"]
+
+
+def made_metric(model, trial):
+    """Return the metric of cells, with cut-offs chosen by rows on trial or by an earlier fit."""
+    found = model._calibration  # read once: another thread may be replacing it
+    if found is None:
+        return None
+    whitener = found["whitener"] if isinstance(found, dict) else found.whitener()
+    rule = model.means_, model.xbar_, model.coef_, model.priors_, model._temperature
+    metric = make_metric(whitener, *rule)
+    if metric is None:
+        return None
+    cuts = model._cell_cuts if trial is None else choose_cuts(metric, *trial)
+    return metric if cuts is None else metric.with_cuts(cuts)
+
+
+def cuts_of(model):
+    """Return the standard deviations beyond which cells are ignored, shape (n,)."""
+    metric = metric_of(model)
+    return np.full(model.n_features_in_, np.inf) if metric is None else metric.cuts
+
+
+def check_finite_or_missing(model, X, first=0):
+    """Raise an error for numbers that are not finite, unless such cells are ignored."""
+    remedy = "remove or impute such rows"
+    if model.missing == "error" or issparse(X):
+        if not issparse(X) and model._calibration is not None:
+            remedy += ', or predict without such cells by set_params(missing="ignore")'
+        check_finite(model, X, first, remedy)
+    elif metric_of(model) is None:
+        remedy = (
+            'impute these cells: missing="ignore" needs a covariance of all features, which '
+            "this model does not have (see CappedLDA)"
+        )
+        check_finite(model, X, first, remedy)
+    elif model.cells == "all":
+        infinite = np.isinf(X).any(axis=1)
+        if infinite.any():
+            remedy = 'mark missing cells by NaN, or use cells="capped"'
+            given = np.where(np.isnan(X), 0, X)
+            raise not_finite_in(model, given, int(infinite.argmax()), first, remedy)
+
+
 def metric_for(model, X):
     """Return how cells of X are measured for `model`, or None if all count as they are."""
     if (model.cells == "all" and model.missing == "error") or issparse(X):
         return None
-    metric = model._cell_metric()
-    return metric if metric is None or model.cells == "capped" else metric.with_all_cells()
+    metric = metric_of(model)
+    return metric if metric is None or model.cells != "all" else metric.with_all_cells()
 
 
 def amend_scores(model, X, scores):
@@ -435,8 +274,8 @@ def expected_cells(model, X, codes):
 
     Both have the shape (N, n). Cells that the class drops are not among the others.
     """
-    metric = model._cell_metric()
-    metric = metric if model.cells == "capped" else metric.with_all_cells()
+    metric = metric_of(model)
+    metric = metric if model.cells != "all" else metric.with_all_cells()
     expected, deviations = np.empty((2, *X.shape))
 
     def work(rows, block, dropped):

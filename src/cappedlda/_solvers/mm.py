@@ -8,19 +8,19 @@ import math
 
 import numpy as np
 
-from cappedlda._cutoffs.fences import (
+from cappedlda._metrics import linalg
+from cappedlda._metrics.frame import kept_covariance, vanishing
+from cappedlda._metrics.systems import MatrixSystem
+from cappedlda._regime import REGIME
+from cappedlda._rules.fences import (
     consistency_factor,
     fixed_point_caps,
     least_fence,
     update_caps,
 )
-from cappedlda._data.record import Query
-from cappedlda._regime import REGIME
-from cappedlda._solvers import linalg
+from cappedlda._rules.rule import Query
 from cappedlda._solvers.anderson import Anderson
 from cappedlda._solvers.base import Solver
-from cappedlda._solvers.frame import kept_covariance, vanishing
-from cappedlda._solvers.systems import MatrixSystem
 
 # The frame is renewed while it is further off than this many times the tolerance, and
 # further off than the projection itself; at most this number of times.
@@ -53,8 +53,7 @@ class MMSolver(Solver):
     Parameters
     ----------
     frame : Frame
-        With K = None the start W only gives the first weights, not the gauge.
-    W : ndarray of shape (n, k)
+        Its directions are the start; with K = None they only give the first weights, not the gauge.
     objective : Objective
     schedule : Schedule
     tol : float
@@ -78,7 +77,6 @@ class MMSolver(Solver):
     def __init__(
         self,
         frame,
-        W,
         objective,
         schedule,
         tol,
@@ -87,7 +85,7 @@ class MMSolver(Solver):
         regime=REGIME,
     ):
         self.frame = frame
-        self.W = W
+        self.W = frame.W
         self.A = None
         self._objective = objective
         self._schedule = schedule

@@ -39,9 +39,8 @@ class CLDA(CappedDiscriminant):
         Class probabilities; None takes the shares of the training data. Only `predict` and its
         like depend on them.
     n_jobs : int, default=None
-        Threads; None uses as many as the process may. The result is the same bit for bit.
+        See `CappedLDA` for this and `verbose`.
     verbose : int, default=0
-        1 prints one line per iteration, 2 also how far a long pass has come.
 
     Attributes
     ----------

@@ -4,12 +4,12 @@ from dataclasses import replace
 
 import numpy as np
 
-from cappedlda._cutoffs.fences import fixed_point_caps, quantiles
-from cappedlda._data.record import Query
-from cappedlda._solvers import linalg
+from cappedlda._metrics import linalg
+from cappedlda._metrics.frame import Frame, kept_covariance
+from cappedlda._metrics.systems import MatrixSystem
+from cappedlda._rules.fences import fixed_point_caps, quantiles
+from cappedlda._rules.rule import Query
 from cappedlda._solvers.base import Solver
-from cappedlda._solvers.frame import Frame, kept_covariance
-from cappedlda._solvers.systems import MatrixSystem
 
 # Floor of the norms, relative to the median of the initial ones, and the ridge that
 # makes the pencil regular, relative to the mean of the diagonal of S1; float32 data

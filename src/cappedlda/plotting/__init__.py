@@ -12,6 +12,7 @@ from cappedlda.plotting._components import ComponentsDisplay
 from cappedlda.plotting._convergence import ConvergenceDisplay
 from cappedlda.plotting._distance import DistanceDisplay
 from cappedlda.plotting._distance_distance import DistanceDistanceDisplay
+from cappedlda.plotting._images import ImageDisplay
 from cappedlda.plotting._loadings import LoadingsDisplay
 from cappedlda.plotting._path import EpsilonPathDisplay
 from cappedlda.plotting._projection import ProjectionDisplay
@@ -23,6 +24,7 @@ __all__ = [
     "DistanceDisplay",
     "DistanceDistanceDisplay",
     "EpsilonPathDisplay",
+    "ImageDisplay",
     "LoadingsDisplay",
     "ProjectionDisplay",
     "class_colors",

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from cappedlda._summary import direction_name, loadings_of, unit_of_loadings
+from cappedlda._model.summary import direction_name, loadings_of, unit_of_loadings
 from cappedlda.plotting._common import (
     BLUE,
     VERMILLION,

@@ -4,15 +4,7 @@ import numpy as np
 
 
 def find_flagged(ratio, n_rows, flagged):
-    """Return the rows to mark as flagged, as a mask.
-
-    Parameters
-    ----------
-    ratio : ndarray of shape (n_samples,) or None
-        Outlyingness of the rows, if the estimator has it.
-    n_rows : int
-    flagged : "auto", None or array-like of shape (n_samples,)
-    """
+    """Return the rows to mark as flagged, as a mask."""
     if isinstance(flagged, str) and flagged == "auto":
         return np.zeros(n_rows, dtype=bool) if ratio is None else ratio > 1.0
     return _checked("flagged", flagged, n_rows)

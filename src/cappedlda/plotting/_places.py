@@ -59,19 +59,7 @@ def name_sizes(ax, names):
 
 
 def apart(points, sizes, taken=(), nearest=0.0):
-    """Return places for names: at their points, or near by if another name is there.
-
-    Parameters
-    ----------
-    points : ndarray of shape (k, 2)
-        Shares of the axes.
-    sizes : ndarray of shape (k, 2)
-        Width and height of each name, as shares of the axes.
-    taken : sequence of (place, size)
-        Where other names are.
-    nearest : float
-        Smallest distance from the point, in heights of the name.
-    """
+    """Return places for names: at their points, or near by if another name is there."""
     placed = list(taken)
     for point, size in zip(points, sizes, strict=True):
         tried = np.clip(_candidates(point, size, nearest), 0.5 * size, 1.0 - 0.5 * size)
@@ -102,24 +90,6 @@ def write_names(ax, names, points, taken=(), nearest=0.0, weight="normal"):
     """Write names at points, or near by with a thin line to the point.
 
     The limits and scales of the axes must be set already.
-
-    Parameters
-    ----------
-    ax : matplotlib Axes
-    names : list of str
-    points : ndarray of shape (k, 2)
-    taken : sequence of (place, size)
-        Where other names are, as returned here.
-    nearest : float
-        Smallest distance from the point, in heights of the name.
-    weight : str
-        Of the font.
-
-    Returns
-    -------
-    texts : list of Annotation
-    taken : list of (place, size)
-        Where all names are now, as shares of the axes.
     """
     if not names:
         return [], list(taken)

@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.utils.validation import column_or_1d
 
-from cappedlda._summary import direction_name
+from cappedlda._model.summary import direction_name
 from cappedlda.plotting import _places
 from cappedlda.plotting._common import (
     OKABE_ITO,

@@ -4,7 +4,7 @@ import numpy as np
 from scipy import linalg
 from scipy.optimize import brentq
 
-from cappedlda._solvers.linalg import leading_directions, solve_spd
+from cappedlda._metrics.linalg import leading_directions, solve_spd
 from cappedlda.paper.compared._method import SAME_MEANS, Directions
 
 # Ridge of the methods that have none of their own, relative to the mean within variance.

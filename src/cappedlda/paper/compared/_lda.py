@@ -3,7 +3,7 @@
 import numpy as np
 from scipy import linalg
 
-from cappedlda._solvers.linalg import RANK_CUTOFF
+from cappedlda._metrics.linalg import RANK_CUTOFF
 from cappedlda.paper.compared._method import Directions, FisherMethod
 
 

@@ -135,18 +135,10 @@ class LDAL1(ComparedMethod):
 
 
 class SignedRecord(NamedTuple):
-    """What a pass of `SignedRows` gives.
+    """What a pass of `SignedRows` gives."""
 
-    Attributes
-    ----------
-    objective : float
-        Sum of the smoothed absolute values |w'h_j|.
-    signed_sum : ndarray of shape (n,)
-        Sum of sign(w'h_j) h_j, its gradient.
-    """
-
-    objective: float
-    signed_sum: np.ndarray
+    objective: float  # sum of the smoothed absolute values |w'h_j|
+    signed_sum: np.ndarray  # (n,): sum of sign(w'h_j) h_j, its gradient
 
     @property
     def overflows(self):

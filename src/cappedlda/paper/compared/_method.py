@@ -13,14 +13,14 @@ from typing import Self
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from cappedlda._cutoffs.fences import quantiles
 from cappedlda._data.array import ArrayRows
-from cappedlda._data.record import Query
 from cappedlda._data.threads import effective_n_jobs, single_threaded_blas
-from cappedlda._discriminant import LinearDiscriminant, linear_rule
-from cappedlda._solvers import linalg
-from cappedlda._solvers.frame import kept_covariance
-from cappedlda._solvers.row_space import RowSpace
+from cappedlda._metrics import linalg
+from cappedlda._metrics.frame import kept_covariance
+from cappedlda._metrics.row_space import RowSpace
+from cappedlda._model.discriminant import LinearDiscriminant, linear_rule
+from cappedlda._rules.fences import quantiles
+from cappedlda._rules.rule import Query
 from cappedlda._typing import ArrayLike, MatrixLike
 from cappedlda._validation import SAME_CENTRES, check_count, check_real, check_training_data
 
@@ -42,18 +42,11 @@ REMEDIES = {
 
 @dataclass
 class Problem:
-    """The training data of a fit, and their first and second moments.
-
-    Attributes
-    ----------
-    rows : ArrayRows
-    means : ndarray of shape (c, n)
-    sizes : ndarray of shape (c,)
-    """
+    """The training data of a fit, and their first and second moments."""
 
     rows: ArrayRows
-    means: np.ndarray
-    sizes: np.ndarray
+    means: np.ndarray  # (c, n)
+    sizes: np.ndarray  # (c,)
 
     @classmethod
     def of(cls, rows):

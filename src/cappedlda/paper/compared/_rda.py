@@ -3,7 +3,7 @@
 import numpy as np
 from scipy import linalg
 
-from cappedlda._solvers.linalg import leading_directions, solve_spd
+from cappedlda._metrics.linalg import leading_directions, solve_spd
 from cappedlda._validation import check_flag, check_real
 from cappedlda.paper.compared._method import LARGEST, POSITIVE, Directions, FisherMethod
 

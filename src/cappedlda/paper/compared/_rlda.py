@@ -6,7 +6,7 @@ import numpy as np
 from scipy import linalg
 from sklearn.utils import check_random_state
 
-from cappedlda._solvers.linalg import leading_directions, solve_spd
+from cappedlda._metrics.linalg import leading_directions, solve_spd
 from cappedlda._validation import check_choice, check_real
 from cappedlda.paper.compared._directions import one_by_one, ridged_scatter, signs_of
 from cappedlda.paper.compared._method import (

@@ -10,8 +10,8 @@ from typing import Literal, NamedTuple
 import numpy as np
 from sklearn.datasets import fetch_openml
 
-from cappedlda._files import read_npz
 from cappedlda._typing import Floats, Labels
+from cappedlda._util.files import read_npz
 from cappedlda.paper.datasets._generators import make_monks3, make_waveform
 
 # The folder of .npz files, where `load_dataset` is not told one.

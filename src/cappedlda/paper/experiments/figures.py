@@ -20,15 +20,7 @@ JITTER = 0.4  # height of the strip that one class takes in a projection
 
 
 def draw_table(summary, out, data_home):
-    """Write the pictures that go with a table.
-
-    Parameters
-    ----------
-    summary : dict
-        What <table>.json holds.
-    out : path
-    data_home : path or None
-    """
+    """Write the pictures that go with a table."""
     if not summary["rows"]:
         return
     if summary["table"] == "artificial":
@@ -156,17 +148,7 @@ def _own_cases(summary):
 
 
 def draw_noise(X, y, noises, path, seed=0):
-    """Draw the first image of some classes, one row of pictures per noise.
-
-    Parameters
-    ----------
-    X : ndarray of shape (N, side * side)
-    y : ndarray of shape (N,)
-    noises : dict of str to callable or None
-        By title; None leaves the images as they are.
-    path : path
-    seed : int
-    """
+    """Draw the first image of some classes, one row of pictures per noise."""
     rows = np.unique(y, return_index=True)[1][:SAMPLES]
     images, labels = X[rows] / X.max(), y[rows]
     side = round(np.sqrt(X.shape[1]))

@@ -20,30 +20,18 @@ CAPPED_FOLDS = 5
 
 
 class Method(NamedTuple):
-    """A row of the tables.
+    """A row of the tables."""
 
-    Attributes
-    ----------
-    make : callable
-        ``make(n_components, **params)`` returns what has ``fit(X, y)``, which returns the model.
-    grid : tuple of dict
-        Parameters to choose from.
-    dimensions : callable
-        ``dimensions(n_classes, n_features)`` returns the dimensions to choose from, ascending.
-    tune : callable or None
-        ``tune(X, y)`` returns the parameters that the method chooses by itself, instead of a grid.
-    drops_flagged : bool
-        Whether training rows that the model flags are no neighbours of anything.
-    remark : str
-        What the reader of a table should know.
-    """
-
+    # ``make(n_components, **params)`` returns what has ``fit(X, y)``, which returns the model.
     make: Callable
-    grid: tuple = ({},)
+    grid: tuple = ({},)  # parameters to choose from
+    # ``dimensions(n_classes, n_features)`` returns the dimensions to choose from, ascending.
     dimensions: Callable = lambda n_classes, n_features: up_to(n_features)
+    # ``tune(X, y)`` returns the parameters that the method chooses by itself, instead of a grid.
     tune: Callable | None = None
+    # Whether training rows that the model flags are no neighbours of anything.
     drops_flagged: bool = False
-    remark: str = ""
+    remark: str = ""  # what the reader of a table should know
 
 
 class Unprojected:

@@ -29,77 +29,34 @@ BLOCK = 1024
 
 
 class Trial(NamedTuple):
-    """A training and a test part.
-
-    Attributes
-    ----------
-    X_train, y_train, X_test, y_test : ndarray
-    seed : int
-        Of the noise and of the inner folds.
-    scale : bool
-        Whether features are brought to [0, 1].
-    noise : callable or None
-        ``noise(X, y, random_state=...)`` returns the spoilt X first.
-    most_dimensions : int or None
-        Of a projection; None leaves it to the method.
-    ideal_axis : int or None
-        The feature along which the ideal direction lies, where that is known.
-    """
+    """A training and a test part."""
 
     X_train: np.ndarray
     y_train: np.ndarray
     X_test: np.ndarray
     y_test: np.ndarray
-    seed: int = 0
-    scale: bool = True
-    noise: Callable | None = None
-    most_dimensions: int | None = None
+    seed: int = 0  # of the noise and of the inner folds
+    scale: bool = True  # whether features are brought to [0, 1]
+    noise: Callable | None = None  # ``noise(X, y, random_state=...)`` returns the spoilt X first
+    most_dimensions: int | None = None  # of a projection; None leaves it to the method
+    # The feature along which the ideal direction lies, where that is known.
     ideal_axis: int | None = None
 
 
 class Outcome(NamedTuple):
-    """What a trial gave.
+    """What a trial gave."""
 
-    Attributes
-    ----------
-    accuracy : float or None
-        Share of test rows that are right; None after an error.
-    params : dict
-        What was chosen, the dimension as "n_components".
-    status : str
-        How the fit ended, or the error.
-    by_dimension : dict
-        Accuracy on the test rows by dimension, for pictures only.
-    angle : float or None
-        Degrees between the first direction and the ideal one, where that is known.
-    cpu_seconds : float
-        Time of the processor, so that other work on the machine hardly counts.
-    """
-
-    accuracy: float | None
-    params: dict
-    status: str
-    by_dimension: dict
+    accuracy: float | None  # share of test rows that are right; None after an error
+    params: dict  # what was chosen, the dimension as "n_components"
+    status: str  # how the fit ended, or the error
+    by_dimension: dict  # accuracy on the test rows by dimension, for pictures only
+    # Degrees between the first direction and the ideal one, where that is known.
     angle: float | None
-    cpu_seconds: float
+    cpu_seconds: float  # time of the processor, so that other work on the machine hardly counts
 
 
 def run_trial(name, trial, inner_folds, grid_step=1):
-    """Choose parameters on the training part, fit, and score the test part.
-
-    Parameters
-    ----------
-    name : str
-        A key of `METHODS`.
-    trial : Trial
-    inner_folds : int
-    grid_step : int
-        1 tries the whole grid, k every k-th value.
-
-    Returns
-    -------
-    outcome : Outcome
-    """
+    """Choose parameters on the training part, fit, and score the test part."""
     begin = time.process_time()
     method = METHODS[name]
     # One thread, so that no digit depends on the number of cores.
@@ -198,20 +155,7 @@ def projected_accuracies(method, model, X, y, X_test, y_test, dimensions):
 
 
 def nearest_accuracies(Z, y, Z_test, y_test, dimensions):
-    """Return the share of rows whose nearest neighbour has their class, by dimension.
-
-    Parameters
-    ----------
-    Z, y : ndarray of shape (N, d) and (N,)
-        The neighbours.
-    Z_test, y_test : ndarray of shape (M, d) and (M,)
-    dimensions : list of int
-        Ascending numbers of leading columns; more than d mean all.
-
-    Returns
-    -------
-    accuracies : ndarray of shape (len(dimensions),)
-    """
+    """Return the share of rows whose nearest neighbour has their class, by dimension."""
     centre = Z.mean(axis=0)
     Z, Z_test = Z - centre, Z_test - centre
     hits = sum(

@@ -12,8 +12,8 @@ import numpy as np
 from scipy.stats import chi2, rankdata, studentized_range
 
 import cappedlda
-from cappedlda import _tables
-from cappedlda._files import replacing
+from cappedlda._util import tables as _tables
+from cappedlda._util.files import replacing
 from cappedlda.paper.experiments import printed
 from cappedlda.paper.experiments.methods import METHODS
 
@@ -65,20 +65,7 @@ def read_row(path, settings):
 
 
 def make_row(dataset, method, outcomes, settings):
-    """Return the row of a method on a data set.
-
-    Parameters
-    ----------
-    dataset, method : str
-    outcomes : list of Outcome
-    settings : dict
-        What the numbers depend on.
-
-    Returns
-    -------
-    row : dict
-        Accuracies in percent; "mean" and "std" are None if a trial failed.
-    """
+    """Return the row of a method on a data set."""
     accuracies = [outcome.accuracy for outcome in outcomes]
     failed = None in accuracies
     angles = [outcome.angle for outcome in outcomes if outcome.angle is not None]
@@ -109,24 +96,7 @@ def _mean_by_dimension(outcomes):
 
 
 def summarise(name, table, rows, missing, settings, command, seconds):
-    """Return what <table>.json holds.
-
-    Parameters
-    ----------
-    name : str
-    table : Table
-    rows : list of dict
-    missing : dict of str to str
-        Data sets that could not be read, and why.
-    settings : dict
-    command : str
-    seconds : float
-        Of this run alone, by the clock.
-
-    Returns
-    -------
-    summary : dict
-    """
+    """Return what <table>.json holds."""
     methods = _methods({"rows": rows})
     rows = [_shortened(row) for row in rows]
     means = _means(rows, methods)
@@ -204,18 +174,7 @@ def _means(rows, methods):
 
 
 def compare_ranks(means, methods):
-    """Return average ranks, the Friedman test and the critical difference of Nemenyi.
-
-    Parameters
-    ----------
-    means : dict of str to list
-        By data set, one mean per method; data sets with a gap are left out.
-    methods : sequence of str
-
-    Returns
-    -------
-    comparison : dict
-    """
+    """Return average ranks, the Friedman test and the critical difference of Nemenyi."""
     whole = [values for values in means.values() if None not in values]
     n, k = len(whole), len(methods)
     if n == 0:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from joblib import Parallel, cpu_count, delayed
 
-from cappedlda._progress import Progress
+from cappedlda._util.progress import Progress
 from cappedlda._version import __version__
 from cappedlda.paper.experiments import report
 from cappedlda.paper.experiments.methods import METHODS

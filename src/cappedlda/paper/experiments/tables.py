@@ -18,75 +18,35 @@ COIL_VIEWS = 10
 
 
 class Case(NamedTuple):
-    """A data set with its noise.
+    """A data set with its noise."""
 
-    Attributes
-    ----------
-    source : str or None
-        What `load_dataset` reads; None for the artificial set.
-    noise : callable or None
-        Spoils training features in [0, 1].
-    rows_per_class : int or None
-        So many rows of each class are drawn; None takes all.
-    scale : bool
-        Whether features are brought to [0, 1].
-    reverse : bool
-        Whether the order of the features is reversed (artificial set).
-    """
-
-    source: str | None
-    noise: Callable | None = None
-    rows_per_class: int | None = None
-    scale: bool = True
-    reverse: bool = False
+    source: str | None  # what `load_dataset` reads; None for the artificial set
+    noise: Callable | None = None  # spoils training features in [0, 1]
+    rows_per_class: int | None = None  # so many rows of each class are drawn; None takes all
+    scale: bool = True  # whether features are brought to [0, 1]
+    reverse: bool = False  # whether the order of the features is reversed (artificial set)
 
 
 class Effort(NamedTuple):
-    """How much is run.
+    """How much is run."""
 
-    Attributes
-    ----------
-    trials : int
-        Folds, random halves, or draws of the artificial set.
-    inner_folds : int
-    grid_step : int
-        1 tries whole grids, k every k-th value.
-    most_rows : int or None
-        Larger data are thinned to so many rows; None takes all.
-    most_classes : int or None
-        Only the first so many classes are taken; None takes all.
-    """
-
-    trials: int
+    trials: int  # folds, random halves, or draws of the artificial set
     inner_folds: int = 3
-    grid_step: int = 1
-    most_rows: int | None = None
-    most_classes: int | None = None
+    grid_step: int = 1  # 1 tries whole grids, k every k-th value
+    most_rows: int | None = None  # larger data are thinned to so many rows; None takes all
+    most_classes: int | None = None  # only the first so many classes are taken; None takes all
 
 
 class Table(NamedTuple):
-    """A table of the paper.
-
-    Attributes
-    ----------
-    title : str
-    cases : dict of str to Case
-    extra : dict of str to Case
-        Run only on demand.
-    split : {"folds", "halves", "draws"}
-    effort, quick : Effort
-    paper : dict
-        Mean and deviation for each of `printed.COLUMNS` by case.
-    remark : str
-    """
+    """A table of the paper."""
 
     title: str
     cases: dict
-    extra: dict
+    extra: dict  # run only on demand
     split: str
     effort: Effort
     quick: Effort
-    paper: dict
+    paper: dict  # mean and deviation for each of `printed.COLUMNS` by case
     remark: str
 
 
@@ -192,21 +152,7 @@ def load_case(case, data_home):
 
 
 def make_trials(table, case, data, effort, seed):
-    """Return the trials of a case.
-
-    Parameters
-    ----------
-    table : Table
-    case : Case
-    data : tuple of ndarray or None
-        What `load_case` returned.
-    effort : Effort
-    seed : int
-
-    Returns
-    -------
-    trials : list of Trial
-    """
+    """Return the trials of a case."""
     if table.split == "draws":
         return [_drawn(case, seed + k) for k in range(effort.trials)]
     X, y = data

@@ -1,1 +1,0 @@
-"""Cutoffs: from histograms of distances to caps. No rows are seen here."""

@@ -1,0 +1,197 @@
+"""What dask and Spark have in common: rows in blocks, which are worked on where they are.
+
+Labels are counted first, in a `LabelCounts`. Then each pass sends a `BlockJob` to the blocks and
+adds what comes back.
+"""
+
+import copy
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.utils import check_array
+from sklearn.utils.multiclass import check_classification_targets
+
+from cappedlda._data.array import ArrayRows
+from cappedlda._data.base import Rows, first_not_finite
+from cappedlda._data.factory import check_shape
+from cappedlda._regime import Regime
+from cappedlda._validation import (
+    FLOATS,
+    check_class_weights,
+    check_classes,
+    check_enough_rows,
+    known_codes,
+    not_finite,
+    refuse_missing_labels,
+    weight_unit,
+)
+
+
+@dataclass
+class LabelCounts:
+    """Rows, drawable rows and weight of each label; additive.
+
+    Attributes
+    ----------
+    lengths : list of int
+        Rows of each block.
+    counts : list of dict
+        For each block, the number of rows with a weight above 0 by label.
+    weights : dict
+        Weight of all rows by label.
+    """
+
+    lengths: list
+    counts: list
+    weights: dict
+
+    @classmethod
+    def of_block(cls, y, weight, name="y, in one of its blocks,"):
+        """Return the counts of a block of labels, and of their weights, if there are some."""
+        refuse_missing_labels(y, name)
+        if len(y):
+            check_classification_targets(y)
+        labels, codes = np.unique(y, return_inverse=True)
+        drawable = codes
+        if weight is not None:
+            weight = np.asarray(weight, np.float64)
+            if not np.all((weight >= 0.0) & (weight < np.inf)):
+                raise ValueError("sample_weight has negative, infinite or missing entries.")
+            drawable = codes[weight > 0.0]
+        counts = np.bincount(drawable, minlength=len(labels)).tolist()
+        weights = np.bincount(codes, weight, len(labels)).tolist()
+        labels = labels.tolist()
+        return cls(
+            [len(y)],
+            [dict(zip(labels, counts, strict=True))],
+            dict(zip(labels, weights, strict=True)),
+        )
+
+    def __iadd__(self, other):
+        self.lengths += other.lengths
+        self.counts += other.counts
+        for label, weight in other.weights.items():
+            self.weights[label] = self.weights.get(label, 0.0) + weight
+        return self
+
+    def merged(self):
+        """Return the same counts as those of one block."""
+        counts = {label: sum(part.get(label, 0) for part in self.counts) for label in self.weights}
+        return LabelCounts([sum(self.lengths)], [counts], self.weights)
+
+    def classes(self, dtype):
+        """Return the sorted labels in the type of y; integers among objects are integers."""
+        labels = list(self.weights)
+        if dtype.kind == "O" and all(type(label) is int for label in labels):
+            dtype = None
+        return np.unique(np.array(labels, dtype))
+
+
+def row_of_block(row):
+    """Return where a row is of which only its block is known."""
+    return f"row {row} of a block"
+
+
+@dataclass(frozen=True)
+class BlockJob:
+    """Does a job on a block of rows.
+
+    Attributes
+    ----------
+    job : callable
+        Of `Rows.reduce`.
+    classes : ndarray of shape (c,)
+    dtype : dtype
+    check : bool
+        Whether to look for numbers that are not finite.
+    regime : Regime
+    weight_unit : float
+        Factor of the weights.
+    feature_names : list of str or None
+    """
+
+    job: Any
+    classes: np.ndarray
+    dtype: np.dtype
+    check: bool
+    regime: Regime
+    weight_unit: float
+    feature_names: list | None
+
+    def rows(self, X, y, weight, where=row_of_block):
+        """Return a block as rows in memory; `where` tells errors where a row of it is."""
+        X = np.ascontiguousarray(X, self.dtype)
+        bad = first_not_finite(X) if self.check else None
+        if bad is not None:
+            raise not_finite(X[bad], where(bad), self.feature_names)
+        codes = known_codes(y, self.classes)
+        if weight is not None:
+            weight = self.weight_unit * np.ascontiguousarray(weight, np.float64)
+        return ArrayRows(X, codes, len(self.classes), weight, regime=self.regime)
+
+
+class BlockRows(Rows):
+    """Rows in blocks; threads, processes and machines are those of whoever holds them.
+
+    Parameters
+    ----------
+    survey : LabelCounts
+    n_features : int
+    dtype : dtype
+        In which the rows are worked with.
+    label_type : dtype
+    """
+
+    n_jobs = 1
+
+    def __init__(self, survey, n_features, dtype, label_type):
+        self.classes = survey.classes(label_type)
+        check_classes(self.classes)
+        labels = self.classes.tolist()
+        self.n_classes = len(labels)
+        self.class_weights = np.array([survey.weights[label] for label in labels])
+        check_class_weights(self.class_weights, self.classes)
+        self._lengths = survey.lengths
+        self._counts = np.array([[block.get(k, 0) for k in labels] for block in survey.counts])
+        self.class_counts = self._counts.sum(axis=0)
+        self._weight_unit = weight_unit(self.class_weights.sum(), self.class_counts.sum())
+        self.class_weights = self._weight_unit * self.class_weights
+        check_enough_rows(self.class_weights)
+        self.shape = (sum(survey.lengths), n_features)
+        self.dtype = dtype
+        check_shape(self.shape)
+        self._is_checked = False  # whether all numbers are known to be finite
+
+    def _block_job(self, job=None):
+        settings = self.classes, self.dtype, not self._is_checked, self.regime, self._weight_unit
+        return BlockJob(job, *settings, self.feature_names)
+
+
+def check_columns(frame, names):
+    """Check that a frame has some columns."""
+    missing = [name for name in names if name not in frame.columns]
+    if missing:
+        raise ValueError(f"X has the columns {list(frame.columns)}, but not {missing}.")
+
+
+def check_features_of(model, n_features):
+    """Check the number of features that rows have for a fitted model."""
+    n = model.n_features_in_
+    if n_features != n:
+        raise ValueError(f"X has {n_features} features, but the model was fitted with {n}.")
+
+
+def checked_block(model, X):
+    """Return a block of new rows for a fitted model, checked."""
+    X = check_array(X, dtype=FLOATS, ensure_all_finite=False)
+    model._check_finite(X, None)
+    return X
+
+
+def without_samples(model):
+    """Return a fitted model without what has the size of the training data."""
+    bare = copy.copy(model)
+    for name in ("distances_", "weights_", "outliers_", "left_out_"):
+        vars(bare).pop(name, None)
+    return bare

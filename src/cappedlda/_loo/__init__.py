@@ -1,0 +1,1 @@
+"""Leave-one-out: distances, and what rests on them: leaving out, calibration."""

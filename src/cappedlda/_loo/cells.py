@@ -1,0 +1,71 @@
+"""Leave-one-out distances of rows by those of their cells that are right."""
+
+import numpy as np
+
+from cappedlda._loo.distances import LEAST_REST
+from cappedlda._loo.leave_out import Scores, costs_too_much
+from cappedlda._metrics.cells import WRONG
+
+
+def left_out_distances(metric, freedom, weights, rows, fitted, left_out):
+    """Return the capped squared distances of rows from all classes, each left out of the fit.
+
+    Each class drops cells for itself. Let x be a row of class i, which may have other cells in the
+    fit: there it is m_i + h. With v = x - m_k, and P the inverse scatter without the cells that
+    class k drops, three distances tell v'P v, h'P h and h'P v. Without the row the mean is
+    m_i - (nu - 1) h and the scatter is smaller by u nu h h', as in `distances`.
+
+    Parameters
+    ----------
+    metric : CellMetric
+    freedom : float
+        Degrees of freedom of its covariance.
+    weights : ndarray of shape (c,)
+        Of the rows of each class in the fit.
+    rows, fitted : ArrayRows
+        The rows, and what was fitted.
+    left_out : ndarray of shape (N,)
+        Weight by which each row is left out: 0 for rows that were not in the fit.
+    """
+    n_rows, c, codes = len(left_out), len(metric.means), rows.codes
+    X, completed = (np.ascontiguousarray(part.X, np.float64) for part in (rows, fitted))
+    means = metric.centre + metric.means / metric.root
+    steps, of_class = completed - means[codes], weights[codes]
+    nu = of_class / np.maximum(of_class - left_out, LEAST_REST * of_class)
+    share = left_out * nu / freedom
+    distances = np.empty((n_rows, c))
+    for k in range(c):
+        own = metric.of_class(k)
+        dropped, _ = own.drop(X, np.inf)
+        price = (dropped[:, 0] == WRONG) @ own.prices
+        whole, size, difference = (
+            own.distances(some, dropped)[:, 0] - price for some in (X, steps + means[k], X - steps)
+        )
+        cross = 0.5 * (whole + size - difference)
+        whole, cross = (
+            np.where(codes == k, nu**p * size, part) for p, part in ((2, whole), (1, cross))
+        )
+        rest = np.maximum(1.0 - share * size, LEAST_REST)
+        distances[:, k] = whole + share * cross**2 / rest + price
+    return distances
+
+
+def cells_cost_too_much(plain, without, rows, trusted, hit, log_priors):
+    """Return whether wrong cells in the fit cost trusted rows more than they may.
+
+    The price is that of `leave_out`: each row with a wrong cell is a further row.
+
+    Parameters
+    ----------
+    plain, without : ndarray of shape (N, c)
+        Leave-one-out distances of the rows by LDA with wrong cells and without.
+    rows : ArrayRows
+    trusted, hit : ndarray of shape (N,), bool
+        The rows that are scored, and those with wrong cells.
+    log_priors : ndarray of shape (c,)
+    """
+    weights = np.ones(len(hit)) if rows.sample_weight is None else rows.sample_weight
+    codes, step = rows.codes.astype(np.int32, copy=False), np.where(trusted, 0, 1)
+    plain, without = (Scores(part, codes, weights, step, log_priors) for part in (plain, without))
+    further = float(weights @ hit / (weights @ trusted))
+    return costs_too_much(plain, further, without) and without.hits(0) > plain.hits(0)

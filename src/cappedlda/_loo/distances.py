@@ -1,0 +1,166 @@
+"""Plain discriminant analysis from class moments, with exact leave-one-out distances.
+
+Without row x of weight u in class i, of weight N_i and mean m_i, that mean is m_i - (nu - 1) h and
+the pooled scatter is S - u nu h h', where h = x - m_i and nu = N_i / (N_i - u): a change of rank
+one. So the distances of all rows from all classes, each row left out of its own fit, cost
+hardly more than the distances themselves (Sherman and Morrison).
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from cappedlda._kernels import algebra, loo
+from cappedlda._metrics import linalg
+from cappedlda._metrics.frame import freedom_of
+from cappedlda._metrics.plain import FLAT
+from cappedlda._metrics.shrinkage import shrinkage_ridge
+
+# 1 - leverage of a row without which its class has no spread: a row that is alone in a direction.
+LEAST_REST = 1e-6
+
+
+class ClassMoments(NamedTuple):
+    """Weight, sums and scatter of rows about given centres; moments of disjoint rows add up.
+
+    Attributes
+    ----------
+    weights : ndarray of shape (c,)
+    sums : ndarray of shape (c, n)
+    scatter : ndarray of shape (n, n)
+        Its upper triangle.
+    """
+
+    weights: np.ndarray
+    sums: np.ndarray
+    scatter: np.ndarray
+
+    def plus(self, other):
+        """Return the moments of these rows and of others."""
+        return ClassMoments(*map(np.add, self, other))
+
+    def centred(self, unit=None):
+        """Return the means of the classes and the scatter about them, perhaps in other units."""
+        means, scatter = np.empty(self.sums.shape), np.empty(self.scatter.shape)
+        algebra.centre(*self, unit, means, scatter)
+        return means, scatter
+
+
+class PlainLDA:
+    """Linear discriminant analysis on rows of which only the moments are known.
+
+    Parameters
+    ----------
+    moments : ClassMoments
+    centres : ndarray of shape (c, n)
+        About which the moments were taken.
+    n_features : int, optional
+        Of which the coordinates are a rotation, if these are fewer.
+    unit : ndarray of shape (n,), optional
+        Of the features, where those of the moments are not good.
+    shrinkage : float
+        Of the scatter.
+    dtype : dtype
+        Of the rows, which tells what is only rounding.
+
+    Attributes
+    ----------
+    freedom : float
+        Degrees of freedom of the covariance.
+    """
+
+    def __init__(
+        self, moments, centres, n_features=None, unit=None, shrinkage=0.0, dtype=np.float64
+    ):
+        self._moves, scatter = moments.centred(unit)
+        n, total = n_features or len(scatter), moments.weights.sum()
+        self._weights = moments.weights
+        self.freedom = freedom_of(total, len(centres))
+        trace = scatter.trace()
+        if shrinkage > 0.0 or not trace > 0.0:
+            ridge = shrinkage_ridge(shrinkage, trace, n) if trace > 0.0 else 1.0
+            np.einsum("ii->i", scatter)[...] += ridge
+        scatter /= self.freedom
+        # What is flat within the classes has no influence; see `plain`.
+        T = linalg.triangular_whitener(scatter, FLAT[np.dtype(dtype)])
+        self._T = T if unit is None else T / unit[:, None]
+        means = centres + self._moves
+        means -= means.sum(axis=0) / len(means)  # lest little but rounding is left between them
+        self._images = means @ self._T
+        self._directions = self._T @ self._images.T
+
+    def distances(self, rows, left_out):
+        """Return the squared distances of rows from all classes, shape (N, c).
+
+        Parameters
+        ----------
+        rows : Pieces
+            Deviations from the centres.
+        left_out : ndarray of shape (N,)
+            Weight by which each row is left out of the fit: 0 for rows that were not in it.
+        """
+        distances = np.empty((len(left_out), len(self._weights)))
+        # There may be more classes than rows: then not for each pair of classes.
+        by_row = len(self._weights) > len(left_out)
+        rows.fill(
+            loo.left_out_distances,
+            self._moves,
+            self._T,
+            self._directions,
+            self._between(rows.codes if by_row else slice(None)),
+            by_row,
+            left_out,
+            self._weights,
+            self.freedom,
+            LEAST_REST,
+            distances,
+        )
+        return distances
+
+    def _between(self, classes):
+        """Return the squared distances of the means of some classes from all."""
+        sizes = np.square(self._images).sum(axis=1)
+        return sizes[classes, None] + sizes - 2.0 * (self._images[classes] @ self._images.T)
+
+    @property
+    def whitener(self):
+        """Rows times it have unit covariance within the classes, shape (n, m)."""
+        return self._T[:, self._T.any(axis=0)]
+
+    def distances_off_plane(self, deviations, codes, left_out):
+        """Return the squared distances of rows from the plane through the means, shape (N,).
+
+        The plane is that of the discriminant space: a squared distance from a class is this one
+        and the one in the discriminant space together.
+
+        Parameters
+        ----------
+        deviations : ndarray of shape (N, n)
+            Of the rows, from the centres.
+        codes : ndarray of shape (N,)
+        left_out : ndarray of shape (N,)
+            As in `distances`.
+        """
+        axes = plane_axes(self._images)
+        if axes.shape[1] == self.whitener.shape[1]:  # the plane is the whole space
+            return np.zeros(len(codes))
+        weights = self._weights[codes]
+        nu = weights / np.maximum(weights - left_out, LEAST_REST * weights)
+        H = (deviations - self._moves[codes]) @ self._T
+        inside = H @ axes
+        H -= inside @ axes.T
+        # Without the row the plane turns with the mean of its class, about the other means; `tilt`
+        # is how much a point of the plane, given along its axes, turns with it.
+        places = self._images @ axes
+        tilt = (places / np.einsum("ij,ij->j", places, places))[codes]
+        turn = 1.0 - (nu - 1.0) * np.einsum("ij,ij->i", tilt, inside)
+        squares = np.einsum("ij,ij->i", H, H) / np.maximum(turn**2, LEAST_REST)
+        longer = (nu - 1.0) ** 2 * np.einsum("ij,ij->i", tilt, tilt)
+        share = left_out * nu / self.freedom
+        return nu**2 * squares / np.maximum(1.0 + (longer - share) * squares, LEAST_REST)
+
+
+def plane_axes(means):
+    """Return the orthonormal principal axes of points of shape (c, m), shape (m, r)."""
+    axes, sizes, _ = np.linalg.svd((means - means.mean(axis=0)).T, full_matrices=False)
+    return axes[:, sizes > linalg.RANK_CUTOFF * sizes[0]]

@@ -1,0 +1,396 @@
+"""Leave out only what hurts: the least trimming that does not harm the rows we trust.
+
+The rows inside gate and caps are the *core*: rows we trust. Every other row is unusual, which
+alone is no reason to leave it out. The supports {outlyingness <= level} are nested; plain
+discriminant analysis on each of them is judged on the core, every row left out of its own fit. A
+level is admissible if the core is classified as well as by the core alone. Of the admissible
+levels the one is taken that classifies most rows correctly: contamination cannot buy its way in,
+since the core decides what is admissible.
+"""
+
+import math
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+
+from cappedlda._data.array import ArrayRows
+from cappedlda._data.threads import shared_threads
+from cappedlda._initial.csteps import Pieces
+from cappedlda._initial.standardize import in_units
+from cappedlda._kernels import initial as initial_kernels
+from cappedlda._kernels import loo
+from cappedlda._loo.distances import ClassMoments, PlainLDA
+from cappedlda._metrics.plain import units_of
+
+# Nested supports, in units of gate and cap: each about half as wide again as the one before.
+LEVELS = np.array([1.0, 1.5, 2.2, 3.3, 5.0, 7.5, 11.0, 17.0, 25.0, 40.0, 100.0, np.inf])
+# Each further row may raise the log-loss of the core, summed over its rows, by this: as if one row
+# that we trust had a probability of its class that is a tenth lower.
+MOST_COST = 0.1
+# The loss is the least over these factors of the squared distances: only their shape counts, not
+# how confident they are.
+SHARPNESS = np.geomspace(0.02, 2.0, 12)
+LIKELY = int(np.searchsorted(SHARPNESS, 1.0)) - 1  # where to look first
+# A variance within the core that is smaller, in units of the frame, may be rounding.
+LEAST_KNOWN = 1e-6
+
+
+class Scores:
+    """How rows are classified by leave-one-out distances from all classes.
+
+    Parameters
+    ----------
+    distances : ndarray of shape (N, c)
+        Squared.
+    codes : ndarray of shape (N,), int32
+    weights : ndarray of shape (N,)
+    step : ndarray of shape (N,), int
+        The first of some nested supports that has the row; 0 is the core, the rows we trust.
+    log_priors : ndarray of shape (c,)
+    """
+
+    def __init__(self, distances, codes, weights, step, log_priors):
+        self._distances, self._codes, self._log_priors = distances, codes, log_priors
+        self._weights, self._step = weights, step
+
+    def _weights_up_to(self, step):
+        """Return the weights of the rows of a support, and 0 of others."""
+        return self._weights * (self._step <= step)
+
+    def hits(self, step):
+        """Return the weight of the rows of a support that are classified correctly."""
+        weights = self._weights_up_to(step)
+        return loo.hits(self._distances, self._codes, weights, self._log_priors)
+
+    @cached_property
+    def loss(self):
+        """Mean log-loss of the core; not finite where it is too small to be left out of itself."""
+        return self.loss_up_to(-np.inf)
+
+    def loss_up_to(self, enough):
+        """Return the mean log-loss of the core, or a larger number that is not above `enough`."""
+        return self._least_loss(0, enough)[0]
+
+    @property
+    def temperature(self):
+        """Factor of all scores, at most 1, with the least log-loss of the core.
+
+        It changes no decision between classes, only how confident it is.
+        """
+        scores = self._distances - 2.0 * self._log_priors, np.zeros_like(self._log_priors)
+        tempered = Scores(scores[0], self._codes, self._weights, self._step, scores[1])
+        return min(tempered._least_loss(0)[1], 1.0)
+
+    def _least_loss(self, step, enough=-np.inf):
+        """Return the least mean log-loss over the sharpnesses, in which it is convex, and where.
+
+        Or a larger one that is not above `enough`.
+        """
+        weights = self._weights_up_to(step)
+        total, k = weights.sum(), LIKELY
+        least, slope = self._loss(weights, k)
+        enough = enough * total
+        forward = 1 if slope < 0.0 else -1
+        while not (least <= enough or forward * slope >= 0.0) and 0 <= k + forward < len(SHARPNESS):
+            loss, slope = self._loss(weights, k + forward)
+            if not loss < least:
+                break
+            least, k = loss, k + forward
+        return least / total, float(SHARPNESS[k])
+
+    def _loss(self, weights, k):
+        """Return the log-loss of rows by their weights, and how it grows with the sharpness."""
+        return loo.log_loss(self._distances, self._codes, weights, self._log_priors, SHARPNESS[k])
+
+
+class Decision(NamedTuple):
+    """What to leave out.
+
+    Attributes
+    ----------
+    level : float
+        Multiple of caps and gate beyond which rows are left out: inf if none has to be.
+    temperature : float
+        Factor of the scores of classes that makes probabilities as confident as they may be.
+    """
+
+    level: float
+    temperature: float = 1.0
+
+
+@np.errstate(over="ignore", invalid="ignore")  # by rows that are far off
+def harmless_level(rows, outlyingness, frame, shrinkage=0.0, known=None):
+    """Decide beyond which level rows are left out.
+
+    Parameters
+    ----------
+    rows : ArrayRows
+    outlyingness : ndarray of shape (N,)
+        At most 1 in the core.
+    frame : Frame
+        With the priors, and the units of features where the rows are few.
+    shrinkage : float
+        Of the scatter.
+    known : KnownCore, optional
+
+    Returns
+    -------
+    decision : Decision
+    """
+    core = outlyingness <= 1.0
+    if core.all() or not np.bincount(rows.codes[core], minlength=rows.n_classes).all():
+        return Decision(np.inf if core.all() else 1.0)
+    step = np.searchsorted(LEVELS, outlyingness)  # the first level that has the row
+    scored = scored_supports(rows, step, len(LEVELS), frame, shrinkage, known)
+    harmless = {}  # the levels whose rows cost the core no more than they may
+    for k, (scores, further) in enumerate(scored):
+        if scores is None:  # the same rows as before
+            if k - 1 in harmless:
+                harmless[k] = harmless[k - 1]
+        elif k == 0 or not costs_too_much(scores, further, harmless[0]):
+            harmless[k] = scores
+    if not math.isfinite(harmless[0].loss):
+        return Decision(1.0)
+    # Rows beyond all of these levels are out whatever is chosen, and have no say in it.
+    widest = max(harmless)
+    best = max(harmless, key=lambda k: (harmless[k].hits(widest), k))
+    level, chosen = float(LEVELS[best]), harmless[best]
+    return Decision(level, 1.0 if level == np.inf else chosen.temperature)
+
+
+@np.errstate(over="ignore", invalid="ignore")
+def vouched_level(outlyingness, level):
+    """Return the level up to which a sample can vouch for rows that are not in it.
+
+    It has judged those up to its farthest row within the level, and knows nothing of a gap beyond:
+    there other rows may lie, up to the edge of what is left out. So the level is not more than one
+    step farther than that row.
+
+    Parameters
+    ----------
+    outlyingness : ndarray of shape (N,)
+        Of the sample; at most 1 in the core.
+    level : float
+        That harms none of the sample.
+    """
+    farthest = outlyingness.max(where=outlyingness <= level, initial=1.0)
+    return min(level, float(LEVELS[1] * farthest))
+
+
+@np.errstate(over="ignore", invalid="ignore")
+def does_harm(rows, core, wider, frame, shrinkage=0.0):
+    """Return whether the further rows of a wider support cost the core more than they may.
+
+    Parameters
+    ----------
+    rows : ArrayRows
+    core, wider : ndarray of shape (N,), bool
+    frame, shrinkage
+        As in `harmless_level`.
+    """
+    step = np.where(core, 0, np.where(wider, 1, 2))
+    scored = list(scored_supports(rows, step, 2, frame, shrinkage))
+    if len(scored) < 2 or scored[1][0] is None:
+        return False
+    (first, _), wider = scored
+    return costs_too_much(*wider, first)
+
+
+def scored_supports(rows, step, count, frame, shrinkage=0.0, known=None):
+    """Yield the scores of nested supports, and the weight of what they have beside the core.
+
+    The latter is over the weight of the core. For a support that is the same as the last there
+    are no scores, None.
+
+    They end with rows that are so far off that they cannot even be summed.
+
+    Parameters
+    ----------
+    rows : ArrayRows
+    step : ndarray of shape (N,), int
+        The first support that has the row; the rows of support 0 are the core.
+    count : int
+        Of the supports.
+    frame, shrinkage, known
+        As in `harmless_level`.
+    """
+    regime, core = rows.regime, step == 0
+    weights = np.ones(rows.shape[0]) if rows.sample_weight is None else rows.sample_weight
+    X = np.ascontiguousarray(rows.X, np.float64)
+    codes = rows.codes.astype(np.int32, copy=False)
+    n_jobs = rows.n_jobs if X.size >= regime.threaded_elements else 1
+    rows = ArrayRows(X, codes, rows.n_classes, weights, n_jobs, regime)
+    few_rows = weights[core].sum() < regime.unshrunk_rows_per_feature * frame.n_features
+    with shared_threads(n_jobs) as map_:
+        means = core_means(rows, core) if known is None else known.means
+        rows, centres = about_core(rows, core, means, frame.scale, map_)
+        levels = Levels(rows, step, count, map_, None if known is None else known.moments)
+        scored = ScoredRows(rows, step, np.log(frame.priors), map_)
+        unit = None if few_rows else core_units(levels.core, centres)
+        for k, moments in levels:
+            if moments is None:
+                yield None, 0.0
+                continue
+            if not math.isfinite(moments.scatter.trace()):
+                return
+            settings = frame.n_features, unit, shrinkage
+            discriminant = PlainLDA(moments, centres, *settings)
+            support = levels.support(k)
+            yield scored.scores(discriminant, support), scored.further(support)
+
+
+class Levels:
+    """The moments of the nested supports, made from those of the rows that each level adds.
+
+    Parameters
+    ----------
+    rows : ArrayRows
+    step : ndarray of shape (N,), int
+        The first level that has the row.
+    count : int
+        Of the levels.
+    map_ : callable
+        As `serial_map`, perhaps on threads.
+    core : ClassMoments, optional
+        Of the first level, if they are known.
+
+    Attributes
+    ----------
+    core : ClassMoments
+        Of the first level.
+    """
+
+    def __init__(self, rows, step, count, map_, core=None):
+        self._pieces = Pieces(rows, map_)
+        self._step, self._count = step, count
+        self.core = ClassMoments(*self._pieces.sums(self.support(0))) if core is None else core
+
+    def support(self, k):
+        """Return which rows are in level k."""
+        return self._step <= k
+
+    def __iter__(self):
+        """Yield the levels and their moments, None if the support is that of the last level."""
+        moments = self.core
+        yield 0, moments
+        for k in range(1, self._count):
+            new = self._step == k
+            if not new.any():
+                yield k, None
+                continue
+            moments = moments.plus(self._pieces.sums(new))
+            yield k, moments
+
+
+def core_means(rows, core):
+    """Return the means of the classes in the core."""
+    c, n = rows.n_classes, rows.shape[1]
+    weights, sums = np.zeros(c), np.zeros((c, n))
+    sample = initial_kernels.Sample(rows.X, rows.codes, rows.sample_weight)
+    sample.add_moments(0, len(core), core, weights, sums, np.empty((0, 0)))
+    return sums / weights[:, None]
+
+
+def about_core(rows, core, means, scale, map_):
+    """Return rows about the means of their classes in the core, and these, in units of a scale.
+
+    The means are about their own.
+    """
+    deviations, _ = in_units(rows, means, scale, map_=map_, farthest=np.inf)
+    weights = np.bincount(rows.codes, rows.sample_weight * core, rows.n_classes)
+    centre = weights @ means / weights.sum()
+    return rows.with_features(deviations), (means - centre) / scale
+
+
+class KnownCore(NamedTuple):
+    """Means and moments of the core, where plain LDA has been made on it.
+
+    Attributes
+    ----------
+    means : ndarray of shape (c, n)
+    moments : ClassMoments
+        About these, in the units of a frame.
+    """
+
+    means: np.ndarray
+    moments: ClassMoments
+
+    @classmethod
+    def of(cls, reweighted, core, scale):
+        """Return that of plain LDA about the means of a support, or None if this is not the core.
+
+        Nor is it known where a feature is flat: what passes over rows leave of it is rounding.
+
+        Parameters
+        ----------
+        reweighted : Reweighted
+        core : ndarray of shape (N,), bool
+        scale : ndarray of shape (n,)
+        """
+        within, centres = reweighted.within, reweighted.frame.centres
+        if core.all():
+            return None  # nothing to judge
+        if within is None or not within.matrix.diagonal().min() > LEAST_KNOWN:
+            return None
+        if reweighted.mask is None or not np.array_equal(reweighted.mask, core):
+            return None
+        unit = within.scale / scale * np.sqrt(within.weight.sum())
+        moments = within.weight, np.zeros_like(centres), within.matrix * unit * unit[:, None]
+        return cls(centres, ClassMoments(*moments))
+
+
+def core_units(moments, centres):
+    """Return the units of features in the core, relative to those of its moments about its means.
+
+    It is their deviation within the classes, or between them if they are constant within, or 1 if
+    they are constant altogether.
+    """
+    total = moments.weights.sum()
+    within, between = moments.scatter.diagonal() / total, moments.weights @ centres**2 / total
+    unit, flat = units_of(within, between, centres)
+    return np.where(flat & (between > 0.0), np.sqrt(between), unit)
+
+
+class ScoredRows:
+    """Rows by which supports are scored: all, or of many as large a part of each class.
+
+    Parameters
+    ----------
+    rows : ArrayRows
+    step : ndarray of shape (N,), int
+        The first support that has the row.
+    log_priors : ndarray of shape (c,)
+    map_ : callable
+        As `serial_map`, perhaps on threads.
+    """
+
+    def __init__(self, rows, step, log_priors, map_):
+        n_rows, n = rows.shape
+        self._others = rows.sample_weight * (step > 0)
+        self._core_weight = float(rows.sample_weight @ (step == 0))
+        part = 1 + n_rows * max(n, len(log_priors)) // rows.regime.most_judged
+        self._chosen = slice(None)
+        if part > 1:
+            # As many of each class, in the core and outside, whatever the order of the rows.
+            self._chosen = np.lexsort((step == 0, rows.codes))[::part]
+            rows, step = rows.take(self._chosen), step[self._chosen]
+        self._pieces = Pieces(rows, map_)
+        # A row of weight k is k rows, of which one is left out.
+        self._at_most_one = np.minimum(rows.sample_weight, 1.0)
+        self._known = rows.codes, rows.sample_weight, step, log_priors
+
+    def scores(self, discriminant, support):
+        """Return the `Scores` of a discriminant with a support of shape (N,)."""
+        left_out = self._at_most_one * support[self._chosen]
+        return Scores(discriminant.distances(self._pieces, left_out), *self._known)
+
+    def further(self, support):
+        """Return the weight of the rows outside the core in a support, over that of the core."""
+        return float(self._others @ support) / self._core_weight
+
+
+def costs_too_much(scores, further, core):
+    """Return whether further rows cost the core more than they may; alone it has scores `core`."""
+    most = core.loss + MOST_COST * further
+    return not scores.loss_up_to(most) <= most

@@ -1,0 +1,1 @@
+"""Metrics: positive definite forms within the classes, from moments. No rows are seen here."""

@@ -1,0 +1,193 @@
+"""The system A = scatter / weight + ridge I by conjugate gradients, where A is no matrix.
+
+With many features the scatter is known by products with H only, the weighted and centred
+rows: scatter = H'H. With at least as many rows as features the system itself is solved.
+With fewer, all features outside the span of the rows have the same small eigenvalue, which
+would slow down the iteration; there the system of the rows, HH' / weight + ridge I, gives
+the same answer:
+
+    A^{-1} B = (B - H' u / weight) / ridge,   (HH' / weight + ridge I) u = H B.
+"""
+
+import warnings
+from collections import deque
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+
+from cappedlda._metrics import linalg
+
+# The error is measured by this number of last steps.
+WINDOW = 5
+MAX_STEPS = 2000
+
+
+class ImplicitSystem:
+    """A symmetric positive definite system that is known by products only.
+
+    Parameters
+    ----------
+    scatter : ImplicitScatter
+    weight, ridge : float
+    tol : float
+        Error of `solve` in the norm of A, relative to the solution.
+    guess : ndarray of shape (n, d), optional
+        Directions that nearly span the solution.
+    max_steps : int
+    """
+
+    matrix = None
+
+    def __init__(self, scatter, weight, ridge, tol=1e-6, guess=None, max_steps=MAX_STEPS):
+        self._scatter = scatter
+        self._weight = weight
+        self._ridge = ridge
+        self._tol = tol
+        self._guess = guess
+        self._max_steps = max_steps
+
+    def __matmul__(self, V):
+        """Return A V for V of shape (n, k)."""
+        return self._scatter.sums(self._scatter.images(V)) / self._weight + self._ridge * V
+
+    def solve_on_range(self, B, cutoff):
+        """Return A^{-1} B: the ridge keeps A from being singular."""
+        return self.solve(B)
+
+    def solve(self, B):
+        """Return A^{-1} B for B of shape (n, k) of any rank."""
+        U, lengths, V = np.linalg.svd(B, full_matrices=False)
+        rank = int(np.sum(lengths > linalg.RANK_CUTOFF * lengths[0]))
+        solve = self._solve_rows if self._scatter.n_kept < len(B) else self._solve_features
+        return solve(U[:, :rank]) @ (lengths[:rank, None] * V[:rank])
+
+    def _solve_features(self, B):
+        diagonal = self._scatter.diagonal / self._weight + self._ridge
+        gains = deque(maxlen=WINDOW)
+
+        def finished(gain, residual, energy):
+            gains.append(gain)
+            return len(gains) == WINDOW and np.all(sum(gains) <= self._tol**2 * energy)
+
+        return conjugate_gradients(
+            self.__matmul__,
+            B,
+            lambda R: R / diagonal[:, None],
+            finished,
+            self._guess,
+            self._max_steps,
+        )
+
+    def _solve_rows(self, B):
+        scatter, weight, ridge = self._scatter, self._weight, self._ridge
+        squares = np.sum(B**2, axis=0)
+
+        def product(U):
+            return scatter.images(scatter.sums(U)) / weight + ridge * U
+
+        def finished(gain, residual, energy):
+            # The answer Y has the squared norm (B'B - energy / weight) / ridge, and its error
+            # at most that of the residual / ridge: what the rows do not see is the larger part.
+            error = np.einsum("ij,ij->j", residual, residual) / (weight * ridge)
+            return np.all(error <= self._tol**2 * np.maximum(squares - energy / weight, 0.0))
+
+        U = conjugate_gradients(
+            product,
+            scatter.images(B),
+            RowPreconditioner(scatter, weight, ridge, product),
+            finished,
+            None if self._guess is None else scatter.images(self._guess),
+            self._max_steps,
+        )
+        return (B - scatter.sums(U) / weight) / ridge
+
+
+class RowPreconditioner:
+    """The diagonal of the system of the rows, and its inverse in the directions of the classes.
+
+    Rows are centred in their classes, so that these directions have the smallest eigenvalue
+    there is, the ridge. The solution has next to no part in them, but the diagonal alone
+    would bring them in again and again.
+
+    Parameters
+    ----------
+    scatter : ImplicitScatter
+    weight, ridge : float
+    product : callable
+        Of the system.
+    """
+
+    def __init__(self, scatter, weight, ridge, product):
+        self._diagonal = (scatter.row_squares() / weight + ridge)[:, None]
+        self._directions = scatter.class_directions()
+        self._across = self._directions.T.tocsr()
+        inner = self._across @ product(self._directions.toarray())
+        self._inverse = np.linalg.inv(0.5 * (inner + inner.T))  # nothing there is below the ridge
+
+    def __call__(self, R):
+        """Return what residuals R of shape (N, k) become."""
+        inside = self._across @ R
+        Z = R - self._directions @ inside
+        Z /= self._diagonal
+        Z += self._directions @ (self._inverse @ inside - self._across @ Z)
+        return Z
+
+
+def conjugate_gradients(product, B, precondition, finished, guess=None, max_steps=MAX_STEPS):
+    """Return X with A X = B, each column by an iteration of its own, all at the same time.
+
+    Parameters
+    ----------
+    product : callable
+        Returns A V for V of shape (n, k).
+    B : ndarray of shape (n, k)
+    precondition : callable
+        Returns about A^{-1} R for R of shape (n, k); symmetric and positive.
+    finished : callable
+        Tells after each step whether it was the last, given for all columns by how much
+        it has lowered the squared error in the norm of A, the residuals, shape (n, k), and
+        the squared norms x'Ax.
+    guess : ndarray of shape (n, d), optional
+        The iteration starts from the best point in the span of these columns.
+    """
+    X, residual = _first_point(product, B, guess)
+    energy = np.einsum("ij,ij->j", X, B + residual)
+    Z = precondition(residual)
+    P = Z.copy()
+    rho = np.einsum("ij,ij->j", residual, Z)
+    for _ in range(max_steps):
+        if not rho.any():
+            return X
+        AP = product(P)
+        alpha = _quotient(rho, np.einsum("ij,ij->j", P, AP))
+        X += alpha * P
+        AP *= alpha
+        residual -= AP
+        energy += alpha * rho
+        if finished(alpha * rho, residual, energy):
+            return X
+        Z = precondition(residual)
+        previous, rho = rho, np.einsum("ij,ij->j", residual, Z)
+        P *= _quotient(rho, previous)
+        P += Z
+    warnings.warn(
+        f"Conjugate gradients did not end in {max_steps} steps, as the features of X are nearly "
+        "dependent; remove such features, or use CappedNormLDA with a larger ridge.",
+        ConvergenceWarning,
+        stacklevel=2,
+    )
+    return X
+
+
+def _quotient(a, b):
+    """Return a / b, or 0 in columns that have come to an end."""
+    return np.divide(a, b, out=np.zeros_like(a), where=b > 0.0)
+
+
+def _first_point(product, B, guess):
+    """Return the point nearest the solution in the span of `guess`, and its residual."""
+    if guess is None:
+        return np.zeros_like(B), B.copy()
+    image = product(guess)
+    coefficients = linalg.pinv_psd(guess.T @ image) @ (guess.T @ B)
+    return guess @ coefficients, B - image @ coefficients

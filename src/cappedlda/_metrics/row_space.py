@@ -1,0 +1,88 @@
+"""The span of the data: with fewer rows than features all that matters happens in it."""
+
+from dataclasses import replace
+
+import numpy as np
+from scipy import linalg
+
+from cappedlda._metrics.linalg import fix_signs
+
+
+class RowSpace:
+    """Orthonormal coordinates of the space that the scaled rows span.
+
+    Rows, class means and the solution of the ridged problem lie in it, and lengths
+    are preserved, so that the problem in coordinates is the problem itself.
+
+    Parameters
+    ----------
+    X : ndarray of shape (N, n), N < n
+    centres : ndarray of shape (c, n)
+        Their mean is the origin.
+    scale : ndarray of shape (n,)
+        Unit of each feature.
+    """
+
+    def __init__(self, X, centres, scale):
+        self._origin = centres.mean(axis=0)
+        self._scale = scale
+        scaled = (X - self._origin) / self._scale
+        self._basis, triangle = linalg.qr(
+            scaled.T, mode="economic", overwrite_a=True, check_finite=False
+        )
+        self._coordinates = np.ascontiguousarray(triangle.T)
+
+    @property
+    def n_features(self):
+        """Number of raw features."""
+        return len(self._scale)
+
+    def rows(self, rows):
+        """Return the rows in coordinates."""
+        return rows.with_features(self._coordinates)
+
+    def initial(self, initial):
+        """Return an initial estimate in coordinates, whose unit is 1 in every direction."""
+        unit = np.ones(self._basis.shape[1])
+        return initial._replace(centres=self.points(initial.centres), scale=unit, least=None)
+
+    def points(self, points):
+        """Return points of raw features (k, n) in coordinates (k, r)."""
+        return ((points - self._origin) / self._scale) @ self._basis
+
+    def project(self, W):
+        """Return a projection of raw features (n, d) as one of coordinates (r, d)."""
+        return self._basis.T @ (W * self._scale[:, None])
+
+    def lift(self, W):
+        """Return a projection of coordinates (r, d) as one of raw features (n, d)."""
+        return (self._basis @ W) / self._scale[:, None]
+
+    def lift_points(self, points):
+        """Return points in coordinates (k, r) as points of raw features (k, n)."""
+        return self._origin + (points @ self._basis.T) * self._scale
+
+    def lift_rule(self, rule):
+        """Return a rule for coordinates as one for raw features."""
+        return replace(rule, W=self.lift(rule.W), centres=self.lift_points(rule.centres))
+
+    def lift_solution(self, solution, n_components):
+        """Return a solution found in coordinates as one of raw features.
+
+        Directions that are still missing are taken from outside the span, where no row
+        differs from another.
+        """
+        extra, within = self.lift(solution.extra), solution.within
+        missing = n_components - solution.W.shape[1] - extra.shape[1]
+        if missing > 0:
+            outside = linalg.qr(self._basis, check_finite=False)[0][:, self._basis.shape[1] :]
+            extra = np.hstack([extra, outside[:, :missing] / self._scale[:, None]])
+        return replace(
+            solution,
+            W=fix_signs(self.lift(solution.W)),
+            extra=fix_signs(extra),
+            centres=self.lift_points(solution.centres),
+            flag_rule=self.lift_rule(solution.flag_rule),
+            leave_out_rule=self.lift_rule(solution.leave_out_rule),
+            within=None if within is None else within.lifted(self._basis, self._scale),
+        )

@@ -1,0 +1,46 @@
+"""The system A = scatter / weight + ridge I, where the scatter is a matrix.
+
+`ImplicitSystem` in `cg` is the other kind: it has the same parameters, `solve` and `@`.
+"""
+
+from scipy.linalg import LinAlgError
+
+from cappedlda._metrics.linalg import range_whitener, ridged, solve_spd
+
+# Variances, relative to the largest, that rounding may have made negative.
+INDEFINITE = 1e-6
+
+
+class MatrixSystem:
+    """A symmetric positive definite matrix, solved by Cholesky.
+
+    Parameters
+    ----------
+    scatter : ndarray of shape (n, n)
+    weight, ridge : float
+    tol, guess
+        Only needed by `ImplicitSystem`, which is not solved exactly.
+
+    Attributes
+    ----------
+    matrix : ndarray of shape (n, n)
+    """
+
+    def __init__(self, scatter, weight, ridge, tol=None, guess=None):
+        self.matrix = ridged(scatter, weight, ridge)
+
+    def __matmul__(self, V):
+        """Return A V for V of shape (n, k)."""
+        return self.matrix.dot(V)
+
+    def solve_on_range(self, B, cutoff):
+        """Return A^+ B, without the directions in which A has only rounding."""
+        T = range_whitener(self.matrix, cutoff)
+        return T.dot(T.T.dot(B))
+
+    def solve(self, B):
+        """Return A^{-1} B for B of shape (n, k)."""
+        try:
+            return solve_spd(self.matrix, B)
+        except LinAlgError:  # the rounding of rows that are far off has made it indefinite
+            return self.solve_on_range(B, INDEFINITE)

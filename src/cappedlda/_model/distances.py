@@ -1,0 +1,75 @@
+"""How far rows lie from the classes of a fitted model."""
+
+import numpy as np
+from sklearn.utils import check_array
+from sklearn.utils.validation import column_or_1d, validate_data
+
+from cappedlda._data.array import ArrayRows
+from cappedlda._data.chunk_reader import ChunkReader
+from cappedlda._data.samples import measured
+from cappedlda._data.sparse import rows_of
+from cappedlda._model import cells
+from cappedlda._model.discriminant import predictions, probabilities
+from cappedlda._validation import FLOATS, check_masked, known_codes
+
+
+def of_chunks(model, make_chunks):
+    """Yield `PerSample` of the rows of each chunk."""
+    reader = ChunkReader(make_chunks)
+    for number, chunk in enumerate(reader):
+        if number == 0:  # the reader sees to it that the others have the same features
+            validate_data(model, reader.example, reset=False, skip_check_array=True)
+        X = check_array(np.asarray(chunk.X), dtype=FLOATS, input_name=f"X of {chunk.name}")
+        codes = known_codes(chunk.y, model.classes_, f"y of {chunk.name}")
+        rows = ArrayRows(X, codes, len(model.classes_))
+        yield measured(rows, model._flag_rule, model._leave_out_rule, model._norm)
+
+
+def spread(model):
+    """Return the robust unit of each feature within the classes, shape (n,), or None."""
+    if model._flag_rule.gate is not None:
+        return model._flag_rule.gate.scale
+    if model._covariance is None:
+        return None
+    variances = np.diagonal(model._covariance)  # not robust, as the fit was not
+    return np.sqrt(np.where(variances > 0.0, variances, np.finfo(float).tiny))
+
+
+def outlyingness(model, X, y, space):
+    """Return the outlyingness of checked rows from the given or nearest classes."""
+    codes = None if y is None else codes_of(model, y, X.shape[0])
+    return outlyingness_and_codes(model, X, codes, space)[0]
+
+
+def outlyingness_and_codes(model, X, codes, space="both"):
+    """Return the outlyingness of rows, and from which classes: the given or nearest ones."""
+    X = cells.filled(model, X, codes)
+    rows = rows_of(X, np.zeros(X.shape[0], np.int32), len(model.classes_))
+    if codes is None:
+        return model._flag_rule.nearest(rows, space)
+    return model._flag_rule.ratios(rows.labelled(codes), space), codes
+
+
+def columns_of(model, X, y):
+    """Return the columns of `transform_frame` for some checked rows, by name."""
+    found = {
+        "prediction": predictions(model, X),
+        "probability": probabilities(model, X),
+        "outlyingness": outlyingness(model, X, y, "both"),
+    }
+    if y is None:
+        return {**found, "flagged": found["outlyingness"] > 1.0}
+    codes = codes_of(model, y, len(X))
+    X = np.ascontiguousarray(cells.filled(model, X, codes))
+    rows = ArrayRows(X, codes, len(model.classes_))
+    flagged = ~model._flag_rule.contains(rows)
+    return {**found, "flagged": flagged, "left_out": ~model._leave_out_rule.contains(rows)}
+
+
+def codes_of(model, y, n_rows):
+    """Return the codes of labels, or refuse them."""
+    check_masked(y, "y")
+    y = column_or_1d(np.asarray(y))
+    if len(y) != n_rows:
+        raise ValueError(f"X has {n_rows} rows and y has {len(y)}; give one label per row.")
+    return known_codes(y, model.classes_)

@@ -1,0 +1,192 @@
+"""What a fit has found and decided, on one page: as text, and as HTML in notebooks."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from cappedlda._model.distances import spread
+from cappedlda._util.markup import join, tag
+from cappedlda._util.markup import table as html_table
+from cappedlda._util.tables import table as text_table
+
+MOST_CLASSES = 20
+MOST_DIRECTIONS = 5
+N_LOADINGS = 3
+MOST_FEATURES = 10  # with wrong cells
+
+
+@dataclass(frozen=True, repr=False)
+class Summary:
+    """What a fit has found and decided."""
+
+    title: str
+    # A line for each class: its name, and what is known of rows, flagged rows, rows left out.
+    classes: list[dict[str, Any]]
+    loadings: str  # what the loadings of the directions are
+    # A line for each direction: its share of the between-class variance, its largest loadings.
+    directions: list[str]
+    decisions: list[str]
+
+    def __str__(self):
+        parts = [self.title, text_table(self.classes)]
+        parts += ["\n".join([f"{heading}:", *lines]) for heading, lines in self._lists()]
+        return "\n\n".join(parts)
+
+    def _lists(self):
+        """Return the headings, and the lines below each."""
+        return [(self.loadings, self.directions), ("Decisions", self.decisions)]
+
+    def __repr__(self):
+        return str(self)
+
+    def _repr_html_(self):
+        header = list(self.classes[0])
+        rows = [["-" if value is None else value for value in row.values()] for row in self.classes]
+        return join(
+            [
+                tag("p", tag("b", self.title)),
+                html_table(header, rows, numbers=range(1, len(header))),
+                *(
+                    [tag("p", heading), tag("ul", [tag("li", line) for line in lines])]
+                    for heading, lines in self._lists()
+                ),
+            ]
+        )
+
+
+def summary_of(model):
+    """Return the `Summary` of a fitted model."""
+    tables = classes_of(model), *directions_of(model), decisions_of(model)
+    return Summary(title_of(model), *tables)
+
+
+def title_of(model):
+    """Return one line: what it is, and how it ended."""
+    n_classes, n_features = model.means_.shape
+    return (
+        f"{type(model).__name__}: {model.status_}, iterations: {model.n_iter_}; "
+        f"{n_classes} classes, {n_features} features"
+    )
+
+
+def classes_of(model):
+    """Return a line for each class, and one for all together."""
+    counts = model._class_counts
+    lines = []
+    for name, found, prior in zip(model.classes_, counts, model.priors_, strict=True):
+        lines.append({"class": str(name), **counted(found), "prior": f"{prior:.3f}"})
+    if len(lines) > MOST_CLASSES:
+        lines[MOST_CLASSES:] = [dict.fromkeys(lines[0], "...")]
+    total = counted(counts.sum(axis=0))
+    return [*lines, {"class": "all", **total, "prior": f"{model.priors_.sum():.3f}"}]
+
+
+def counted(counts):
+    """Return numbers of rows by their names; None are those that are not known."""
+    names = "rows", "flagged", "left out"
+    return {
+        name: None if np.isnan(count) else int(count)
+        for name, count in zip(names, counts.tolist(), strict=True)
+    }
+
+
+def loadings_of(model):
+    """Return the loadings of the directions, shape (n, d), and whether they are per deviation.
+
+    A loading tells by how much a row moves in a direction if a feature grows by one of its
+    deviations within the classes; by one unit where the model does not know these.
+    """
+    deviations = spread(model) if hasattr(model, "_flag_rule") else None
+    if deviations is None and hasattr(model, "covariance_"):
+        deviations = np.sqrt(np.diagonal(model.covariance_))
+    if deviations is None:
+        return model.scalings_, False
+    return model.scalings_ * deviations[:, None], True
+
+
+def unit_of_loadings(per_deviation):
+    """Return what the loadings are, in words."""
+    return f"per {'deviation within classes' if per_deviation else 'unit'} of the feature"
+
+
+def direction_name(k):
+    """Return what a direction, counted from 0, is called."""
+    return f"direction {k + 1}"
+
+
+def directions_of(model):
+    """Return a heading, and a line for each of the first directions with its largest loadings."""
+    loadings, per_deviation = loadings_of(model)
+    names = feature_names(model)
+    lines, shares = [], model.explained_variance_ratio_
+    for k in range(min(len(shares), MOST_DIRECTIONS)):
+        largest = np.argsort(-np.abs(loadings[:, k]), kind="stable")[:N_LOADINGS]
+        parts = ", ".join(f"{names[j]} {loadings[j, k]:+.2g}" for j in largest)
+        lines.append(f"{direction_name(k)} ({shares[k]:.1%} of the separation): {parts}")
+    if len(shares) > MOST_DIRECTIONS:
+        lines.append(f"and {len(shares) - MOST_DIRECTIONS} more")
+    return f"Directions, with their largest loadings {unit_of_loadings(per_deviation)}", lines
+
+
+def decisions_of(model):
+    """Return lines on what the fit, and a cross-validation before it, has decided."""
+    lines = [f"cap: epsilon_ = {model.epsilon_:.3g}"]
+    if hasattr(model, "best_score_"):
+        lines.append(
+            f"chosen in {model.n_splits_} folds: multiplier {model.best_multiplier_:g}, "
+            f"directions: {model.best_n_components_}; "
+            f"accuracy {model.best_score_:.1%}"
+        )
+    sampled = f"a sample of {model.n_sampled_:,} rows" if model.n_sampled_ else "all rows"
+    lines.append(f"began with {sampled}")
+    if hasattr(model, "q"):
+        lines.append(f"exponent: q = {model.q:g}")
+    if hasattr(model, "shrinkage_"):
+        lines.append(f"covariance shrunk by shrinkage_ = {model.shrinkage_:.3g}")
+    lines.append(f"left out of the fit: {left_out_rows(model.leave_out_level_)}")
+    return lines + wrong_cells_of(model)
+
+
+def wrong_cells_of(model):
+    """Return a line for each of the features that have most wrong cells in training rows."""
+    wrong = getattr(model, "_wrong_cells", None)
+    if wrong is None:
+        return []
+    shares, names = wrong.mean(axis=0), feature_names(model)
+    worst = np.argsort(-shares, kind="stable")[:MOST_FEATURES]
+    return [
+        f"{names[j]}: {shares[j]:.1%} of the cells look wrong" for j in worst if shares[j] > 0.0
+    ]
+
+
+def feature_names(model):
+    """Return the names of the features, or x0, x1, ..."""
+    return getattr(model, "feature_names_in_", [f"x{j}" for j in range(model.n_features_in_)])
+
+
+def left_out_rows(level):
+    """Return in words which rows are left out, by the multiple of the limits they are beyond."""
+    if level == np.inf:
+        return "no row"
+    farther = "farther from their class than"
+    if level != 1.0:
+        farther = f"more than {level:.2g} times as far from their class as"
+    return f"rows {farther} its cap in the discriminant space or its gate in all features"
+
+
+def class_counts(rows, samples, solution):
+    """Return rows, flagged rows and rows left out of each class, shape (c, 3).
+
+    Rows of weight 0 are not counted. NaN stands for what is not known: where results for single
+    rows are not kept, flagged rows are not counted, and the weight that is left out stands for
+    its rows.
+    """
+    counts = np.full((rows.n_classes, 3), np.nan)
+    counts[:, 0] = rows.class_counts
+    if samples is not None and isinstance(samples.outliers, np.ndarray):
+        counts[:, 1] = rows.count(samples.outliers)
+        counts[:, 2] = rows.count(samples.left_out)
+    else:
+        counts[:, 2] = np.round((1.0 - solution.kept_shares) * solution.class_weights)
+    return counts

@@ -1,0 +1,78 @@
+"""What a fit has to warn of, in words that say what to do."""
+
+import warnings
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+
+# A share of a class that is worth a warning if it is left out.
+MUCH_LEFT_OUT = 0.3
+FEW_ROWS = 5
+
+_REMEDIES = {
+    "max_iter": "The projection still changed by {change:.1e} (tol={tol:.1e}) after {n_iter} "
+    "passes; {more}.",
+    "saturated": "epsilon={epsilon:.3g} is below the distance of every class mean, so no "
+    "between-class term is left; increase epsilon, or use CappedLDA.",
+    "all_capped": "epsilon={epsilon:.3g} is below the distance of every row, so no row is left; "
+    "increase epsilon.",
+    "rank_deficient": "Only {rank} of {wanted} directions separate the classes; decrease "
+    "n_components.",
+}
+
+
+def status_of(solution, n_supervised):
+    """Return how a fit ended that wanted a number of supervised directions."""
+    status = solution.trace.status
+    lacking = status == "converged" and solution.W.shape[1] < n_supervised
+    return "rank_deficient" if lacking else status
+
+
+def warn_of(solution, model, n_supervised, stacklevel):
+    """Warn of all that a user should know about a fit."""
+    if model.status_ != "converged":
+        can_go_on = hasattr(model, "max_iter")
+        message = _REMEDIES[model.status_].format(
+            change=solution.trace.change,
+            tol=solution.trace.tol,
+            n_iter=model.n_iter_,
+            epsilon=model.epsilon_,
+            rank=solution.W.shape[1],
+            wanted=n_supervised,
+            more="increase max_iter or tol" if can_go_on else "the result is usable",
+        )
+        warnings.warn(f"{model.status_}: {message}", ConvergenceWarning, stacklevel=stacklevel)
+    if model._warns_of_losses:
+        _warn_of_losses(solution, model, stacklevel + 1)
+    if solution.uncapped.any():
+        names = model.classes_[solution.uncapped].tolist()
+        warnings.warn(
+            f"The cap would have removed the classes {names}; all their rows were kept.",
+            UserWarning,
+            stacklevel=stacklevel,
+        )
+
+
+def _warn_of_losses(solution, model, stacklevel):
+    """Warn of classes that lose many rows, and of features that are constant in the rest."""
+    lost, weights = 1.0 - solution.kept_shares, solution.class_weights
+    much = ()
+    if (lost > MUCH_LEFT_OUT).any():
+        (much,) = np.nonzero((lost > MUCH_LEFT_OUT) & (lost * weights >= FEW_ROWS))
+    if len(much):
+        names = zip(model.classes_[much].tolist(), lost[much].tolist(), strict=True)
+        parts = ", ".join(f"{name!r} {share:.0%}" for name, share in names)
+        warnings.warn(
+            f"The fit leaves out a large part of some classes: {parts}. Look at these rows "
+            "(left_out_); if they are right, use epsilon=inf, which leaves out nothing.",
+            UserWarning,
+            stacklevel=stacklevel,
+        )
+    if len(solution.emptied):
+        names = getattr(model, "feature_names_in_", np.arange(model.n_features_in_))
+        warnings.warn(
+            f"The features {names[solution.emptied].tolist()} are constant within each class "
+            "in the rows that are not left out, so they have no influence.",
+            UserWarning,
+            stacklevel=stacklevel,
+        )

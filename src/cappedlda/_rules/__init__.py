@@ -1,0 +1,1 @@
+"""Rules: from histograms of distances to caps. No rows are seen here."""

@@ -1,0 +1,273 @@
+"""Spark DataFrames: the answer of an array in memory, by executors of local[2]."""
+
+import copy
+import os
+import random
+import signal
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from common import angle, make_classes, spoil
+from pyspark import TaskContext
+from pyspark.errors import PythonException
+from pyspark.ml.functions import array_to_vector
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
+
+import cappedlda
+from cappedlda._data.array import ArrayRows
+from cappedlda._data.draw import Draw, seed_of
+from cappedlda._regime import Regime
+
+pytestmark = [
+    pytest.mark.spark,
+    pytest.mark.filterwarnings("ignore:PySpark does not yet fully support pandas:FutureWarning"),
+]
+
+# Batches are added in another order than the slabs of an array. The rounding that makes differ,
+# 1e-15, is far below this.
+SAME = 1e-6
+FEATURES = list("abcde")
+
+
+class CappedLDA(cappedlda.CappedLDA):
+    _regime = Regime(least_sample_rows=250)
+
+
+class CappedNormLDA(cappedlda.CappedNormLDA):
+    _regime = Regime(least_sample_rows=250)
+
+
+class HashedRows(ArrayRows):
+    """Rows in memory, from which the sample is drawn by hashes."""
+
+    def pick(self, ranks):
+        wanted = np.array([len(rank) for rank in ranks])
+        draw = Draw.of_some(wanted, self.class_counts, seed_of(ranks), by_block=False)
+        rows = self.with_features(np.ascontiguousarray(self.X))
+        return draw.begin(0).drawn_from(rows).rows(wanted, self.regime)
+
+
+class InMemory:
+    """Fits an estimator to arrays, with the sample that Spark draws."""
+
+    def _check_data(self, X, y, sample_weight):
+        rows, classes, priors = super()._check_data(X, y, sample_weight)
+        hashed = object.__new__(HashedRows)
+        vars(hashed).update(vars(rows))
+        return hashed, classes, priors
+
+
+class CappedLDAInMemory(InMemory, CappedLDA):
+    pass
+
+
+class CappedNormLDAInMemory(InMemory, CappedNormLDA):
+    pass
+
+
+@pytest.fixture(scope="session")
+def spark(tmp_path_factory):
+    """Two threads on this machine; a task may fail twice."""
+    here = Path(__file__).parent
+    settings = {
+        "spark.executorEnv.PYTHONPATH": f"{here}:{here.parent}",
+        "spark.ui.enabled": "false",
+        "spark.driver.host": "127.0.0.1",
+        "spark.driver.memory": "600m",
+        "spark.sql.shuffle.partitions": "3",
+        "spark.sql.execution.arrow.maxRecordsPerBatch": "150",
+        "spark.local.dir": str(tmp_path_factory.mktemp("spark")),
+        "spark.sql.warehouse.dir": str(tmp_path_factory.mktemp("warehouse")),
+        "spark.log.level": "OFF",
+        "spark.ui.showConsoleProgress": "false",
+    }
+    builder = SparkSession.builder.master("local[2,3]")
+    for name, value in settings.items():
+        builder = builder.config(name, value)
+    session = builder.getOrCreate()
+    yield session
+    session.stop()
+
+
+@pytest.fixture
+def table(rng):
+    """Three classes, one of them small, with 8 % of the rows far off."""
+    X, y = make_classes(rng, [1200, 770, 30], 5)
+    X = spoil(rng, X, rng.random(2000) < 0.08)
+    frame = pd.DataFrame(X, columns=FEATURES)
+    return frame.assign(
+        label=np.array(["u", "v", "w"])[y],
+        weight=rng.integers(0, 3, size=2000).astype(float),
+        row=np.arange(2000),
+    )
+
+
+@pytest.fixture
+def frame(spark, table):
+    """The same in four partitions."""
+    return spark.createDataFrame(table).repartition(4)
+
+
+def rows_of(frame, weight=None):
+    return frame.select(*FEATURES, "label", *([] if weight is None else [weight]))
+
+
+def fitted(estimator, table, weight=None):
+    weights = None if weight is None else table[weight]
+    return estimator.fit(table[FEATURES], table["label"], weights)
+
+
+def assert_same(model, expected):
+    assert angle(model.scalings_, expected.scalings_) < SAME
+    for name in ("means_", "coef_", "intercept_", "epsilon_", "caps_", "priors_"):
+        value = getattr(expected, name)
+        size = np.max(np.abs(value))
+        np.testing.assert_allclose(getattr(model, name), value, rtol=SAME, atol=SAME * size)
+    np.testing.assert_array_equal(model.classes_, expected.classes_)
+    assert (model.n_passes_, model.n_iter_) == (expected.n_passes_, expected.n_iter_)
+    assert model.n_sampled_ == expected.n_sampled_
+    assert model.feature_names_in_.tolist() == FEATURES
+
+
+@pytest.mark.parametrize("weight", [None, "weight"])
+def test_executors_give_what_arrays_give(frame, table, weight):
+    model = CappedLDA().fit(rows_of(frame, weight), "label", weight)
+    expected = fitted(CappedLDAInMemory(), table, weight)
+    assert_same(model, expected)
+    assert model.n_sampled_ > 0
+    found = model.transform_frame(frame, "label").toArrow().to_pandas().sort_values("row")
+    assert list(found)[:8] == list(table)
+    np.testing.assert_array_equal(found["flagged"], expected.outliers_)
+    np.testing.assert_array_equal(found["left_out"], expected.left_out_)
+    X = table[FEATURES]
+    np.testing.assert_array_equal(found["prediction"], expected.predict(X))
+    p = np.stack(found["probability"])
+    np.testing.assert_allclose(p, expected.predict_proba(X), rtol=SAME, atol=1e-9)
+    outlyingness = expected.outlyingness(X, table["label"])
+    np.testing.assert_allclose(found["outlyingness"], outlyingness, rtol=SAME)
+    assert not hasattr(model, "outliers_")
+
+
+def test_few_rows_are_fitted_as_an_array(frame, table):
+    few = frame.where("row % 5 = 0 or label = 'w'")
+    expected = fitted(CappedLDA(), table[(table["row"] % 5 == 0) | (table["label"] == "w")])
+    assert expected.n_sampled_ == 0
+    assert_same(CappedLDA().fit(rows_of(few), "label"), expected)
+
+
+def test_partitions_may_be_many_skewed_empty_and_of_one_class(frame, table):
+    """By label: three partitions have rows, of very different number, and the others none."""
+    expected = fitted(CappedLDAInMemory(), table)
+    assert_same(CappedLDA().fit(rows_of(frame).repartition(6, "label"), "label"), expected)
+    many = rows_of(frame).repartition(40)  # more than are added at once
+    assert_same(CappedLDA().fit(many, "label"), expected)
+
+
+def fails_at_first(batches):
+    context = TaskContext.get()
+    if context.attemptNumber() == 0 and context.partitionId() == 0:
+        raise RuntimeError("lost")
+    if context.attemptNumber() == 0 and context.partitionId() == 1:
+        os.kill(os.getpid(), signal.SIGKILL)
+    yield from batches
+
+
+def test_tasks_that_fail_or_are_killed_are_repeated(frame, table):
+    flaky = rows_of(frame)
+    flaky = flaky.mapInArrow(fails_at_first, flaky.schema)
+    assert_same(CappedLDA().fit(flaky, "label"), fitted(CappedLDAInMemory(), table))
+
+
+def test_vectors_of_mllib_are_features(frame, table):
+    vectors = frame.select(array_to_vector(F.array(*FEATURES)).alias("v"), "label")
+    model = CappedLDA().fit(vectors, "label")
+    assert model.feature_names_in_.tolist() == [f"v[{k}]" for k in range(5)]
+    expected = fitted(CappedLDAInMemory(), table)
+    assert angle(model.scalings_, expected.scalings_) < SAME
+    found = model.transform_frame(vectors).toArrow()
+    assert found.column_names[1:] == [
+        *("label", "prediction", "probability", "outlyingness", "flagged"),
+    ]
+    counts = found["prediction"].value_counts().to_pylist()
+    labels, expected = np.unique(expected.predict(table[FEATURES]), return_counts=True)
+    assert {c["values"]: c["counts"] for c in counts} == dict(zip(labels, expected, strict=True))
+
+
+def another(value):
+    """Another number in each pass; F.rand() has a seed, and so the same in all passes."""
+    return value + random.SystemRandom().random()
+
+
+def test_a_source_that_changes_is_recognised(frame, tmp_path):
+    model, rows, passes = CappedLDA(), rows_of(frame), tmp_path / "passes"
+    passes.touch()
+
+    def one_less_each_time(batches):
+        for number, batch in enumerate(batches):
+            if number == 0 and TaskContext.get().partitionId() == 0:
+                yield batch.slice(passes.stat().st_size)
+                with passes.open("a") as file:
+                    file.write(".")
+            else:
+                yield batch
+
+    changes = rows.withColumn("a", F.udf(another, "double").asNondeterministic()("a"))
+    with pytest.raises(ValueError, match=r"gives other rows than in the first pass.*cache\(\) it"):
+        model.fit(changes, "label")
+    with pytest.raises(ValueError, match=r"rows, but had .* when its labels were counted"):
+        model.fit(rows.mapInArrow(one_less_each_time, rows.schema), "label")
+    assert vars(model) == vars(CappedLDA())
+    model.fit(changes.cache(), "label")
+
+
+def test_new_rows_with_gaps_name_the_column(frame):
+    model = CappedLDA().fit(rows_of(frame), "label")
+    for gap in (None, float("nan")):
+        new = frame.withColumn("c", F.when(F.col("row") != 7, F.col("c")).otherwise(F.lit(gap)))
+        with pytest.raises(PythonException, match="X contains NaN, first in .*'c'"):
+            model.transform_frame(new).collect()
+        ignoring = copy.copy(model).set_params(missing="ignore")
+        found = ignoring.transform_frame(new, "label").where("row = 7").first()
+        assert np.isfinite(found.outlyingness)
+        assert found.flagged == (found.outlyingness > 1.0)
+    vectors = frame.select(F.array(*FEATURES).alias("v"), "label", "row")
+    model.fit(vectors.drop("row"), "label")
+    null, short = F.lit(None), F.array(F.lit(1.0))
+    for value, message in ((null, "nulls in the column 'v'"), (short, "5 and of 1 .* column 'v'")):
+        new = vectors.withColumn("v", F.when(F.col("row") != 7, F.col("v")).otherwise(value))
+        first = new.where("row != 7").limit(1).union(new)  # it tells how many features there are
+        with pytest.raises(PythonException, match=message):
+            model.transform_frame(first.coalesce(1)).collect()
+        with pytest.raises(ValueError, match=message):
+            model.fit(first.coalesce(1).drop("row"), "label")
+
+
+def test_errors_name_the_column_and_leave_the_estimator_as_it_was(frame):
+    rows = rows_of(frame, "weight")
+    model = CappedLDA().fit(rows_of(frame), "label")
+    before = dict(vars(model))
+    gap = F.when(F.col("a") > 0, F.col("a"))
+    cases = [
+        (rows.withColumn("a", gap), "label", "nulls in the column 'a'; remove"),
+        (rows.withColumn("label", F.lit(None).cast("string")), "label", "nulls in the column 'lab"),
+        (
+            rows.withColumn("c", F.lit(float("nan"))),
+            "label",
+            "NaN, first in partition .*'c'",
+        ),
+        (rows.withColumn("word", F.lit("x")), "label", "than numbers in the columns 'word'"),
+        (rows, "colour", r"but not \['colour'\]"),
+        (rows.withColumn("weight", F.lit(None).cast("double")), "label", "column 'weight'"),
+        (rows.limit(0), "label", "X has no rows"),
+    ]
+    for X, y, message in cases:
+        with pytest.raises(ValueError, match=message):
+            model.fit(X, y, "weight")
+        assert vars(model) == before
+    with pytest.raises(TypeError, match="names of columns"):
+        model.fit(rows, [1, 2])
+    with pytest.raises(TypeError, match="use transform_frame"):
+        model.predict(rows)

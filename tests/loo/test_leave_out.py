@@ -1,0 +1,222 @@
+"""What is left out: the least that harms none of the rows we trust."""
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from common import make_classes
+from scipy.special import log_softmax
+from sklearn.datasets import load_wine
+
+from cappedlda import CappedLDA, _fit
+from cappedlda._data.array import ArrayRows
+from cappedlda._loo import leave_out
+from cappedlda._loo.distances import PlainLDA
+from cappedlda._loo.leave_out import (
+    LEVELS,
+    SHARPNESS,
+    KnownCore,
+    Scores,
+    harmless_level,
+    vouched_level,
+)
+from cappedlda._metrics.frame import Frame
+
+FRAME = Frame.of(np.zeros((2, 3)), np.ones(3), np.full(2, 0.5), 3)
+
+LOG_PRIORS = np.log([0.2, 0.3, 0.5])
+
+
+@pytest.fixture
+def trusted(rng):
+    X, y = make_classes(rng, [80, 80], 3, spread=1.5)
+    return X, y, rng.random(160)  # outlyingness: all in the core
+
+
+def level_with(trusted, X, y, outlyingness, weights=None):
+    X, y = np.vstack([trusted[0], X]), np.append(trusted[1], y)
+    outlyingness = np.append(trusted[2], outlyingness)
+    weights = np.ones(len(y)) if weights is None else weights
+    return level_of(X, y, weights, outlyingness)
+
+
+def level_of(X, y, weights, outlyingness):
+    return harmless_level(ArrayRows(X, y, 2, weights), outlyingness, FRAME).level
+
+
+def test_nothing_is_left_out_where_all_rows_are_trusted(trusted):
+    X, y, outlyingness = trusted
+    assert level_of(X, y, None, outlyingness) == np.inf
+
+
+def test_harmless_rows_are_taken_back(trusted, rng):
+    X, y, _ = trusted
+    more = X[:20] + 0.1 * rng.normal(size=(20, 3))
+    assert level_with(trusted, more, y[:20], np.full(20, 6.0)) == np.inf
+
+
+def test_harmful_rows_are_not(trusted):
+    X, y, _ = trusted
+    centres = np.stack([X[y == k].mean(axis=0) for k in (0, 1)])
+    wrong = centres[1 - y[:40]] + 5.0 * (centres[1 - y[:40]] - centres[y[:40]])
+    assert level_with(trusted, wrong, y[:40], np.full(40, 6.0)) < 6.0
+
+
+def test_the_level_lies_between_harmless_and_harmful_rows(trusted, rng):
+    X, y, _ = trusted
+    centres = np.stack([X[y == k].mean(axis=0) for k in (0, 1)])
+    good = X[:20] + 0.1 * rng.normal(size=(20, 3))
+    wrong = centres[1 - y[:40]] + 5.0 * (centres[1 - y[:40]] - centres[y[:40]])
+    outlyingness = np.append(np.full(20, 3.0), np.full(40, 30.0))
+    level = level_with(trusted, np.vstack([good, wrong]), np.append(y[:20], y[:40]), outlyingness)
+    assert 3.0 <= level < 30.0
+    assert level in LEVELS
+
+
+def test_a_row_of_weight_k_is_k_rows(trusted, rng):
+    X, y, outlyingness = trusted
+    outlyingness = outlyingness * rng.choice([0.9, 9.0], 160, p=[0.9, 0.1])
+    weights = rng.integers(1, 4, 160)
+    rows = np.repeat(np.arange(160), weights)
+    repeated = level_of(X[rows], y[rows], None, outlyingness[rows])
+    assert level_of(X, y, weights * 1.0, outlyingness) == repeated
+
+
+def scores_of(distances, codes, weights=None, step=None, log_priors=LOG_PRIORS):
+    weights = np.ones(len(codes)) if weights is None else weights
+    step = np.zeros(len(codes), int) if step is None else step
+    return Scores(distances, codes, weights, step, log_priors)
+
+
+@pytest.fixture
+def scored(rng):
+    """Squared distances that are too confident, of rows in three nested supports."""
+    codes = rng.integers(3, size=300).astype(np.int32)
+    distances = 60.0 * rng.random((300, 3))
+    distances[np.arange(300), codes] *= 0.7
+    return distances, codes, rng.integers(3, size=300) * 0.5, rng.integers(3, size=300)
+
+
+def losses(distances, codes, sharpness, log_priors=LOG_PRIORS):
+    scores = log_priors - 0.5 * sharpness * distances
+    return -log_softmax(scores, axis=1)[np.arange(len(codes)), codes]
+
+
+def test_hits_are_those_of_all_rows(scored):
+    distances, codes, weights, _ = scored
+    right = np.argmax(LOG_PRIORS - 0.5 * distances, axis=1) == codes
+    assert scores_of(*scored).hits(np.inf) == weights @ right
+
+
+@pytest.mark.parametrize("size", [1e-4, 0.1, 1.0, 10.0, 1e4])
+def test_the_loss_is_that_of_the_core_at_the_best_sharpness(scored, size):
+    distances, codes, weights, step = scored
+    core = weights * (step == 0)
+    each = [core @ losses(size * distances, codes, k) for k in SHARPNESS]
+    scores = scores_of(size * distances, codes, weights, step)
+    assert scores.loss == pytest.approx(min(each) / core.sum(), rel=1e-12)
+    assert scores.loss_up_to(2.0 * scores.loss) <= 2.0 * scores.loss
+
+
+def test_the_temperature_is_that_of_the_least_loss_of_the_core(scored):
+    distances, codes, weights, steps = scored
+    inside, nothing = weights * (steps == 0), np.zeros(3)
+    scores = distances - 2.0 * LOG_PRIORS  # the priors are tempered too
+    each = [inside @ losses(scores, codes, k, nothing) for k in SHARPNESS]
+    expected = SHARPNESS[np.argmin(each)]
+    assert expected < 1.0
+    assert scores_of(*scored).temperature == expected
+
+
+def test_the_temperature_is_at_most_one(rng):
+    codes = rng.integers(3, size=90).astype(np.int32)
+    distances = np.full((90, 3), 2.0)
+    distances[np.arange(90), codes] = 0.0
+    assert scores_of(distances, codes, log_priors=np.zeros(3)).temperature == 1.0
+
+
+def test_rows_too_far_off_to_be_summed_are_left_out(trusted):
+    X, y, _ = trusted
+    assert level_with(trusted, np.full((2, 3), 1e300), [0, 1], [50.0, 50.0]) < 50.0
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_moments_of_the_core_are_those_of_its_lda(rng, monkeypatch, weighted):
+    asked = []
+
+    def noting(*args):
+        asked.append(args)
+        return harmless_level(*args)
+
+    monkeypatch.setattr(_fit, "harmless_level", noting)
+    X, y = load_wine(return_X_y=True)
+    X[::20] *= 3.0
+    weights = rng.integers(1, 4, len(y)) * 0.5 if weighted else np.ones(len(y))
+    CappedLDA().fit(X, y, sample_weight=weights)
+    ((rows, outlyingness, frame, _, known),) = asked
+    inside = weights * (outlyingness <= 1.0)
+    means = np.stack([np.average(X, axis=0, weights=inside * (y == k)) for k in range(3)])
+    np.testing.assert_allclose(known.means, means, rtol=1e-12)
+    np.testing.assert_allclose(known.moments.weights, np.bincount(y, inside), rtol=1e-12)
+    H = (X - means[y]) / frame.scale
+    scatter = known.moments.centred()[1]
+    np.testing.assert_allclose(scatter, (H.T * inside) @ H, rtol=1e-9, atol=1e-9)
+    assert harmless_level(rows, outlyingness, frame) == harmless_level(*asked[0])
+
+
+def test_the_core_is_not_known_by_an_lda_on_other_rows_nor_with_flat_features(monkeypatch):
+    asked = []
+
+    def noting(reweighted, core, scale):
+        asked.append(KnownCore.of(reweighted, core, scale) is not None)
+        asked.append(KnownCore.of(reweighted, np.roll(core, 1), scale) is not None)
+
+    monkeypatch.setattr(_fit, "KnownCore", SimpleNamespace(of=noting))
+    X, y = load_wine(return_X_y=True)
+    X[::20] *= 3.0
+    CappedLDA().fit(X, y)
+    CappedLDA().fit(np.column_stack([X, y]), y)
+    assert asked == [True, False, False, False]
+
+
+def test_supports_are_judged_with_the_shrinkage_that_is_asked_for(monkeypatch):
+    asked = []
+
+    class Noting(PlainLDA):
+        def __init__(self, moments, centres, n_features, unit, shrinkage):
+            asked.append(shrinkage)
+            super().__init__(moments, centres, n_features, unit, shrinkage)
+
+    monkeypatch.setattr(leave_out, "PlainLDA", Noting)
+    X, y = load_wine(return_X_y=True)
+    X[::20] *= 3.0
+    for shrinkage, expected in [("few_rows", 0.0), (0.3, 0.3), (None, 0.0), (1.0, 0.99)]:
+        asked.clear()
+        CappedLDA(shrinkage=shrinkage).fit(X, y)
+        assert set(asked) == {expected}
+    asked.clear()
+    model = CappedLDA(shrinkage="auto").fit(X, y)
+    assert len(set(asked)) == 1
+    assert asked[0] == pytest.approx(model.shrinkage_, abs=0.1)
+
+
+def test_a_sample_vouches_for_little_more_than_it_has_seen():
+    outlyingness = np.array([0.2, 0.9, 2.0, 60.0, np.inf])
+    for level, expected in ((1.0, 1.0), (1.5, 1.5), (40.0, 3.0), (100.0, 90.0), (np.inf, np.inf)):
+        assert vouched_level(outlyingness, level) == expected
+    assert vouched_level(outlyingness[:-1], np.inf) == 90.0
+    assert vouched_level(np.array([0.5, 0.7]), 100.0) == 1.5
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_gross_rows_in_a_gap_of_the_sample_are_left_out(seed):
+    # Garbage of about one size: a few of 20,000 rows are nearer than all of it in the sample.
+    rng = np.random.default_rng(seed)
+    y, means = rng.integers(3, size=100_000), 0.25 * rng.normal(size=(3, 60))
+    X = rng.normal(size=(100_000, 60)) + means[y]
+    bad = rng.random(100_000) < 0.2
+    X[bad] = 200.0 * rng.normal(size=(bad.sum(), 60))
+    lda = CappedLDA().fit(X, y)
+    assert lda.n_sampled_ > 0
+    assert lda.left_out_[bad].all()
+    assert lda.left_out_[~bad].mean() < 1e-3
