@@ -52,7 +52,7 @@ display = DistanceDisplay.from_estimator(lda, dirty, y)
 display = DistanceDistanceDisplay.from_estimator(lda, dirty, y, n_labels=3)
 
 # %%
-# Which single values do not fit the others of their row: red is above what these let expect, blue
+# Which single values do not fit the others of their row: red is above the expected value, blue
 # below. A dot marks the values that `predict` ignores.
 
 typos = X[:30].copy()
