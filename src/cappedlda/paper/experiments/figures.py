@@ -37,7 +37,7 @@ def draw_artificial(summary, out):
     models = {
         row["method"]: _one_direction(row, data)
         for row in summary["rows"]
-        if row["dataset"] == "artificial" and row["method"] != "1-NN" and row["mean"] is not None
+        if row["dataset"] == "artificial" and row["mean_angle"] is not None
     }
     if not models:
         return

@@ -29,8 +29,8 @@ class Method(NamedTuple):
     dimensions: Callable = lambda n_classes, n_features: up_to(n_features)
     # ``tune(X, y)`` returns the parameters that the method chooses by itself, instead of a grid.
     tune: Callable | None = None
-    # Whether training rows that the model flags are no neighbours of anything.
-    drops_flagged: bool = False
+    # By which of `protocol.RULES` the model classifies; of several the best is chosen.
+    rules: tuple = ("nearest",)
     remark: str = ""  # what the reader of a table should know
 
 
@@ -116,6 +116,10 @@ def _few_per_class(n_classes, n_features):
     return up_to(min(n_features, LDAL1_PER_CLASS * n_classes, LDAL1_MOST))
 
 
+def _all_directions(n_classes, n_features):
+    return [min(n_classes - 1, n_features)]
+
+
 def _powers_of_ten(name, low, high):
     return tuple({name: 10.0**power} for power in range(low, high + 1))
 
@@ -132,6 +136,9 @@ CLDA_GRID = tuple(
         ("within", 0.5),
     )
 )
+
+# Cross-validation decides whether training rows that the model flags are neighbours.
+WITH_OR_WITHOUT_FLAGGED = ("nearest unflagged", "nearest")
 
 METHODS = {
     "1-NN": Method(
@@ -166,19 +173,26 @@ METHODS = {
     ),
     "TrimmedLDA": Method(
         lambda n_components: CappedNormLDA(n_components, q=2.0, n_jobs=1),
-        drops_flagged=True,
-        remark="CappedNormLDA with q=2. Flagged training rows are no neighbours.",
+        rules=WITH_OR_WITHOUT_FLAGGED,
+        remark="CappedNormLDA with q=2.",
     ),
     "CappedLDA": Method(
         lambda n_components: CappedLDA(n_components, n_jobs=1),
-        drops_flagged=True,
-        remark="With its default parameters. Flagged training rows are no neighbours.",
+        rules=WITH_OR_WITHOUT_FLAGGED,
+        remark="With its default parameters.",
+    ),
+    "CappedLDA.predict": Method(
+        lambda n_components: CappedLDA(n_components, n_jobs=1),
+        dimensions=_all_directions,
+        rules=("predict",),
+        remark="The rule of the estimator itself instead of the nearest neighbour: nothing is "
+        "chosen.",
     ),
     "CappedLDACV": Method(
         with_cap,
         tune=tuned_cap,
-        drops_flagged=True,
+        rules=WITH_OR_WITHOUT_FLAGGED,
         remark="The cap is what CappedLDACV chooses on the training part, the number of "
-        "directions is chosen as for the others. Flagged training rows are no neighbours.",
+        "directions is chosen as for the others.",
     ),
 }

@@ -3,7 +3,7 @@
 A trial is a training and a test part. Gaps are filled with medians and features brought to
 [0, 1] by the training part; noise goes to the training part; parameters and dimension are
 chosen by cross-validation inside the training part. The score is the share of test rows whose
-nearest training row, after projection, has their class.
+nearest training row, after projection, has their class, or that the model predicts rightly.
 """
 
 import time
@@ -19,8 +19,6 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler
 from sklearn.utils import gen_batches
 from threadpoolctl import threadpool_limits
-
-from cappedlda.paper.experiments.methods import METHODS
 
 # Parameters are chosen on so many training rows at most, for every method alike.
 MOST_ROWS_OF_CHOICE = 2000
@@ -48,17 +46,17 @@ class Outcome(NamedTuple):
 
     accuracy: float | None  # share of test rows that are right; None after an error
     params: dict  # what was chosen, the dimension as "n_components"
+    rule: str  # one of RULES
     status: str  # how the fit ended, or the error
     by_dimension: dict  # accuracy on the test rows by dimension, for pictures only
-    # Degrees between the first direction and the ideal one, where that is known.
+    # Degrees between the first direction of a projection and the ideal one, where it is known.
     angle: float | None
     cpu_seconds: float  # time of the processor, so that other work on the machine hardly counts
 
 
-def run_trial(name, trial, inner_folds, grid_step=1):
+def run_trial(method, trial, inner_folds, grid_step=1):
     """Choose parameters on the training part, fit, and score the test part."""
     begin = time.process_time()
-    method = METHODS[name]
     # One thread, so that no digit depends on the number of cores.
     with warnings.catch_warnings(), threadpool_limits(1, "blas"):
         # What they say is in `status`, or follows from tiny classes.
@@ -68,21 +66,22 @@ def run_trial(name, trial, inner_folds, grid_step=1):
         y = trial.y_train
         dimensions = allowed_dimensions(method, trial)
         grid = method.grid[::grid_step] if method.tune is None else [method.tune(X, y)]
-        params, dimension = choose(method, grid, dimensions, X, y, inner_folds, trial.seed)
-        chosen = {**params, "n_components": dimension}
+        params, rule, dimension = choose(method, grid, dimensions, X, y, inner_folds, trial.seed)
         try:
             model = method.make(dimensions[-1], **params).fit(X, y)
+            scores = RULES[rule](model, X, y, X_test, trial.y_test, dimensions)
+            by_dimension = dict(zip(dimensions, scores, strict=True))
+            status = model.status_
+            angle = None if rule == "predict" else angle_to_axis(model, trial.ideal_axis)
         except (ValueError, np.linalg.LinAlgError) as error:
-            seconds = time.process_time() - begin
-            return Outcome(None, chosen, f"error: {error}", {}, None, seconds)
-        scores = projected_accuracies(method, model, X, y, X_test, trial.y_test, dimensions)
-    by_dimension = dict(zip(dimensions, scores.tolist(), strict=True))
+            by_dimension, status, angle = {}, f"error: {error}", None
     return Outcome(
-        by_dimension[dimension],
-        chosen,
-        model.status_,
+        by_dimension.get(dimension),
+        {**params, "n_components": dimension},
+        rule,
+        status,
         by_dimension,
-        angle_to_axis(model, trial.ideal_axis),
+        angle,
         time.process_time() - begin,
     )
 
@@ -108,12 +107,12 @@ def prepared(trial):
 
 
 def choose(method, grid, dimensions, X, y, n_folds, seed):
-    """Return the parameters and the dimension that do best in cross-validation.
+    """Return the parameters, the rule and the dimension that do best in cross-validation.
 
-    Among equals the first of the grid and the lowest dimension win.
+    Among equals the first of the grid, the first rule and the lowest dimension win.
     """
-    if len(grid) == len(dimensions) == 1:
-        return grid[0], dimensions[0]
+    if len(grid) == len(method.rules) == len(dimensions) == 1:
+        return grid[0], method.rules[0], dimensions[0]
     X, y = thinned(X, y, MOST_ROWS_OF_CHOICE, seed)
     folds = list(StratifiedKFold(n_folds, shuffle=True, random_state=seed).split(X, y))
     scores = np.stack(
@@ -122,19 +121,21 @@ def choose(method, grid, dimensions, X, y, n_folds, seed):
             for params in grid
         ]
     )
-    best, column = np.unravel_index(np.argmax(scores), scores.shape)
-    return grid[best], dimensions[column]
+    best, rule, column = np.unravel_index(np.argmax(scores), scores.shape)
+    return grid[best], method.rules[rule], dimensions[column]
 
 
 def validated(method, params, dimensions, X, y, fit_rows, score_rows):
-    """Return the accuracy by dimension on rows that the fit has not seen; 0 where it fails."""
+    """Return accuracies by rule and dimension on rows that a fit has not seen; 0 if it fails."""
+    X_fit, y_fit = X[fit_rows], y[fit_rows]
     try:
-        model = method.make(dimensions[-1], **params).fit(X[fit_rows], y[fit_rows])
+        model = method.make(dimensions[-1], **params).fit(X_fit, y_fit)
     except (ValueError, np.linalg.LinAlgError):
-        return np.zeros(len(dimensions))
-    return projected_accuracies(
-        method, model, X[fit_rows], y[fit_rows], X[score_rows], y[score_rows], dimensions
-    )
+        return np.zeros((len(method.rules), len(dimensions)))
+    return [
+        RULES[rule](model, X_fit, y_fit, X[score_rows], y[score_rows], dimensions)
+        for rule in method.rules
+    ]
 
 
 def thinned(X, y, most, seed):
@@ -147,11 +148,22 @@ def thinned(X, y, most, seed):
     return X[rows], y[rows]
 
 
-def projected_accuracies(method, model, X, y, X_test, y_test, dimensions):
+def nearest(model, X, y, X_test, y_test, dimensions):
     """Return the accuracy of the nearest neighbour for each number of leading directions."""
-    if method.drops_flagged:
-        X, y = X[~model.outliers_], y[~model.outliers_]
     return nearest_accuracies(model.transform(X), y, model.transform(X_test), y_test, dimensions)
+
+
+def nearest_unflagged(model, X, y, *test):
+    """Return the same with the training rows that the model does not flag."""
+    return nearest(model, X[~model.outliers_], y[~model.outliers_], *test)
+
+
+def predicted(model, X, y, X_test, y_test, dimensions):
+    """Return the accuracy of the model's own rule, which has one dimension."""
+    return [float(np.mean(model.predict(X_test) == y_test))]
+
+
+RULES = {"nearest": nearest, "nearest unflagged": nearest_unflagged, "predict": predicted}
 
 
 def nearest_accuracies(Z, y, Z_test, y_test, dimensions):
@@ -162,7 +174,7 @@ def nearest_accuracies(Z, y, Z_test, y_test, dimensions):
         _hits(Z, y, Z_test[rows], y_test[rows], dimensions)
         for rows in gen_batches(len(Z_test), BLOCK)
     )
-    return hits / len(y_test)
+    return (hits / len(y_test)).tolist()
 
 
 def _hits(Z, y, Z_test, y_test, dimensions):

@@ -9,7 +9,7 @@ from importlib import metadata
 from pathlib import Path
 
 import numpy as np
-from scipy.stats import chi2, rankdata, studentized_range
+from scipy.stats import friedmanchisquare, rankdata, studentized_range
 
 import cappedlda
 from cappedlda._util import tables as _tables
@@ -17,7 +17,7 @@ from cappedlda._util.files import replacing
 from cappedlda.paper.experiments import printed
 from cappedlda.paper.experiments.methods import METHODS
 
-PACKAGES = ("cappedlda", "numpy", "scipy", "scikit-learn")
+PACKAGES = ("numpy", "scipy", "scikit-learn")
 SIGNIFICANCE = 0.05
 DECIMALS = 4
 DIGEST_LENGTH = 12
@@ -26,7 +26,7 @@ RANKS_EXPLAINED = (
     "at the 5 % level."
 )
 # Stand in turn in the place of the paper's CLDA, for ranks among six methods as in the paper.
-IN_THE_PLACE_OF_CLDA = ("CLDA", "CappedLDA", "CappedLDACV")
+IN_THE_PLACE_OF_CLDA = ("CLDA", "CappedLDA", "CappedLDA.predict", "CappedLDACV")
 
 
 def row_path(out, table, dataset, method):
@@ -76,6 +76,7 @@ def make_row(dataset, method, outcomes, settings):
         "std": None if failed else 100.0 * float(np.std(accuracies, ddof=len(accuracies) > 1)),
         "rank": None,
         "params": [outcome.params for outcome in outcomes],
+        "rules": dict(Counter(outcome.rule for outcome in outcomes)),
         "statuses": dict(Counter(outcome.status for outcome in outcomes)),
         "accuracies": None if failed else [100.0 * accuracy for accuracy in accuracies],
         "by_dimension": {} if failed else _mean_by_dimension(outcomes),
@@ -99,12 +100,10 @@ def summarise(name, table, rows, missing, settings, command, seconds):
     """Return what <table>.json holds."""
     methods = _methods({"rows": rows})
     rows = [_shortened(row) for row in rows]
-    means = _means(rows, methods)
-    for row in rows:
-        present = [mean for mean in means[row["dataset"]] if mean is not None]
-        if row["mean"] is not None:
-            row["rank"] = 1.0 + sum(m > row["mean"] for m in present)
-            row["rank"] += (sum(m == row["mean"] for m in present) - 1.0) / 2.0
+    for dataset in {row["dataset"] for row in rows}:
+        mine = [row for row in rows if row["dataset"] == dataset and row["mean"] is not None]
+        for row, rank in zip(mine, rankdata([-row["mean"] for row in mine]), strict=True):
+            row["rank"] = float(rank)
     return {
         "table": name,
         "title": table.title if _is_of_the_paper(table, rows) else f"{table.title}: variants",
@@ -115,7 +114,7 @@ def summarise(name, table, rows, missing, settings, command, seconds):
         "seconds_of_this_run": round(seconds, DECIMALS),
         "cpu_seconds": round(sum(row["cpu_seconds"] for row in rows), DECIMALS),
         "rows": rows,
-        "comparison": compare_ranks(means, methods),
+        "comparison": compare_ranks(_means(rows, methods), methods),
         "comparison_of_six": {
             ours: compare_ranks(_means(rows, six), six)
             for ours in IN_THE_PLACE_OF_CLDA
@@ -151,6 +150,7 @@ def versions():
     """Return the versions that the numbers were made with."""
     return {
         "python": platform.python_version(),
+        "cappedlda": cappedlda.__version__,
         **{package: metadata.version(package) for package in PACKAGES},
     }
 
@@ -179,18 +179,14 @@ def compare_ranks(means, methods):
     n, k = len(whole), len(methods)
     if n == 0:
         return {"datasets": 0, "average_ranks": {}}
-    ranks = np.array([rankdata(-np.array(values)) for values in whole])
-    average = ranks.mean(axis=0)
-    comparison = {
-        "datasets": n,
-        "average_ranks": dict(zip(methods, average.tolist(), strict=True)),
-    }
-    spread = np.sum((ranks - (k + 1) / 2.0) ** 2)
-    if n > 1 and k > 2 and spread > 0.0:
-        statistic = (k - 1) * n**2 * np.sum((average - (k + 1) / 2.0) ** 2) / spread
+    ranks = rankdata(-np.array(whole), axis=1)
+    average = ranks.mean(axis=0).tolist()
+    comparison = {"datasets": n, "average_ranks": dict(zip(methods, average, strict=True))}
+    if n > 1 and k > 2 and np.ptp(ranks) > 0.0:
+        statistic, p = friedmanchisquare(*ranks.T)
         difference = studentized_range.ppf(1.0 - SIGNIFICANCE, k, np.inf) / np.sqrt(2.0)
         comparison["friedman_chi2"] = float(statistic)
-        comparison["friedman_p"] = float(chi2.sf(statistic, k - 1))
+        comparison["friedman_p"] = float(p)
         comparison["critical_difference"] = float(difference * np.sqrt(k * (k + 1) / (6.0 * n)))
     return comparison
 
@@ -321,12 +317,8 @@ def _trouble_lines(summary):
         if set(statuses) != {"converged"}
     ]
     if lines:
-        lines = [
-            "",
-            "How the last fit of each trial ended, where not always converged:",
-            "",
-            *lines,
-        ]
+        title = "How the last fit of each trial ended, where not always converged:"
+        lines = ["", title, "", *lines]
     lines += ["", *_cost_lines(summary)]
     if summary["missing"]:
         lines += ["", "## Missing", ""]

@@ -231,4 +231,5 @@ class TableRun:
 
 
 def _labelled_trial(pair, trial, is_last, effort):
-    return pair, is_last, run_trial(pair[1], trial, effort.inner_folds, effort.grid_step)
+    method = METHODS[pair[1]]
+    return pair, is_last, run_trial(method, trial, effort.inner_folds, effort.grid_step)
