@@ -60,6 +60,17 @@ def test_every_estimator_is_exported_and_checked():
     assert estimators - {OutlierRemover} == {type(estimator) for estimator in FITTABLE}
 
 
+def test_every_module_can_be_imported_without_an_engine():
+    """Whoever lists the modules of a package, as scikit-learn does, imports all of them."""
+    program = (
+        "import importlib, pkgutil, sys; engines = 'dask', 'distributed', 'pandas', 'pyarrow', "
+        "'pyspark'; sys.modules.update(dict.fromkeys(engines)); import cappedlda\n"
+        "for module in pkgutil.walk_packages(cappedlda.__path__, 'cappedlda.'):\n"
+        "    if module.name != 'cappedlda.__main__': importlib.import_module(module.name)"
+    )
+    subprocess.run([sys.executable, "-c", program], check=True)
+
+
 def weights_of(rng, y):
     return rng.integers(1, 4, size=len(y)).astype(float)
 

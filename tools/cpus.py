@@ -42,14 +42,9 @@ from cappedlda._kernels import kernels
 
 assert sys.argv[1] in ("", kernels.name), kernels.name
 modules = [module.name for module in pkgutil.walk_packages(cappedlda.__path__, "cappedlda.")]
-optional = {"dask", "pyspark"}  # engines, each imported by a module of its own
 for name in modules:
-    try:
-        if name != "cappedlda.__main__":
-            importlib.import_module(name)
-    except ModuleNotFoundError as error:
-        if error.name not in optional:
-            raise
+    if name != "cappedlda.__main__":
+        importlib.import_module(name)
 X, y = load_iris(return_X_y=True)
 for dtype in (np.float32, np.float64):
     accuracy = cappedlda.CappedLDA().fit(X.astype(dtype), y).score(X.astype(dtype), y)

@@ -1,18 +1,16 @@
 """Rows of dask arrays and frames, worked on where they are.
 
 A pass is one graph and one round trip: a task for each block of rows, and a tree of sums
-above them. The query goes to the workers, a record comes back. This module imports dask, so
-it is itself imported only when there is dask input.
+above them. The query goes to the workers, a record comes back. Functions import dask where they
+need it: whoever has dask input has it.
 """
 
 import copy
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
-import dask
-import dask.array as da
 import numpy as np
-from dask.dataframe.dask_expr._expr import are_co_aligned
 from sklearn.utils import check_array
 
 from cappedlda._data.array import ArrayRows, joined
@@ -103,6 +101,8 @@ def with_column(frame, values, name):
     """Return a frame that has labels or weights as a column, if it can, and what they are then."""
     if values is None or isinstance(values, str) or not hasattr(values, "to_dask_array"):
         return frame, values
+    from dask.dataframe.dask_expr._expr import are_co_aligned
+
     if are_co_aligned(frame.expr, values.expr):
         column = f"{name} of cappedlda"  # of no feature
         return frame.assign(**{column: values}), column
@@ -172,7 +172,9 @@ class ColumnOf:
 
 def blocks_of_partitions(partitions, lengths, cut):
     """Return a dask array with a block for each partition of a frame."""
-    example, cut = cut.example, dask.delayed(cut, traverse=False)
+    import dask.array as da
+
+    example, cut = cut.example, shared(cut)
     blocks = [
         da.from_delayed(cut(part), (length, *example.shape[1:]), meta=example)
         for part, length in zip(partitions, lengths, strict=True)
@@ -182,7 +184,16 @@ def blocks_of_partitions(partitions, lengths, cut):
 
 def lengths_of(partitions):
     """Return the number of rows of each partition."""
+    import dask
+
     return dask.compute(*(dask.delayed(len)(part) for part in partitions))
+
+
+def shared(value):
+    """Return a value as a task of its own, so that it travels once to each worker."""
+    from dask import delayed
+
+    return delayed(value, traverse=False, pure=False)
 
 
 def has_known_chunks(X):
@@ -212,6 +223,8 @@ def aligned(values, X, name):
             "frame, or an array with an entry for each row."
         )
     if not is_dask(values):
+        import dask.array as da
+
         check_masked(values, name)
         values = np.asarray(values)
         check_length(values.shape, X, name)
@@ -238,37 +251,41 @@ def check_length(shape, X, name):
         raise ValueError(f"X has {X.shape[0]} rows, but {name} has the shape {shape}.")
 
 
-def blockwise(function, X, *columns, **settings):
+def blockwise(function, X, *columns, example=None, **settings):
     """Return one task for each block of rows: an array with a result per block.
 
-    The function gets X as a list of its blocks of columns, of which there is one: dask would
-    copy it to make an array of the list.
+    With an example, a block without rows, results have an entry for each row. The function gets X
+    as a list of its blocks of columns, of which there is one: dask would copy it to make an array
+    of the list.
     """
+    import dask.array as da
+
+    meta = np.empty(0, dtype=object) if example is None else example
     operands = [] if X is None else [X, "ij"]
     for values in columns:
         operands += [values, None if values is None else "i"]
     return da.blockwise(
         function,
-        "i",
+        "ik"[: meta.ndim],
         *operands,
+        new_axes={"k": meta.shape[1]} if meta.ndim == 2 else {},
         concatenate=False,
         align_arrays=False,
-        adjust_chunks={"i": 1},
-        dtype=object,
-        meta=np.empty(0, dtype=object),
+        adjust_chunks={"i": 1} if example is None else None,
+        dtype=meta.dtype,
+        meta=meta,
         **settings,
     )
 
 
 def tree_sum(results):
     """Return the sum of an array of results, by a tree of tasks, in one round trip."""
-    level = list(results.to_delayed().ravel())
+    add, level = shared(_sum), list(results.to_delayed().ravel())
     while len(level) > 1:
-        level = [_sum(level[i : i + FAN_IN]) for i in range(0, len(level), FAN_IN)]
+        level = [add(level[i : i + FAN_IN]) for i in range(0, len(level), FAN_IN)]
     return level[0].compute()[0]
 
 
-@dask.delayed(pure=False)
 def _sum(parts):
     """Return the sum of results, each in an array of one; None is that of an empty block."""
     first, *others = [part[0] for part in parts if part[0] is not None] or [None]
@@ -331,7 +348,7 @@ class DaskRows(BlockRows):
         self._X, self._y, self._weight = X, y, sample_weight
 
     def _block_job(self, job=None):
-        return dask.delayed(super()._block_job(job), traverse=False, pure=False)
+        return shared(super()._block_job(job))
 
     def reduce(self, job):
         """Return the sum of what a job returns for each block."""
@@ -342,10 +359,12 @@ class DaskRows(BlockRows):
 
     def _gather(self, ranks):
         """Return rows in memory: those of some ranks in each block, or all."""
+        import dask
+
         starts = np.cumsum(self._lengths) - self._lengths
         blocks = [self._X.to_delayed().ravel(), self._y.to_delayed()]
         blocks.append([None] * len(starts) if self._weight is None else self._weight.to_delayed())
-        job, pick = self._block_job(), dask.delayed(pick_block, pure=False)
+        job, pick = self._block_job(), shared(pick_block)
         parts = [
             pick(*block, job, chosen, int(start))
             for *block, chosen, start in zip(*blocks, ranks, starts, strict=True)
@@ -368,19 +387,12 @@ class DaskRows(BlockRows):
     def per_sample(self, solution):
         """Return lazy results for each row."""
         rules = solution.flag_rule, solution.leave_out_rule, solution.norm
-        table = da.blockwise(
+        table = blockwise(
             measure_block,
-            "ik",
             self._X,
-            "ij",
             self._y,
-            "i",
-            new_axes={"k": 4},
-            concatenate=False,
-            align_arrays=False,
-            dtype=np.float64,
-            meta=np.empty((0, 0)),
-            rules=dask.delayed(rules, traverse=False, pure=False),
+            example=np.empty((0, 4)),
+            rules=shared(rules),
             classes=self.classes,
         )
         table._chunks = (tuple(self._lengths), (4,))
@@ -410,28 +422,13 @@ def predicted(model, function, X, y, **settings):
     example = np.zeros((1, X.shape[1]), float_type(X.dtype))
     labels = None if y is None else model.classes_[:1]
     example = function(model, example, labels, **settings)[:0]
-    return da.blockwise(
-        predict_block,
-        "ik"[: example.ndim],
-        X,
-        "ij",
-        y,
-        None if y is None else "i",
-        new_axes={"k": example.shape[1]} if example.ndim == 2 else {},
-        concatenate=False,
-        align_arrays=False,
-        dtype=example.dtype,
-        meta=example,
-        model=dask.delayed(without_samples(model), traverse=False, pure=False),
-        function=function,
-        example=example,
-        settings=settings,
-    )
+    find, model = partial(function, **settings), shared(without_samples(model))
+    return blockwise(predict_block, X, y, example=example, model=model, find=find, empty=example)
 
 
-def predict_block(X, y, model, function, example, settings):
+def predict_block(X, y, model, find, empty):
     """Return what a function of (model, X, y) gives for a block of rows."""
     (X,) = X
     if len(X) == 0:
-        return example
-    return function(model, checked_block(model, X), y, **settings)
+        return empty
+    return find(model, checked_block(model, X), y)

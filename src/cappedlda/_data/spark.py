@@ -2,8 +2,8 @@
 
 A pass is one Spark job: a task for each partition, which reads its rows as Arrow batches and
 returns one result, and a tree of sums above them. The query goes to the executors, a record comes
-back. Spark gives rows in any order, so nothing here depends on it. This module imports pyspark, so
-it is itself imported only when there is Spark input.
+back. Spark gives rows in any order, so nothing here depends on it. Functions import pyspark, pandas
+and pyarrow where they need them: whoever has Spark input has them.
 """
 
 import pickle
@@ -11,12 +11,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import pandas as pd
-import pyarrow as pa
-from pyspark import TaskContext
-from pyspark.ml.functions import vector_to_array
-from pyspark.sql import functions as F
-from pyspark.sql import types as T
 
 from cappedlda._data.blocks import (
     BlockJob,
@@ -48,6 +42,7 @@ LABELS = {
     "float": "f4",
     "double": "f8",
 }
+NUMBERS = {*LABELS, "decimal"} - {"string"}
 SPARK_TYPES = {"b": "boolean", "i": "bigint", "u": "bigint", "f": "double"}
 
 # What a partition returns, with its number, by which results are dealt out to be added: it is the
@@ -70,7 +65,9 @@ def rows_from_spark(frame, y, sample_weight, regime=REGIME):
             )
     check_columns(frame, named)
     layout = Layout.of(frame, [c for c in frame.columns if c not in named], y, sample_weight)
-    surveys = collected(frame.select(*layout.labels_of()).mapInArrow(Task(layout, survey), RESULT))
+    surveys = collected(
+        frame.select(*layout.labels_of(frame)).mapInArrow(Task(layout, survey), RESULT)
+    )
     total = None
     for part in surveys:
         total = added(total, part)
@@ -114,20 +111,22 @@ class Layout:
     @classmethod
     def of(cls, frame, columns, label=None, weight=None):
         """Return the layout of a DataFrame, of which some columns have the features."""
-        types = {field.name: field.dataType for field in frame.schema.fields}
+        types = dict(frame.dtypes)
         check_types(types, columns, label, weight)
         widths = [0] * len(columns)
         lists = [k for k, name in enumerate(columns) if not is_number(types[name])]
         if lists:
-            sizes = [F.size(numbers(columns[k], types[columns[k]])) for k in lists]
+            from pyspark.sql.functions import size
+
+            sizes = [size(numbers(frame, columns[k], types[columns[k]])) for k in lists]
             first = frame.select(*sizes).head()
             if first is None:
                 raise no_rows()
-            for k, size in zip(lists, first, strict=True):
-                if size is None or size < 1:
+            for k, width in zip(lists, first, strict=True):
+                if width is None or width < 1:
                     raise null_in(columns[k])
-                widths[k] = size
-        single = all(item_type(types[name]) == T.FloatType() for name in columns)
+                widths[k] = width
+        single = all(item_type(types[name]) == "float" for name in columns)
         return cls(columns, widths, np.dtype(np.float32 if single else np.float64), label, weight)
 
     @property
@@ -146,17 +145,17 @@ class Layout:
 
     def features_of(self, frame):
         """Return the columns of the features, as Arrow is to have them."""
-        types, word = frame.schema, "float" if self.dtype == np.float32 else "double"
+        types, word = dict(frame.dtypes), "float" if self.dtype == np.float32 else "double"
         return [
-            numbers(name, types[name].dataType, word).alias(f"f{k}")
+            numbers(frame, name, types[name], word).alias(f"f{k}")
             for k, name in enumerate(self.columns)
         ]
 
-    def labels_of(self):
+    def labels_of(self, frame):
         """Return the columns of labels and weights, if there are some."""
-        labels = [F.col(quoted(self.label)).alias("y")]
+        labels = [frame[quoted(self.label)].alias("y")]
         if self.weight is not None:
-            labels.append(F.col(quoted(self.weight)).cast("double").alias("weight"))
+            labels.append(frame[quoted(self.weight)].cast("double").alias("weight"))
         return labels
 
     def labels(self, batch):
@@ -180,6 +179,8 @@ class Layout:
         if any(self.widths):
             X = np.column_stack([np.asarray(part) for part in parts])
         else:
+            import pyarrow as pa
+
             X = np.asarray(Columns.of_batch(pa.RecordBatch.from_arrays(parts, self.columns)))
         return X, *self.labels(batch)
 
@@ -190,41 +191,41 @@ def check_types(types, columns, label, weight):
     if odd:
         raise ValueError(
             f"X has other things than numbers in the columns {listed(odd)} (type "
-            f"{types[odd[0]].simpleString()}); encode these columns as numbers, or drop them."
+            f"{types[odd[0]]}); encode these columns as numbers, or drop them."
         )
     if not columns:
         raise ValueError("X has no column with features; a fit needs at least 1.")
-    if label is not None and types[label].simpleString() not in LABELS:
+    if label is not None and types[label] not in LABELS:
         raise ValueError(
-            f"y={label!r} is a column of type {types[label].simpleString()}; cast it to string or "
-            "to integers."
+            f"y={label!r} is a column of type {types[label]}; cast it to string or to integers."
         )
     if weight is not None and not is_number(types[weight]):
         raise ValueError(
-            f"sample_weight={weight!r} is a column of type {types[weight].simpleString()}; give "
-            "numbers."
+            f"sample_weight={weight!r} is a column of type {types[weight]}; give numbers."
         )
 
 
-def is_number(dtype):
+def is_number(word):
     """Return whether a type of Spark is one of numbers."""
-    return isinstance(dtype, T.NumericType | T.BooleanType)
+    return word.partition("(")[0] in NUMBERS
 
 
-def item_type(dtype):
+def item_type(word):
     """Return the type of the numbers of a column, or None if it has other things."""
-    if isinstance(dtype, T.UserDefinedType) and type(dtype).__name__ == "VectorUDT":
-        return T.DoubleType()
-    dtype = dtype.elementType if isinstance(dtype, T.ArrayType) else dtype
-    return dtype if is_number(dtype) else None
+    if word == "vector":
+        return "double"
+    word = word.removeprefix("array<").removesuffix(">")
+    return word if is_number(word) else None
 
 
-def numbers(name, dtype, word="double"):
-    """Return a column as numbers of floating point, or arrays of these."""
-    column = F.col(quoted(name))
-    if isinstance(dtype, T.UserDefinedType):
-        return vector_to_array(column, "float32" if word == "float" else "float64")
-    return column.cast(f"array<{word}>" if isinstance(dtype, T.ArrayType) else word)
+def numbers(frame, name, word, wanted="double"):
+    """Return a column of some type as numbers of floating point, or arrays of these."""
+    column = frame[quoted(name)]
+    if word == "vector":
+        from pyspark.ml.functions import vector_to_array
+
+        return vector_to_array(column, "float32" if wanted == "float" else "float64")
+    return column.cast(wanted if is_number(word) else f"array<{wanted}>")
 
 
 def quoted(name):
@@ -291,6 +292,8 @@ class Task:
 
     def __call__(self, batches):
         """Yield the result as a batch, if there is one."""
+        from pyspark import TaskContext
+
         number = TaskContext.get().partitionId()
         try:
             with single_threaded_blas():
@@ -311,6 +314,8 @@ class Failure:
 def packed(number, result):
     """Yield a result as a batch of one row."""
     if result is not None:
+        import pyarrow as pa
+
         columns = [pa.array([number], pa.int64()), pa.array([pickle.dumps(result)], pa.binary())]
         yield pa.RecordBatch.from_arrays(columns, ["part", "result"])
 
@@ -326,6 +331,8 @@ def added(total, part):
 
 def add_results(batches):
     """Yield the sum of the results of some partitions."""
+    from pyspark import TaskContext
+
     total = None
     for batch in batches:
         for result in batch.column("result"):
@@ -416,11 +423,13 @@ class SparkRows(BlockRows):
     """
 
     def __init__(self, frame, layout, survey, n_partitions):
-        label_type = np.dtype(LABELS[frame.schema[layout.label].dataType.simpleString()])
+        from pandas import DataFrame
+
+        label_type = np.dtype(LABELS[dict(frame.dtypes)[layout.label]])
         super().__init__(survey, layout.n_features, layout.dtype, label_type)
         self.feature_names = layout.feature_names
-        self.example = pd.DataFrame(np.empty((0, layout.n_features)), columns=self.feature_names)
-        self._frame = frame.select(*layout.features_of(frame), *layout.labels_of())
+        self.example = DataFrame(np.empty((0, layout.n_features)), columns=self.feature_names)
+        self._frame = frame.select(*layout.features_of(frame), *layout.labels_of(frame))
         self._layout, self._n_partitions = layout, n_partitions
         self._first = []  # what the rows of the first pass are recognised by
 
@@ -468,6 +477,9 @@ class SparkRows(BlockRows):
 
 def with_columns(model, find, frame, y):
     """Return a DataFrame with what `find(model, X, y)` gives for each row as further columns."""
+    from pandas import DataFrame
+    from pyspark.sql.functions import pandas_udf, struct
+
     check_frame(frame)
     names = list(getattr(model, "feature_names_in_", [c for c in frame.columns if c != y]))
     columns = columns_with(names, frame.columns)
@@ -482,7 +494,7 @@ def with_columns(model, find, frame, y):
         raise ValueError(f"X has columns {listed(taken)} already; drop or rename them.")
     model = without_samples(model)
 
-    def table(batch: pd.DataFrame) -> pd.DataFrame:
+    def table(batch: DataFrame) -> DataFrame:
         y = batch.pop("y").to_numpy(object) if "y" in batch else None
         parts = [
             stacked(batch[field].to_list(), name, width)
@@ -491,17 +503,17 @@ def with_columns(model, find, frame, y):
             for field, name, width in zip(batch, layout.columns, layout.widths, strict=True)
         ]
         found = find(model, checked_block(model, np.hstack(parts)), y)
-        return pd.DataFrame({k: list(v) if v.ndim == 2 else v for k, v in found.items()})
+        return DataFrame({k: list(v) if v.ndim == 2 else v for k, v in found.items()})
 
     fields = layout.features_of(frame)
     if y is not None:
-        fields.append(F.col(quoted(y)).alias("y"))
+        fields.append(frame[quoted(y)].alias("y"))
     schema = ",".join(f"{name}:{spark_type(values)}" for name, values in example.items())
-    new = F.pandas_udf(table, f"struct<{schema}>")(F.struct(*fields))
+    new = pandas_udf(table, f"struct<{schema}>")(struct(*fields))
     found = frame.withColumn("found by cappedlda", new)
     return found.select(
         *(quoted(name) for name in frame.columns),
-        *(F.col(f"`found by cappedlda`.{name}") for name in example),
+        *(f"`found by cappedlda`.{name}" for name in example),
     )
 
 
