@@ -14,7 +14,7 @@ from cappedlda._data.chunk_cache import cache_folder
 from cappedlda._data.chunks import ChunkRows
 from cappedlda._data.factory import training_rows
 from cappedlda._data.kinds import kind_of
-from cappedlda._data.progress import PassReport, SlabProgress, print_decisions
+from cappedlda._data.progress import PassReport, print_decisions
 from cappedlda._data.samples import PerSample
 from cappedlda._data.threads import effective_n_jobs, single_threaded_blas
 from cappedlda._loo.calibration import Calibrator
@@ -608,7 +608,7 @@ class CappedDiscriminant(LinearDiscriminant):
 
     def _report(self, rows):
         """Return what tells about each pass over rows, or None."""
-        rows.progress = SlabProgress(rows.shape[0]) if self.verbose > 1 else None
+        rows.progress = self.verbose > 1
         return PassReport(rows.class_weights.sum()) if self.verbose else None
 
     def _check_parameters(self):

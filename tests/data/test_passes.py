@@ -240,15 +240,15 @@ def interruptible():
 def test_an_interrupt_stops_within_a_slab(problem, monkeypatch, n_jobs):
     X, codes, weight, query = problem
     X, codes, weight = np.tile(X, (8, 1)), np.tile(codes, 8), np.tile(weight, 8)
-    block_record, done, before = jobs.block_record, [], set(threading.enumerate())
+    make_record, done, before = jobs.PassJob.__call__, [], set(threading.enumerate())
 
     def interrupted(*arguments):
         done.append(1)
         if len(done) == 20:
             _thread.interrupt_main()
-        return block_record(*arguments)
+        return make_record(*arguments)
 
-    monkeypatch.setattr(jobs, "block_record", interrupted)
+    monkeypatch.setattr(jobs.PassJob, "__call__", interrupted)
     rows = rows_of(X, codes, weight, n_jobs=n_jobs, **SMALL_SLABS)
     assert len(rows.slabs()) > 100
     with pytest.raises(KeyboardInterrupt):

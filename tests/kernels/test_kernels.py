@@ -11,7 +11,7 @@ from cappedlda import _kernels
 from cappedlda._data import jobs
 from cappedlda._data import record as record_module
 from cappedlda._data.fingerprint import checksum_keys
-from cappedlda._data.jobs import SlabPass, block_record
+from cappedlda._data.jobs import PassJob
 from cappedlda._data.record import Record
 from cappedlda._rules import gate
 from cappedlda._rules.rule import Query
@@ -45,7 +45,7 @@ def make_query(rng, X, codes, d=2, q=1.0, cap=None, floor=0.05, **wanted):
 
 def run(X, codes, query, sample_weight=None):
     distances = np.full(len(X), np.nan)
-    record = block_record(X, codes.astype(np.int32), sample_weight, query, distances)
+    record = PassJob(query)(X, codes.astype(np.int32), sample_weight, distances)
     return record.mirror(), distances
 
 
@@ -219,7 +219,7 @@ def test_a_slab_in_pieces_has_the_same_bits(rng, dtype, kernels, n, weighted):
         np.empty(1500),
         np.zeros(2, "u8"),
     )
-    slab = SlabPass(query, X.dtype, jobs.NO_GATE, checksum_keys(n), checksums)
+    slab = PassJob(query).begin(X.dtype, checksum_keys(n), checksums)
     for some in np.split(np.arange(1500), [block, block, 4 * block]):
         part = None if weight is None else weight[some]
         piece = np.empty(len(some))
@@ -238,7 +238,7 @@ def test_a_slab_in_pieces_tells_of_numbers_that_are_not_finite(rng, dtype):
     X, codes = make_classes(rng, [70, 80], 4, dtype=dtype)
     X[137, 2] = np.nan
     query = make_query(rng, X, codes, cap=1.0)
-    slab = SlabPass(query, X.dtype, jobs.NO_GATE, checksum_keys(4), np.zeros(2, np.uint64))
+    slab = PassJob(query).begin(X.dtype, checksum_keys(4), np.zeros(2, np.uint64))
     slab.add(X, codes.astype(np.int32), None)
     assert not slab.all_finite
 
@@ -326,13 +326,13 @@ def test_a_pass_gives_rows_beyond_the_gate_no_weight(rng, dtype, level, weighted
     expected_ratios = gate.scaled_norms(X, codes, fence.centres, fence.scale) / fence.caps[codes]
     assert 0 < np.count_nonzero(expected_ratios <= 1.0) < len(X)
     inside = (expected_ratios <= level) * (1.0 if weight is None else weight)
-    expected, ratios = block_record(X, codes, inside, query), np.full(len(X), np.nan)
+    expected, ratios = PassJob(query)(X, codes, inside), np.full(len(X), np.nan)
     for known in (fence, None):  # the second time the ratios are read, not made
-        record = block_record(X, codes, weight, query, None, jobs.GateLevel(known, level), ratios)
+        record = PassJob(query, known, level)(X, codes, weight, None, ratios)
         np.testing.assert_array_equal(ratios, expected_ratios)
         for name in ("scatter", "sums", "kept", "histograms"):
             np.testing.assert_array_equal(getattr(record, name), getattr(expected, name))
-    unseen = block_record(X, codes, weight, query, None, jobs.GateLevel(fence, level))
+    unseen = PassJob(query, fence, level)(X, codes, weight)
     np.testing.assert_array_equal(unseen.scatter, expected.scatter)
 
 

@@ -10,7 +10,7 @@ import pytest
 from common import make_classes
 
 from cappedlda import CappedLDA
-from cappedlda._data.jobs import block_record
+from cappedlda._data.jobs import PassJob
 from cappedlda._rules.rule import Query
 
 N_THREADS = 4
@@ -36,8 +36,8 @@ def test_passes_over_the_same_rows_give_the_same_bits(rng, dtype):
     query = Query(
         rng.normal(size=(24, 2)), rng.normal(size=(c, 24)), np.ones(24), np.full(c, 8.0), 1.0, 0.1
     )
-    expected = block_record(X, codes, None, query)
-    for record in in_threads(lambda: block_record(X, codes, None, query)):
+    expected = PassJob(query)(X, codes, None)
+    for record in in_threads(lambda: PassJob(query)(X, codes, None)):
         for name, value in vars(expected).items():
             np.testing.assert_array_equal(getattr(record, name), value, err_msg=name)
 

@@ -6,7 +6,7 @@ from mmap import ALLOCATIONGRANULARITY, mmap
 import numpy as np
 
 from cappedlda._data.base import Rows, first_not_finite, slices_of, sum_in_order
-from cappedlda._data.jobs import GateLevel, NormsJob, PassJob, weights_inside
+from cappedlda._data.jobs import PassJob, norms_job, weights_inside
 from cappedlda._data.samples import SampleDistances
 from cappedlda._data.threads import ordered_map
 from cappedlda._kernels import selection
@@ -221,7 +221,7 @@ class ArrayRows(Rows):
     def norms(self, centres, scale):
         """Return the scaled norm of each row, and their histograms."""
         norms = np.empty(self.shape[0])
-        return norms, self.reduce(NormsJob(centres, scale), norms)
+        return norms, self.reduce(norms_job(centres, scale), norms)
 
     def build_gate(self, centres, scale, settle):
         """Return a gate by these rows, and the rows that know how they lie to it.
@@ -277,7 +277,7 @@ class GatedRows(ArrayRows):
 
     def __init__(self, rows, gate):
         vars(self).update(vars(rows))
-        self.gate = GateLevel(gate, np.inf)
+        self.gate, self.gate_level = gate, np.inf
         self._ratios = np.empty(rows.shape[0])
         self._is_measured = np.zeros(1, bool)  # by a whole pass; common to all levels
 
@@ -285,9 +285,8 @@ class GatedRows(ArrayRows):
     def gate_ratio(self):
         """Size of the rows over that of the gate, shape (N,)."""
         if not self._is_measured[0]:
-            gate = self.gate.gate
-            self.reduce(NormsJob(gate.centres, gate.scale), self._ratios)
-            self._ratios /= gate.caps[self.codes]
+            self.reduce(norms_job(self.gate.centres, self.gate.scale), self._ratios)
+            self._ratios /= self.gate.caps[self.codes]
             self._is_measured[0] = True
         return self._ratios
 
@@ -304,17 +303,17 @@ class GatedRows(ArrayRows):
         return self._anew(super().labelled(codes, n_classes))
 
     def _anew(self, rows):
-        gate, level = self.gate
-        return GatedRows(rows, gate).within_gate(level)
+        return GatedRows(rows, self.gate).within_gate(self.gate_level)
 
     def weight_of(self, kept):
         """Return the weight of the rows of a mask, of those within the gate."""
-        return super().weight_of(kept & (self.gate_ratio <= self.gate.level))
+        return super().weight_of(kept & (self.gate_ratio <= self.gate_level))
 
     def run(self, query, distances=None):
         """Return the record of one pass over all rows; `distances` are filled if given."""
-        gate = self.gate._replace(gate=None) if self._is_measured[0] else self.gate
-        record = self.reduce(PassJob(query, gate), distances, self._ratios).mirror()
+        gate = None if self._is_measured[0] else self.gate
+        job = PassJob(query, gate, self.gate_level)
+        record = self.reduce(job, distances, self._ratios).mirror()
         self._is_measured[0] = True
         return record
 

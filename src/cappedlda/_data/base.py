@@ -11,10 +11,11 @@ from typing import Any
 
 import numpy as np
 
-from cappedlda._data.jobs import NO_GATE, GateLevel, PassJob
-from cappedlda._data.progress import SlabProgress
+from cappedlda._data.jobs import PassJob
+from cappedlda._data.progress import watch
 from cappedlda._data.samples import BorderDistances
 from cappedlda._regime import REGIME, Regime
+from cappedlda._rules.gate import Gate
 from cappedlda._rules.rule import Query
 
 
@@ -24,38 +25,21 @@ class Rows:
     A subclass has the attributes, and `reduce`, `pick` and `load`. All else follows from
     `reduce`, so that nothing of the size of N has to be kept anywhere; a subclass that
     can keep it, as `ArrayRows`, may do better.
-
-    Attributes
-    ----------
-    shape : tuple
-        (N, n).
-    dtype : dtype
-        float32 or float64.
-    n_classes : int
-    class_weights : ndarray of shape (c,)
-        Weight of each class.
-    class_counts : ndarray of shape (c,), int
-        Rows of each class that have a weight above 0.
-    gate : GateLevel
-        Rows beyond it count for nothing. `class_weights` and `class_counts` know no gate.
-    example : array-like or None
-        Begin of the data, with the names of their features; None if X itself tells them.
-    feature_names : sequence of str or None
-        Of a data frame, for messages.
-    progress : SlabProgress or None
-        What is told about the slabs of a pass.
-    regime : Regime
-    implicit_scatter : bool
-        Whether there are too many features for matrices of n x n: then the scatter of a
-        record is an `ImplicitScatter`.
     """
 
-    gate: GateLevel = NO_GATE
-    example: Any = None
-    feature_names: Any = None
-    progress: SlabProgress | None = None
+    shape: tuple[int, int]  # (N, n)
+    dtype: np.dtype  # float32 or float64
+    n_classes: int
+    class_weights: np.ndarray  # (c,), weight of each class
+    class_counts: np.ndarray  # (c,), rows of each class that have a weight above 0
+    gate: Gate | None = None  # rows beyond a multiple of it count for nothing; weights and
+    gate_level: float = np.inf  # counts of classes do not know it
+    example: Any = None  # begin of the data, with feature names; None if X itself tells them
+    feature_names: Any = None  # of a data frame, for messages
+    progress = False  # whether lines are printed within long passes
     regime: Regime = REGIME
-    implicit_scatter = False
+    implicit_scatter = False  # whether the scatter of a record is an `ImplicitScatter`: there are
+    # too many features for matrices of n x n
 
     def reduce(self, job):
         """Return the sum of `job(X, codes, sample_weight)` over C-ordered blocks of all rows.
@@ -86,9 +70,7 @@ class Rows:
 
     def watched(self, results):
         """Return a generator of the results of slabs, whose progress is shown if it should be."""
-        if self.progress is None:
-            return results
-        return self.progress.watch(results, self.slab_rows)
+        return watch(results, self.shape[0], self.slab_rows) if self.progress else results
 
     @property
     def slab_rows(self):
@@ -108,7 +90,12 @@ class Rows:
 
     def run(self, query):
         """Return the record of one pass over all rows."""
-        return self.reduce(PassJob(query, self.gate.restricting)).mirror()
+        return self.reduce(self.job(query)).mirror()
+
+    def job(self, query, most_border_rows=0):
+        """Return the job of a pass."""
+        gate = self.gate if self.gate_level < np.inf else None
+        return PassJob(query, gate, self.gate_level, most_border_rows)
 
     def check_finite(self):
         """Raise an error if a number is not finite; not asked for where reading has done so."""
@@ -123,15 +110,15 @@ class Rows:
 
     def gated(self, gate):
         """Return the rows with a gate for `within_gate`; a pass finds out how they lie to it."""
-        return self._with_gate(GateLevel(gate, np.inf))
+        return self._with_gate(gate, np.inf)
 
     def within_gate(self, level):
         """Return the rows with those beyond a multiple of the gate out of every sum."""
-        return self._with_gate(self.gate._replace(level=level))
+        return self._with_gate(self.gate, level)
 
-    def _with_gate(self, gate):
+    def _with_gate(self, gate, level):
         rows = self._copy()
-        rows.gate = gate
+        rows.gate, rows.gate_level = gate, level
         return rows
 
     def per_sample(self, solution):

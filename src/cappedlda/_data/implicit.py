@@ -12,7 +12,7 @@ from scipy import sparse
 
 from cappedlda._data.array import ArrayRows
 from cappedlda._data.base import sum_in_order
-from cappedlda._data.jobs import block_record, histograms_of
+from cappedlda._data.jobs import PassJob, histograms_of
 from cappedlda._data.record import Record
 from cappedlda._data.threads import ordered_map
 from cappedlda._kernels import kernels
@@ -46,7 +46,7 @@ class ImplicitRows(ArrayRows):
         def run_slab(rows):
             block, codes = self.block(rows), self.codes[rows]
             weight = None if self.sample_weight is None else self.sample_weight[rows]
-            record = block_record(block.project(W), codes, weight, images, distances[rows])
+            record = PassJob(images)(block.project(W), codes, weight, distances[rows])
             if query.sums:
                 kept = self._weights(rows, distances, query, equal=True)
                 record.sums = np.zeros((c, n))

@@ -5,11 +5,11 @@ these jobs on them; see `base`.
 """
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from functools import partial
 
 import numpy as np
 
-from cappedlda._data.record import Record
+from cappedlda._data.record import Border, Record
 from cappedlda._kernels import SlabState, kernels, kernels_for
 from cappedlda._rules.gate import Gate, scaled_norms
 from cappedlda._rules.rule import Query
@@ -21,26 +21,27 @@ _NO_GATE = {
 }
 
 
-class GateLevel(NamedTuple):
-    """A multiple of a gate, beyond which rows have no weight.
+@dataclass(frozen=True)
+class PassJob:
+    """Makes the record of a block of rows; those beyond a multiple of the gate have no weight."""
 
-    Attributes
-    ----------
-    gate : Gate or None
-        None if the ratios of the rows to it are known.
-    level : float
-    """
+    query: Query
+    gate: Gate | None = None  # None also if the ratios of the rows to it are known
+    level: float = np.inf
+    most_border_rows: int = 0  # rows near the caps are noted, at most so many
 
-    gate: Gate | None
-    level: float
+    def begin(self, dtype, *checksums):
+        """Return what makes the record of a slab that comes in pieces."""
+        return SlabPass(self, dtype, *checksums)
 
-    @property
-    def restricting(self):
-        """It, or no gate if no row is beyond it."""
-        return self if self.level < np.inf else NO_GATE
+    def __call__(self, X, codes, sample_weight, distances=None, gate_ratios=None):
+        """Return the record; see `SlabPass.add`."""
+        slab = SlabPass(self, X.dtype)
+        slab.add(X, codes, sample_weight, distances, gate_ratios)
+        return slab.result()
 
-    def arguments(self, dtype):
-        """Return centres, inverse scale, caps and level as the kernels take them."""
+    def gate_arguments(self, dtype):
+        """Return centres, inverse scale, caps and level of the gate as the kernels take them."""
         if self.gate is None:
             return *_NO_GATE[dtype], self.level
         gate = self.gate
@@ -48,26 +49,15 @@ class GateLevel(NamedTuple):
         return np.ascontiguousarray(gate.centres, dtype), inverse, gate.caps, self.level
 
 
-NO_GATE = GateLevel(None, np.inf)
-
-
 class SlabPass:
     """Makes the record of a slab of rows that come in pieces; only upper triangles are filled.
 
-    The record of a slab does not depend on its pieces, bit for bit.
-
-    Parameters
-    ----------
-    query : Query
-    dtype : dtype
-        Of the rows.
-    gate : GateLevel
-        Rows beyond it have no weight.
-    *checksums : ndarray
-        Keys and checksums that are added to, if they are wanted; see `SlabState`.
+    The record of a slab does not depend on its pieces, bit for bit. Keys and checksums that are
+    added to may be given; see `SlabState`.
     """
 
-    def __init__(self, query, dtype, gate=NO_GATE, *checksums):
+    def __init__(self, job, dtype, *checksums):
+        query = job.query
         n, d = query.W.shape
         build = kernels_for(n)
         record = Record.empty(query, scatter=False)
@@ -83,26 +73,22 @@ class SlabPass:
         # Only views of them are in the record.
         record.scatter = np.zeros((side, side))
         record.image_scatter = np.zeros((image_side, image_side))
-        self._query, self._record, self._state = query, record, SlabState(*checksums)
-        self._gate = gate
+        self._job, self._record, self._state = job, record, SlabState(*checksums)
         self._fused_pass, self._measure = build.fused_pass, (W, images, centres, inv_scale)
-        self._fence = gate.arguments(dtype)
+        self._fence = job.gate_arguments(dtype)
 
     def add(self, X, codes, sample_weight, distances=None, gate_ratios=None):
         """Add the next rows.
 
-        Parameters
-        ----------
-        X : ndarray of shape (rows, n), C order
-            All pieces but the last have a multiple of `piece_rows` of the kernels.
-        codes : ndarray of shape (rows,), int32
-        sample_weight : ndarray of shape (rows,) or None
-        distances : ndarray of shape (rows,), float64, optional
-            Filled with the distances of the rows.
-        gate_ratios : ndarray of shape (rows,), float64, optional
-            Filled with the size of the rows over that of the gate, if it is not known yet.
+        All pieces but the last have a multiple of `piece_rows` of the kernels. Filled are, if
+        given, the distances of the rows and their size over that of the gate; where that is
+        known, there is no gate, and it is read.
         """
-        query, record = self._query, self._record
+        job, record = self._job, self._record
+        query, noted = job.query, job.most_border_rows > 0
+        if noted:
+            distances = np.empty(len(X))
+            gate_ratios = None if job.gate is None else np.empty(len(X))
         self._fused_pass(
             X,
             codes,
@@ -121,15 +107,11 @@ class SlabPass:
             query.floor,
             self._state,
         )
-
-    def measure(self, X, codes, sample_weight):
-        """Add the next rows; return their distances, and their weights, 0 beyond the gate."""
-        distances = np.empty(len(X))
-        ratios = None if self._gate.gate is None else np.empty(len(X))
-        self.add(X, codes, sample_weight, distances, ratios)
-        if ratios is not None:
-            sample_weight = weights_inside(ratios <= self._gate.level, sample_weight)
-        return distances, sample_weight
+        if noted:
+            if gate_ratios is not None:
+                sample_weight = weights_inside(gate_ratios <= job.level, sample_weight)
+            rows = distances, codes, sample_weight
+            record.note(Border.of(*rows, query.caps, job.most_border_rows))
 
     @property
     def all_finite(self):
@@ -138,7 +120,7 @@ class SlabPass:
 
     def result(self):
         """Return the record, after the last piece."""
-        query, record, state = self._query, self._record, self._state
+        query, record, state = self._job.query, self._record, self._state
         n, d = query.W.shape
         state.finish(record.image_sums)
         record.objective, record.not_finite = state.objective, state.not_finite
@@ -151,60 +133,20 @@ class SlabPass:
         return record
 
 
-def block_record(X, codes, sample_weight, query, distances=None, gate=NO_GATE, gate_ratios=None):
-    """Return the record of one C-ordered block of rows; only upper triangles are filled.
-
-    Parameters
-    ----------
-    X : ndarray of shape (N, n), float32 or float64, C order
-    codes : ndarray of shape (N,), int32
-    sample_weight : ndarray of shape (N,) or None
-    query : Query
-    distances : ndarray of shape (N,), float64, optional
-        Filled with the distances of the rows.
-    gate : GateLevel, optional
-        Rows beyond it have no weight.
-    gate_ratios : ndarray of shape (N,), float64, optional
-        Filled with the size of the rows over that of the gate, if it is not known yet.
-    """
-    slab = SlabPass(query, X.dtype, gate)
-    slab.add(X, codes, sample_weight, distances, gate_ratios)
-    return slab.result()
-
-
 def weights_inside(inside, sample_weight):
     """Return the weights of rows with those outside out of every sum."""
     return inside * (1.0 if sample_weight is None else sample_weight)
 
 
-@dataclass(frozen=True)
-class PassJob:
-    """Makes the record of a block of rows; those beyond the gate have no weight."""
-
-    query: Query
-    gate: GateLevel = NO_GATE
-
-    def begin(self, dtype, *checksums):
-        """Return what makes the record of a slab that comes in pieces."""
-        return SlabPass(self.query, dtype, self.gate, *checksums)
-
-    def __call__(self, X, codes, sample_weight, distances=None, gate_ratios=None):
-        """Return the record; `distances` and `gate_ratios` are filled if given."""
-        outs = distances, self.gate, gate_ratios
-        return block_record(X, codes, sample_weight, self.query, *outs)
+def norms_job(centres, scale):
+    """Return a job that makes the histograms of the scaled norms of a block of rows."""
+    return partial(norm_histograms, centres=centres, scale=scale)
 
 
-@dataclass(frozen=True)
-class NormsJob:
-    """Makes the histograms of the scaled norms of a block of rows."""
-
-    centres: np.ndarray
-    scale: np.ndarray
-
-    def __call__(self, X, codes, sample_weight, norms=None):
-        """Return histograms of shape (c, HISTOGRAM_BINS); `norms` are filled if given."""
-        norms = scaled_norms(X, codes, self.centres, self.scale, norms)
-        return histograms_of(norms, codes, len(self.centres), sample_weight)
+def norm_histograms(X, codes, sample_weight, norms=None, *, centres, scale):
+    """Return histograms of shape (c, HISTOGRAM_BINS); `norms` are filled if given."""
+    norms = scaled_norms(X, codes, centres, scale, norms)
+    return histograms_of(norms, codes, len(centres), sample_weight)
 
 
 def histograms_of(distances, codes, n_classes, sample_weight=None):

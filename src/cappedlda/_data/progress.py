@@ -7,31 +7,20 @@ from contextlib import closing
 INTERVAL = 2.0
 
 
-class SlabProgress:
-    """Prints how many rows of a pass are done, every few seconds.
-
-    Parameters
-    ----------
-    n_rows : int
-    """
-
-    def __init__(self, n_rows):
-        self._n_rows = n_rows
-
-    def watch(self, results, step):
-        """Yield the results of slabs of `step` rows, the last of which may be shorter."""
-        begin = last = time.perf_counter()
-        with closing(results):
-            for number, result in enumerate(results, 1):
-                yield result
-                now, done = time.perf_counter(), number * step
-                if now - last >= INTERVAL and done < self._n_rows:
-                    last = now
-                    print(
-                        f"    {done:,} of {self._n_rows:,} rows ({done / self._n_rows:.0%})  "
-                        f"time {now - begin:7.2f} s",
-                        flush=True,
-                    )
+def watch(results, n_rows, step):
+    """Yield the results of slabs of `step` rows; print every few seconds how many are done."""
+    begin = last = time.perf_counter()
+    with closing(results):
+        for number, result in enumerate(results, 1):
+            yield result
+            now, done = time.perf_counter(), number * step
+            if now - last >= INTERVAL and done < n_rows:
+                last = now
+                print(
+                    f"    {done:,} of {n_rows:,} rows ({done / n_rows:.0%})  "
+                    f"time {now - begin:7.2f} s",
+                    flush=True,
+                )
 
 
 def print_decisions(solution):

@@ -1,48 +1,34 @@
-"""What a pass answers to a `Query`: an additive `Record`."""
+"""What a pass answers to a `Query`: an additive `Record`, perhaps with a `Border`."""
 
 import math
 from dataclasses import dataclass, fields
 
 import numpy as np
 
-from cappedlda._kernels import algebra, kernels
+from cappedlda._kernels import algebra, kernels, selection
 
 # What sums up the bins of histograms, for a few of them faster than `sum`.
 _ONES = np.ones(kernels.HISTOGRAM_BINS)
+# Rows within this share of their cap are noted.
+BORDER = 0.125
 
 
 @dataclass
 class Record:
     """All a solver learns from a pass. Records of disjoint rows add up.
 
-    Attributes
-    ----------
-    scatter : ndarray of shape (n, n), or ImplicitScatter
-        Sum of F_j h_j h_j' over kept rows; (0, 0) if not asked for.
-    sums : ndarray of shape (c, n)
-        Sums of kept rows about the centre of their class; (0, 0) if not asked for.
-    image_sums : ndarray of shape (c, d)
-        The same of the projected rows; zeros if not asked for.
-    image_scatter : ndarray of shape (d, d)
-        Sum of z_j z_j' over kept rows; (0, 0) if not asked for.
-    kept : ndarray of shape (c, 2)
-        Number and weight of the kept rows.
-    histograms : ndarray of shape (c, HISTOGRAM_BINS)
-        Weight by distance in each class; their sum is the weight of all rows.
-    objective : float
-        Sum of the capped losses.
-    not_finite : int
-        Rows whose distance is not a finite number.
+    What was not asked for has no size.
     """
 
-    scatter: np.ndarray
-    sums: np.ndarray
-    image_sums: np.ndarray
-    image_scatter: np.ndarray
-    kept: np.ndarray
-    histograms: np.ndarray
-    objective: float = 0.0
-    not_finite: int = 0
+    scatter: np.ndarray  # (n, n), sum of F_j h_j h_j' over kept rows; or an ImplicitScatter
+    sums: np.ndarray  # (c, n), of kept rows about the centre of their class
+    image_sums: np.ndarray  # (c, d), the same of the projected rows; zeros if not asked for
+    image_scatter: np.ndarray  # (d, d), sum of z_j z_j' over kept rows
+    kept: np.ndarray  # (c, 2), number and weight of the kept rows
+    histograms: np.ndarray  # (c, HISTOGRAM_BINS), weight of all rows by distance in each class
+    objective: float = 0.0  # sum of the capped losses
+    not_finite: int = 0  # rows whose distance is not a finite number
+    border: "Border | None" = None
 
     _class_weights = None  # once they are known
 
@@ -86,12 +72,21 @@ class Record:
         return math.isfinite(sum(self.scatter.diagonal().tolist()))  # for few numbers the fastest
 
     def __iadd__(self, other):
-        for item in fields(self):
-            value = getattr(self, item.name)
-            value += getattr(other, item.name)
-            setattr(self, item.name, value)
+        for name in _SUMS:
+            value = getattr(self, name)
+            value += getattr(other, name)
+            setattr(self, name, value)
+        if other.border is not None:
+            self.note(other.border)
         self._class_weights = None
         return self
+
+    def note(self, border):
+        """Add rows near the caps."""
+        if self.border is None:
+            self.border = border
+        else:
+            self.border += border
 
     def means(self, centres):
         """Return the means of the kept rows, shape (c, n), given the centres of the pass."""
@@ -139,3 +134,54 @@ def _mirrored(upper):
     full = upper if upper.flags.c_contiguous else np.empty(upper.shape)
     algebra.mirror(upper, full)
     return full
+
+
+_SUMS = [item.name for item in fields(Record) if item.name != "border"]
+
+
+@dataclass
+class Border:
+    """The rows that are near the cap of their class, with a weight above 0; additive."""
+
+    codes: np.ndarray  # (k,)
+    distances: np.ndarray  # (k,)
+    weights: np.ndarray  # (k,)
+    most_rows: int  # of more rows nothing is noted
+    complete: bool = True  # False if there were more
+
+    @classmethod
+    def of(cls, distances, codes, sample_weight, caps, most_rows):
+        """Return the border among some rows."""
+        rows, given = np.empty(len(codes), np.int32), sample_weight is not None
+        found = selection.find_between(
+            distances, codes, sample_weight if given else np.empty(0), *_border(caps), rows
+        )
+        rows = rows[:found]
+        weights = sample_weight[rows] if given else np.ones(found)
+        return cls(codes[rows], distances[rows], weights, most_rows)._limited()
+
+    def __iadd__(self, other):
+        for name in ("codes", "distances", "weights"):
+            setattr(self, name, np.concatenate([getattr(self, name), getattr(other, name)]))
+        self.complete &= other.complete
+        return self._limited()
+
+    def _limited(self):
+        if len(self.codes) > self.most_rows:
+            nothing = np.empty(0, np.int32), np.empty(0), np.empty(0)
+            return Border(*nothing, self.most_rows, complete=False)
+        return self
+
+    def gain(self, caps, others):
+        """Return how much more weight other caps keep, or None if these rows do not tell."""
+        low, high = _border(caps)
+        near = (others > low) & (others <= high)
+        if not (self.complete and np.all((others == caps) | near)):
+            return None
+        after, before = (self.distances <= limits[self.codes] for limits in (others, caps))
+        return float(self.weights[after].sum() - self.weights[before].sum())
+
+
+def _border(caps):
+    """Return the limits between which distances are near caps."""
+    return (1.0 - BORDER) * caps, (1.0 + BORDER) * caps

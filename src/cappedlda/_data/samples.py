@@ -1,19 +1,15 @@
 """What the last pass saw of each row: kept for arrays, of other rows only what may matter."""
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
 
-from cappedlda._data.jobs import PassJob
-from cappedlda._data.record import Record
-from cappedlda._kernels import kernels, selection
+from cappedlda._kernels import kernels
 from cappedlda._rules.rule import ratios_of, within
 
 # Rows of a piece, where some numbers are needed for each row, but not for all at once.
 PIECE_ROWS = 1 << 15
-# Rows within this share of their cap are noted.
-BORDER = 0.125
 
 
 class PerSample(NamedTuple):
@@ -23,127 +19,6 @@ class PerSample(NamedTuple):
     weights: np.ndarray
     outliers: np.ndarray
     left_out: np.ndarray
-
-
-@dataclass
-class Border:
-    """The rows that are near the cap of their class, with a weight above 0; additive.
-
-    Attributes
-    ----------
-    codes, distances, weights : ndarray of shape (k,)
-    most_rows : int
-        Of more rows nothing is noted.
-    complete : bool
-        False if there were more.
-    """
-
-    codes: np.ndarray
-    distances: np.ndarray
-    weights: np.ndarray
-    most_rows: int
-    complete: bool = True
-
-    @classmethod
-    def of(cls, distances, codes, sample_weight, caps, most_rows):
-        """Return the border among some rows."""
-        rows, given = np.empty(len(codes), np.int32), sample_weight is not None
-        found = selection.find_between(
-            distances, codes, sample_weight if given else np.empty(0), *_border(caps), rows
-        )
-        rows = rows[:found]
-        weights = sample_weight[rows] if given else np.ones(found)
-        return cls(codes[rows], distances[rows], weights, most_rows)._limited()
-
-    def __iadd__(self, other):
-        for name in ("codes", "distances", "weights"):
-            setattr(self, name, np.concatenate([getattr(self, name), getattr(other, name)]))
-        self.complete &= other.complete
-        return self._limited()
-
-    def _limited(self):
-        if len(self.codes) > self.most_rows:
-            nothing = np.empty(0, np.int32), np.empty(0), np.empty(0)
-            return Border(*nothing, self.most_rows, complete=False)
-        return self
-
-    def gain(self, caps, others):
-        """Return how much more weight other caps keep, or None if these rows do not tell."""
-        low, high = _border(caps)
-        near = (others > low) & (others <= high)
-        if not (self.complete and np.all((others == caps) | near)):
-            return None
-        after, before = (self.distances <= limits[self.codes] for limits in (others, caps))
-        return float(self.weights[after].sum() - self.weights[before].sum())
-
-
-def _border(caps):
-    """Return the limits between which distances are near caps."""
-    return (1.0 - BORDER) * caps, (1.0 + BORDER) * caps
-
-
-@dataclass
-class RecordWithBorder:
-    """The record of a pass, and the border; additive."""
-
-    record: Record
-    border: Border
-
-    def __iadd__(self, other):
-        self.record += other.record
-        self.border += other.border
-        return self
-
-
-@dataclass(frozen=True)
-class BorderJob:
-    """Makes the record of a block of rows, and notes those near the caps."""
-
-    job: PassJob
-    most_rows: int
-
-    def begin(self, dtype, *checksums):
-        """Return what makes the result for a slab that comes in pieces."""
-        return SlabBorder(self.job.begin(dtype, *checksums), self.job.query.caps, self.most_rows)
-
-    def __call__(self, X, codes, sample_weight, _=None):
-        """Return a `RecordWithBorder`."""
-        slab = self.begin(X.dtype)
-        slab.add(X, codes, sample_weight)
-        return slab.result()
-
-
-class SlabBorder:
-    """Makes the record of a slab of rows that come in pieces, and notes those near the caps.
-
-    Parameters
-    ----------
-    slab : SlabPass
-    caps : ndarray of shape (c,)
-    most_rows : int
-    """
-
-    def __init__(self, slab, caps, most_rows):
-        self._slab, self._caps, self._most_rows = slab, caps, most_rows
-        self._border = None
-
-    def add(self, X, codes, sample_weight):
-        """Add the next rows; see `SlabPass`."""
-        distances, weights = self._slab.measure(X, codes, sample_weight)
-        border = Border.of(distances, codes, weights, self._caps, self._most_rows)
-        if self._border is None:
-            self._border = border
-        else:
-            self._border += border
-
-    @property
-    def all_finite(self):
-        """Whether all numbers were finite, if there are checksums."""
-        return self._slab.all_finite
-
-    def result(self):
-        """Return a `RecordWithBorder`, after the last piece."""
-        return RecordWithBorder(self._slab.result(), self._border)
 
 
 class BorderDistances:
@@ -160,14 +35,12 @@ class BorderDistances:
         self._see(query)
 
     def _see(self, query):
-        gate = self._rows.gate.restricting
-        job = BorderJob(PassJob(query, gate), self._rows.regime.most_border_rows)
-        seen = self._rows.reduce(job)
-        self._query, self._record, self._border = query, seen.record.mirror(), seen.border
+        job = self._rows.job(query, self._rows.regime.most_border_rows)
+        self._query, self._record = query, self._rows.reduce(job).mirror()
 
     def kept_weight(self, caps):
         """Return the weight of the rows within caps of shape (c,)."""
-        gain = self._border.gain(self._query.caps, caps)
+        gain = self._record.border.gain(self._query.caps, caps)
         if gain is None:
             self._see(replace(self._query, caps=caps))
             gain = 0.0
