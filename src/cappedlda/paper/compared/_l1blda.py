@@ -38,14 +38,10 @@ class L1BLDA(ComparedMethod):
 
     Attributes
     ----------
-    classes_ : ndarray of shape (n_classes,)
-    priors_ : ndarray of shape (n_classes,)
-    means_ : ndarray of shape (n_classes, n_features)
-    xbar_ : ndarray of shape (n_features,)
+    classes_, priors_, means_, xbar_, coef_, intercept_ : ndarray
+        As in `sklearn.discriminant_analysis.LinearDiscriminantAnalysis`.
     scalings_ : ndarray of shape (n_features, n_components)
         Orthonormal directions.
-    coef_ : ndarray of shape (n_classes, n_features) or (1, n_features)
-    intercept_ : ndarray of shape (n_classes,) or (1,)
     objective_path_ : ndarray of shape (n_sweeps,)
         Objective by sweep; it never rises.
     n_iter_ : int
@@ -93,24 +89,15 @@ class BoundMajorizer(Iteration):
     been seen, w'Aw / 2 and the tangent of the second sum make a majorant, which one round of
     exact minimisations decreases: over each column in the complement of the others, and over
     the rotations of each pair.
-
-    Parameters
-    ----------
-    problem : Problem
-    W : ndarray of shape (n, d)
-        Orthonormal start.
-    floor : float
-    tol : float
-        On the change of the objective relative to the sizes of its terms.
     """
 
     def __init__(self, problem, W, floor, tol):
-        self.W = W
+        self.W = W  # (n, d), orthonormal
         self.change = np.inf
         self.objective_path = []
         self._problem = problem
         self._floor = floor
-        self.tol = tol
+        self.tol = tol  # on the change of the objective, relative to the sizes of its terms
         self._pulls = pairwise_pulls(problem)
         self._delta = np.abs(self._pulls).sum() / 4.0
         self._scatters = []

@@ -26,14 +26,10 @@ class L2BLDA(ComparedMethod):
 
     Attributes
     ----------
-    classes_ : ndarray of shape (n_classes,)
-    priors_ : ndarray of shape (n_classes,)
-    means_ : ndarray of shape (n_classes, n_features)
-    xbar_ : ndarray of shape (n_features,)
+    classes_, priors_, means_, xbar_, coef_, intercept_ : ndarray
+        As in `sklearn.discriminant_analysis.LinearDiscriminantAnalysis`.
     scalings_ : ndarray of shape (n_features, n_components)
         Orthonormal directions, best first.
-    coef_ : ndarray of shape (n_classes, n_features) or (1, n_features)
-    intercept_ : ndarray of shape (n_classes,) or (1,)
     n_iter_ : int
     status_ : {"converged"}
 

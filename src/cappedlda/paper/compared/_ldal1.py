@@ -1,17 +1,16 @@
 """Discriminant analysis by a ratio of L1 norms."""
 
 import math
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from cappedlda._solvers.base import Iteration, iterate
-from cappedlda._validation import check_choice, check_real
+from cappedlda._validation import check_real
 from cappedlda.paper.compared._directions import (
     floor_of,
     one_by_one,
     ridged_scatter,
-    sphere_minimiser,
     starting_points,
 )
 from cappedlda.paper.compared._method import (
@@ -31,19 +30,16 @@ class LDAL1(ComparedMethod):
     One direction maximises ``sum_i N_i |w'(m_i - m)| / sum_j |w'h_j|`` over unit vectors
     [1]_ [2]_; the next does so in the orthogonal complement. Absolute values of the rows are
     smoothed, ``sqrt((w'h_j)^2 + floor^2)`` with a floor of 1e-3 of their initial median.
-    The ratio has many local optima. Starts are the LDA direction and the best class mean.
+    The ratio has many local optima. The published gradient ascent has a fixed step and is not
+    monotone; it starts from the LDA direction or the best class mean, whichever has the better
+    ratio, and the best iterate is kept.
 
     Parameters
     ----------
     n_components : int, default=None
         Number of directions, up to n_features; None takes min(n_classes - 1, n_features).
-    solver : {"ascent", "mm"}, default="ascent"
-        "ascent" is the published gradient ascent with a fixed step from the better start, of
-        which the best iterate is kept; it is not monotone. "mm" needs no step size and never
-        makes the ratio worse: each step minimises a quadratic majorant on the unit sphere. It
-        tries both starts and keeps the better end.
     learning_rate : float, default=0.1
-        Step size of "ascent"; the paper tunes it between 1e-6 and 1e2.
+        Step size; the paper tunes it between 1e-6 and 1e2.
     max_iter : int, default=100
         Largest number of passes over the rows per direction and start.
     tol : float, default=1e-6
@@ -52,17 +48,13 @@ class LDAL1(ComparedMethod):
 
     Attributes
     ----------
-    classes_ : ndarray of shape (n_classes,)
-    priors_ : ndarray of shape (n_classes,)
-    means_ : ndarray of shape (n_classes, n_features)
-    xbar_ : ndarray of shape (n_features,)
+    classes_, priors_, means_, xbar_, coef_, intercept_ : ndarray
+        As in `sklearn.discriminant_analysis.LinearDiscriminantAnalysis`.
     scalings_ : ndarray of shape (n_features, n_components)
         Orthonormal directions in the order in which they were found.
-    coef_ : ndarray of shape (n_classes, n_features) or (1, n_features)
-    intercept_ : ndarray of shape (n_classes,) or (1,)
     objective_path_ : list of ndarray
         Within-class over between-class sum of each direction by iteration, the reciprocal
-        of the ratio above; "mm" never increases it.
+        of the ratio above.
     n_iter_ : int
         Iterations for all directions.
     status_ : {"converged", "max_iter", "rank_deficient"}
@@ -79,7 +71,7 @@ class LDAL1(ComparedMethod):
     >>> from sklearn.datasets import load_iris
     >>> from cappedlda.paper.compared import LDAL1
     >>> X, y = load_iris(return_X_y=True)
-    >>> LDAL1(solver="mm").fit(X, y).transform(X).shape
+    >>> LDAL1(tol=1e-3).fit(X, y).transform(X).shape
     (150, 2)
     """
 
@@ -89,19 +81,16 @@ class LDAL1(ComparedMethod):
         self,
         n_components: int | None = None,
         *,
-        solver: Literal["ascent", "mm"] = "ascent",
         learning_rate: float = 0.1,
         max_iter: int = 100,
         tol: float = 1e-6,
     ) -> None:
         self.n_components = n_components
-        self.solver = solver
         self.learning_rate = learning_rate
         self.max_iter = max_iter
         self.tol = tol
 
     def _check_parameters(self):
-        check_choice("solver", self.solver, ("ascent", "mm"))
         check_real("learning_rate", self.learning_rate, 0.0, LARGEST, POSITIVE)
         check_iteration(self)
 
@@ -112,26 +101,16 @@ class LDAL1(ComparedMethod):
             inner = problem.project(basis)
             starts = starting_points(basis.T @ S @ basis, inner.between_factor)
             floor = floor_of(inner, starts[0])
-            solve = self._ascend if self.solver == "ascent" else self._majorize
-            return solve(inner, [start[:, 0] for start in starts], floor)
+            return self._ascend(inner, [start[:, 0] for start in starts], floor)
 
         return one_by_one(problem, n_components, solve_one)
 
     def _ascend(self, problem, starts, floor):
         rows = SignedRows(problem, floor)
-        ascents = (
-            RatioAscent(problem, start, floor, self.tol, self.learning_rate) for start in starts
-        )
-        return self._climb(rows, min(ascents, key=lambda ascent: ascent.ratio(rows.run(ascent.w))))
-
-    def _majorize(self, problem, starts, floor):
-        ratios = (RatioMajorizer(problem, start, floor, self.tol) for start in starts)
-        ends = (self._climb(problem.rows, ratio) for ratio in ratios)
-        return min(ends, key=lambda end: min(end.objective_path))
-
-    def _climb(self, rows, ratio):
-        trace = iterate(rows, ratio, self.max_iter)
-        return Directions(ratio.best, trace.status, trace.n_iter, np.array(ratio.objective_path))
+        ascents = [RatioAscent(problem, start, self.tol, self.learning_rate) for start in starts]
+        best = min(ascents, key=lambda ascent: ascent.ratio(rows.run(ascent.w)))
+        trace = iterate(rows, best, self.max_iter)
+        return Directions(best.best, trace.status, trace.n_iter, np.array(best.objective_path))
 
 
 class SignedRecord(NamedTuple):
@@ -147,14 +126,7 @@ class SignedRecord(NamedTuple):
 
 
 class SignedRows:
-    """Rows about the means of their classes, for passes that need a gradient and no scatter.
-
-    Parameters
-    ----------
-    problem : Problem
-    floor : float
-        The absolute value of z is smoothed to sqrt(z^2 + floor^2).
-    """
+    """Rows about the means of their classes, for passes that need a gradient and no scatter."""
 
     def __init__(self, problem, floor):
         rows = problem.rows
@@ -168,36 +140,25 @@ class SignedRows:
         return SignedRecord(float(np.add.reduce(sizes)), (images / sizes) @ self._H)
 
 
-class L1Ratio(Iteration):
-    """Minimise sum_j |w'h_j| / sum_i N_i |w'(m_i - m)| over unit vectors w; a base.
+class RatioAscent(Iteration):
+    """Minimise sum_j |w'h_j| / sum_i N_i |w'(m_i - m)| over unit vectors w.
 
-    Parameters
-    ----------
-    problem : Problem
-    w : ndarray of shape (n,)
-        The start, a unit vector.
-    floor : float
-        Of the absolute values in the first sum.
-    tol : float
-        On the change of the ratio or of the direction.
-
-    Attributes
-    ----------
-    best : ndarray of shape (n,)
-        The direction of the smallest ratio so far.
-    objective_path : list of float
+    By gradient ascent of the logarithm of its inverse, with a fixed step: as published.
     """
 
-    def __init__(self, problem, w, floor, tol):
-        self.w = self.best = w
+    def __init__(self, problem, w, tol, learning_rate):
+        self.w = self.best = w  # (n,); the best so far
         self.objective_path = []
+        self.tol = tol  # on the change of the ratio or of the direction
         self._least = np.inf
-        self._floor = floor
-        self.tol = tol
-        self._problem = problem
+        self._learning_rate = learning_rate
         self._pulls = problem.deviations * problem.sizes
         # Where w is orthogonal to all means this makes a step towards them.
         self._least_between = np.finfo(float).eps * np.linalg.norm(self._pulls)
+
+    def query(self):
+        """Return what the next pass of `SignedRows` should evaluate."""
+        return self.w
 
     def ratio(self, record):
         """Return the ratio at w, from the record of a pass there."""
@@ -216,44 +177,14 @@ class L1Ratio(Iteration):
         if ratio < self._least:
             self.best, self._least = w, ratio
         path.append(ratio)
-        following = self._step(w, record, p / between)
+        q = record.signed_sum
+        step = p / between - q / max(float(w @ q), TINY)
+        following = w + self._learning_rate * step
         self.w = following / length(following)
         self.change = length(self.w - w)
         if len(path) > 1:
             self.change = min(self.change, abs(1.0 - ratio / path[-2]))
         return "converged" if self.change <= self.tol else None
-
-
-class RatioAscent(L1Ratio):
-    """Gradient ascent of the logarithm of the ratio, with a fixed step: as published."""
-
-    def __init__(self, problem, w, floor, tol, learning_rate):
-        super().__init__(problem, w, floor, tol)
-        self._learning_rate = learning_rate
-
-    def query(self):
-        """Return what the next pass of `SignedRows` should evaluate."""
-        return self.w
-
-    def _step(self, w, record, p):
-        q = record.signed_sum
-        return w + self._learning_rate * (p - q / max(float(w @ q), TINY))
-
-
-class RatioMajorizer(L1Ratio):
-    """Monotone steps.
-
-    A pass at w gives A = sum_j h_j h_j' / |w'h_j|. With f and g the two sums,
-    f(v) <= (v'Av + f(w)) / 2 and g(v) >= g(w) p'v, with equality at v = w. So the minimum of
-    v'Av / 2 - f(w) p'v on the sphere has f - (f(w) / g(w)) g <= 0.
-    """
-
-    def query(self):
-        """Return what the next pass should evaluate."""
-        return self._problem.query(self.w[:, None], q=1.0, floor=self._floor)
-
-    def _step(self, w, record, p):
-        return sphere_minimiser(record.scatter, record.objective * p)
 
 
 def length(v):

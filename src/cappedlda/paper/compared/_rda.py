@@ -4,7 +4,7 @@ import numpy as np
 from scipy import linalg
 
 from cappedlda._metrics.linalg import leading_directions, solve_spd
-from cappedlda._validation import check_flag, check_real
+from cappedlda._validation import check_real
 from cappedlda.paper.compared._method import LARGEST, POSITIVE, Directions, FisherMethod
 
 
@@ -22,19 +22,13 @@ class RDA(FisherMethod):
         Number of directions; None takes min(n_classes - 1, n_features), the most there are.
     gamma : float, default=1e-2
         The ridge, in squared units of the features; the paper scales them to [0, 1].
-    relative : bool, default=False
-        Whether gamma counts in mean within-class variances, ``tr(S_w) / n_features``.
 
     Attributes
     ----------
-    classes_ : ndarray of shape (n_classes,)
-    priors_ : ndarray of shape (n_classes,)
-    means_ : ndarray of shape (n_classes, n_features)
-    xbar_ : ndarray of shape (n_features,)
+    classes_, priors_, means_, xbar_, coef_, intercept_ : ndarray
+        As in `sklearn.discriminant_analysis.LinearDiscriminantAnalysis`.
     scalings_ : ndarray of shape (n_features, n_components)
         Directions, best first, with ``W'(S_w + gamma I) W = I``.
-    coef_ : ndarray of shape (n_classes, n_features) or (1, n_features)
-    intercept_ : ndarray of shape (n_classes,) or (1,)
     n_iter_ : int
     status_ : {"converged", "rank_deficient"}
 
@@ -54,21 +48,16 @@ class RDA(FisherMethod):
 
     _lies_in_span = True
 
-    def __init__(
-        self, n_components: int | None = None, *, gamma: float = 1e-2, relative: bool = False
-    ) -> None:
+    def __init__(self, n_components: int | None = None, *, gamma: float = 1e-2) -> None:
         self.n_components = n_components
         self.gamma = gamma
-        self.relative = relative
 
     def _check_parameters(self):
         check_real("gamma", self.gamma, 0.0, LARGEST, POSITIVE)
-        check_flag("relative", self.relative)
 
     def _solve(self, problem, n_components):
         A = problem.within_scatter() / problem.sizes.sum()
-        unit = np.trace(A) / len(A) if self.relative else 1.0
-        A[np.diag_indices_from(A)] += self.gamma * (unit or 1.0)
+        A[np.diag_indices_from(A)] += self.gamma
         B = problem.between_factor
         try:
             W = leading_directions(solve_spd(A, B), B)
