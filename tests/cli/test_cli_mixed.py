@@ -157,7 +157,7 @@ def test_python_and_the_command_agree_on_any_table(seed, folder, capsys):
         found = pd.read_csv(StringIO(run(capsys, "predict", "t.npz", "raw.csv", "--proba").out))
         model = load_model("t.npz")
         np.testing.assert_array_equal(model.predict(raw), found["prediction"])
-        np.testing.assert_allclose(model.predict_proba(raw), found.iloc[:, 2:], rtol=1e-9)
+        np.testing.assert_allclose(model.predict_proba(raw), found.iloc[:, 2:-1], rtol=1e-9)
 
 
 def test_python_predicts_tables_without_names_too(folder, customers, capsys):
@@ -195,7 +195,7 @@ def test_unknown_categories_are_counted(folder, customers, capsys):
     customers[:20].assign(plan="platinum").to_csv("new.csv", index=False)
     captured = run(capsys, "predict", "m.npz", "new.csv")
     assert captured.err.splitlines() == [
-        "20 rows",
+        "20 rows; cells ignored because they do not fit the rest of their row: 1",
         "Gaps filled in: 1 in age",
         "Categories unknown to the model: 20 in plan, taken as 'basic'",
     ]
@@ -241,17 +241,22 @@ def test_ids_of_listed_rows(folder, monkeypatch):
 
 
 def test_reasons_tell_categories_in_words():
-    row = {"feature_1": 1, "value_1": 1.0, "usual_1": 0.02, "z_1": 9.0}
-    row |= {"feature_2": 0, "value_2": 5.0, "usual_2": 1.25, "z_2": -4.0}
-    row |= {"feature_3": 2, "value_3": 0.0, "usual_3": 0.9, "z_3": 3.0}
-    names, encoded = ["age", "plan=pro", "vip=yes"], {"plan": ["plan=pro"], "vip": ["vip=yes"]}
-    assert reasons(row, names, encoded) == [
+    row = {"feature_1": "plan=pro", "value_1": 1.0, "usual_1": 0.02, "z_1": 9.0}
+    row |= {"feature_2": "age", "value_2": 5.0, "usual_2": 1.25, "z_2": -4.0}
+    row |= {"feature_3": "vip=yes", "value_3": 0.0, "usual_3": 0.9, "z_3": 3.0}
+    row["wrong_cells"] = ""
+    encoded = {"plan": ["plan=pro"], "vip": ["vip=yes"]}
+    assert reasons(row, encoded) == [
         "plan is pro (as in 2% of the class)",
         "age = 5 (usually 1.25, z -4)",
         "vip is not yes (as in 10% of the class)",
     ]
     row["z_2"], row["z_3"] = -2.9, 2.9
-    assert len(reasons(row, names, encoded)) == 1
+    assert len(reasons(row, encoded)) == 1
+    row["wrong_cells"] = "age 5, expected about 50"
+    assert reasons(row, encoded)[1:] == [
+        "Does not fit the rest of the row: age 5, expected about 50"
+    ]
 
 
 @pytest.mark.parametrize("kind", ["csv", "parquet", "xlsx", "standard input"])
@@ -292,11 +297,11 @@ def test_columns_without_names_go_by_place(folder, customers, capsys):
     options = ["--target", "4", "--keep", "0", "--encode", "--impute", "median"]
     run(capsys, "fit", "plain.csv", *options, "--model", "m.npz", *argv)
     found = run(capsys, "predict", "m.npz", "plain.csv", *argv).out
-    assert found.startswith("row,0,prediction\n0,C1000,")
+    assert found.startswith("row,0,prediction,ignored\n0,C1000,")
     frame.drop(columns=["customer", "status"]).to_csv("short.csv", index=False, header=False)
     short = run(capsys, "predict", "m.npz", "short.csv", *argv)
-    assert [line.split(",")[-1] for line in short.out.splitlines()] == [
-        line.split(",")[-1] for line in found.splitlines()
+    assert [line.split(",")[-2] for line in short.out.splitlines()] == [
+        line.split(",")[-2] for line in found.splitlines()
     ]
     assert "short.csv has no column '0', which the fit was told to keep." in short.err
 
@@ -340,8 +345,8 @@ def test_ids_do_not_take_the_names_of_results(name, folder, customers, capsys):
 def test_result_names_are_those_that_are_written(folder, capsys):
     fit(capsys)
     written = set()
-    for command in ("predict", "outliers"):
-        header = run(capsys, command, "m.npz", "customers.csv").out.splitlines()[0].split(",")
+    for command in (["predict", "--reject", "0.1"], ["outliers"]):
+        header = run(capsys, *command, "m.npz", "customers.csv").out.splitlines()[0].split(",")
         written |= {name for name in header if not name[-1].isdecimal()}
     assert written - {"customer"} == RESULT_NAMES
 

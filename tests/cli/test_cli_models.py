@@ -92,10 +92,17 @@ def test_transform(fitted, capsys):
 def test_predict(fitted, capsys):
     model, X, _ = fitted
     found = printed_table(run(capsys, "predict", "m.npz", "data.csv", "--proba").out)
-    assert found.columns.tolist() == ["row", "prediction", *(f"probability_{k}" for k in KINDS)]
+    assert found.columns.tolist() == [
+        "row",
+        "prediction",
+        *(f"probability_{k}" for k in KINDS),
+        "ignored",
+    ]
     np.testing.assert_array_equal(found["prediction"], model.predict(X))
     # Softmax of large scores: their rounding, relative to their size of some thousand.
-    np.testing.assert_allclose(found.to_numpy()[:, 2:].astype(float), model.predict_proba(X), 1e-9)
+    np.testing.assert_allclose(
+        found.to_numpy()[:, 2:-1].astype(float), model.predict_proba(X), 1e-9
+    )
 
 
 def test_outliers_are_those_of_the_fit(fitted, capsys):
@@ -104,7 +111,7 @@ def test_outliers_are_those_of_the_fit(fitted, capsys):
     found = printed_table(captured.out)
     frame = pd.DataFrame(X, columns=NAMES)
     expected = CappedLDA().fit(frame, y).explain(frame, y)
-    assert found.columns.tolist() == expected.columns.drop("wrong_cells").tolist()
+    assert found.columns.tolist() == expected.columns.tolist()
     np.testing.assert_array_equal(np.sort(found["row"]), np.flatnonzero(model.outliers_))
     assert found["flagged"].all()
     for name in ("row", "class", "predicted", "left_out", "beyond", "feature_1", "feature_3"):
@@ -161,7 +168,7 @@ def test_outliers_are_sorted(all_rows, fitted, capsys, monkeypatch):
     argv = ["outliers", "m.npz", "data.csv", "--features", "1", *all_rows]
     by_row = printed_table(run(capsys, *argv, "--sort", "row").out)
     assert by_row["row"].is_monotonic_increasing
-    assert by_row.columns[-4:].tolist() == ["feature_1", "value_1", "usual_1", "z_1"]
+    assert by_row.columns[-5:-1].tolist() == ["feature_1", "value_1", "usual_1", "z_1"]
     monkeypatch.setattr(tables, "BLOCK_NUMBERS", 100)
     found = printed_table(run(capsys, *argv).out)
     assert found["outlyingness"].is_monotonic_decreasing
@@ -245,7 +252,7 @@ def test_columns_go_by_name(fitted, csv, capsys):
 def test_keep(fitted, csv, capsys):
     out = run(capsys, "predict", "m.npz", "data.csv", "--keep", "kind", "--keep", "f1").out
     found = printed_table(out)
-    assert found.columns.tolist() == ["row", "kind", "f1", "prediction"]
+    assert found.columns.tolist() == ["row", "kind", "f1", "prediction", "ignored"]
     np.testing.assert_array_equal(found["kind"], csv["kind"])
     np.testing.assert_allclose(found["f1"], csv["f1"])
 
@@ -260,6 +267,7 @@ def test_keep_never_replaces_what_is_written(fitted, csv, capsys):
 @pytest.mark.parametrize("suffix", ["csv", "tsv", "json", "parquet", "npz", "npy"])
 def test_out(suffix, fitted, capsys):
     facts = run_json(capsys, "predict", "m.npz", "data.csv", "--out", f"p.{suffix}")
+    assert facts.pop("ignored") > 0
     assert facts == {"rows": 150, "skipped": 0, "out": f"p.{suffix}"}
     read = {
         "csv": pd.read_csv,
@@ -282,7 +290,7 @@ def test_integer_labels_stay_integers(csv, capsys):
     run(capsys, "fit", "data.csv", "--target", "kind", "--model", "m.npz")
     assert load_model("m.npz").classes_.tolist() == [5, 6, 7]
     rows = run_json(capsys, "predict", "m.npz", "data.csv")
-    assert rows[1] == {"row": 1, "prediction": int(csv["kind"][1])}
+    assert rows[1] == {"row": 1, "prediction": int(csv["kind"][1]), "ignored": ""}
 
 
 def test_warnings_are_lines(csv, capsys):

@@ -1,7 +1,10 @@
 """`cappedlda transform` and `predict`: a model file at work on a table."""
 
+from itertools import compress
 from pathlib import Path
 from typing import NamedTuple
+
+import numpy as np
 
 from cappedlda import CappedLDA
 from cappedlda._cli.arguments import (
@@ -15,6 +18,7 @@ from cappedlda._cli.arguments import (
     Command,
     UsageError,
     argument,
+    share,
 )
 from cappedlda._cli.readers import applied_reader
 from cappedlda._cli.rows import column_lines
@@ -46,18 +50,30 @@ def transform(args):
 
 
 def predict(args):
-    """Predict the class of each row."""
+    """Predict the class of each row, and tell which of its cells were ignored."""
+    is_array = args.out is not None and Path(args.out).suffix.lower() == ".npy"
+    if is_array and args.reject is not None:
+        raise UsageError("--reject adds a column of another type; use --out with .npz, not .npy")
     fitted = read(args.model)
     model, classes = fitted.model, fitted.model.classes_.tolist()
+    reader = applied_reader(args, fitted, keep=args.keep)
+    names = reader.feature_names()
+    counts = {"ignored": 0, **({} if args.reject is None else {"rejected": 0})}
 
     def results(rows):
         found = {"prediction": model.predict(rows.X)}
         if args.proba:
             shares = model.predict_proba(rows.X).T
             found |= {f"probability_{name}": p for name, p in zip(classes, shares, strict=True)}
-        return rows.kept.assign(**found)
+        marks = {"ignored": model.wrong_cells(rows.X)}
+        if args.reject is not None:
+            marks["rejected"] = model.is_rejected(rows.X, alpha=args.reject)
+        for name, which in marks.items():
+            counts[name] += int(np.count_nonzero(which))
+        marks["ignored"] = ["; ".join(compress(names, row)) for row in marks["ignored"]]
+        return rows.kept.assign(**found, **({} if is_array else marks))
 
-    return write(args, applied_reader(args, fitted, keep=args.keep), results)
+    return write(args, reader, results, counts)
 
 
 def read(path):
@@ -117,6 +133,10 @@ def in_words(facts):
     if "flagged" in facts:
         whose = "their class" if facts["labelled"] else "any class: no labels were given"
         text += f"; {facts['flagged']} flagged, unusually far from {whose}"
+    if facts.get("ignored"):
+        text += f"; cells ignored because they do not fit the rest of their row: {facts['ignored']}"
+    if "rejected" in facts:
+        text += f"; {facts['rejected']} rejected, too far from every class"
     if "left_out" in facts:
         text += f"; {facts['left_out']} of the kind the fit leaves out"
     return text
@@ -132,8 +152,13 @@ def out_file(suffixes):
 READS, WRITES = ("model", "data"), {"out": SUFFIXES}
 OPTIONS = (argument("--keep COLUMNS...", COPY, COLUMNS), *TABLE, QUIET, JSON)
 PROBA = argument("--proba", "add the probability of each class")
+REJECT = argument(
+    "--reject ALPHA",
+    "add a column rejected: rows too far from every class, of good rows a share ALPHA such as 0.01",
+    type=share,
+)
 OUT = out_file(SUFFIXES)
 COMMANDS = {
     "transform": Command(transform, (MODEL, DATA, OUT, *OPTIONS), READS, WRITES),
-    "predict": Command(predict, (MODEL, DATA, PROBA, OUT, *OPTIONS), READS, WRITES),
+    "predict": Command(predict, (MODEL, DATA, PROBA, REJECT, OUT, *OPTIONS), READS, WRITES),
 }

@@ -102,6 +102,11 @@ def epsilon(text):
     return text if text == "auto" else number(text, np.inf, "auto, a number above 0 or inf")
 
 
+def share(text):
+    """Parse the share of good rows that may be rejected."""
+    return number(text, 0.5, "a share above 0 and up to 0.5")
+
+
 def number(text, highest, wanted):
     """Parse a number above 0 and up to the highest."""
     try:

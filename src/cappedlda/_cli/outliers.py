@@ -1,7 +1,5 @@
 """`cappedlda outliers`: the unusual rows of a table, and what is unusual about them."""
 
-import numpy as np
-
 from cappedlda._cli.apply import OPTIONS, READS, out_file, read, write
 from cappedlda._cli.arguments import (
     DATA,
@@ -15,6 +13,7 @@ from cappedlda._cli.arguments import (
 from cappedlda._cli.labels import Labels
 from cappedlda._cli.readers import applied_reader
 from cappedlda._cli.writing import SUFFIXES
+from cappedlda._model.explain import explain
 
 FEATURES = 3  # that explain a row, unless another number is asked for
 TABLES = tuple(suffix for suffix in SUFFIXES if suffix != ".npy")  # an array has one type
@@ -35,24 +34,24 @@ def outliers(args):
 
     def results(rows):
         y = None if rows.codes is None else model.classes_[rows.codes]
-        found = explained(model, rows.X, y, args.features, "all" if args.all else None)
+        found = explained(model, rows.X, y, names, args.features, "all" if args.all else None)
         for name in counts.keys() & {"flagged", "left_out"}:
             counts[name] += int(found[name].sum())
         found = found.sort_values("row")
         kept = rows.kept.iloc[found["row"]]
-        return kept.assign(**readable(found.drop(columns="row"), names))
+        return kept.assign(**readable(found.drop(columns="row")))
 
     return write(args, reader, results, counts, None if args.sort == "row" else sorter(args.sort))
 
 
-def explained(model, X, y, n_features=FEATURES, rows=None):
-    """Return `CappedLDA.explain` as a data frame, with features by number.
+def explained(model, X, y, names, n_features=FEATURES, rows=None):
+    """Return `CappedLDA.explain` as a data frame.
 
     The model does not know the names of its features.
     """
     from pandas import DataFrame
 
-    return DataFrame(model.explain(X, y, n_features, rows)).drop(columns="wrong_cells")
+    return DataFrame(explain(model, X, y, n_features, rows, names))
 
 
 def only_left_out(found):
@@ -60,12 +59,10 @@ def only_left_out(found):
     return found["left_out"] & ~found["flagged"]
 
 
-def readable(found, feature_names):
-    """Return the columns of an explanation with names of features, and few computed digits."""
+def readable(found):
+    """Return the columns of an explanation with few computed digits."""
 
     def converted(name, column):
-        if name.startswith("feature_"):
-            return np.array(feature_names)[column.astype(int)]
         if name.startswith(("outlyingness", "usual_", "z_")):
             return [float(f"{value:.{DIGITS}g}") for value in column]
         return column.to_numpy()

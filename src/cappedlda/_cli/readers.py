@@ -14,7 +14,8 @@ from cappedlda._model_file.recipe import Recipe
 
 # Columns that transform, predict and outliers write under fixed names.
 RESULT_NAMES = frozenset(
-    ["row", "prediction", "class", "predicted", "flagged", "left_out", "beyond", "outlyingness"]
+    ["row", "prediction", "ignored", "rejected", "class", "predicted", "flagged", "left_out"]
+    + ["beyond", "outlyingness", "wrong_cells"]
 )
 
 

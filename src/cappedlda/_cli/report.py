@@ -52,7 +52,7 @@ def write_report(path, model, survey, facts, names, ids, progress):
         accuracy=accuracy,
         how=HOW,
         pictures=draw_pictures(model, survey, names),
-        unusual=unusual_rows(survey.listed, names, ids, facts.get("encoded", {})),
+        unusual=unusual_rows(survey.listed, ids, facts.get("encoded", {})),
         provenance=provenance(facts),
     )
     with replacing(path) as temporary:
@@ -60,7 +60,7 @@ def write_report(path, model, survey, facts, names, ids, progress):
     return accuracy
 
 
-def unusual_rows(listed, names, ids, encoded):
+def unusual_rows(listed, ids, encoded):
     """Return what the table of unusual rows says of each."""
     return [
         {
@@ -71,21 +71,24 @@ def unusual_rows(listed, names, ids, encoded):
             "outlyingness": f"{row['outlyingness']:.2f}",
             "unusual in": BEYOND[row["beyond"]],
             "left out": "yes" if row["left_out"] else "no",
-            "why": reasons(row, names, encoded),
+            "why": reasons(row, encoded),
         }
         for i, row in enumerate(listed.to_dict("records"))
     ]
 
 
-def reasons(row, names, encoded):
-    """Return the features that make a row unusual, with its values and the usual ones."""
+def reasons(row, encoded):
+    """Return the features that make a row unusual, with its values and the usual ones.
+
+    Cells that do not fit the rest of the row come last.
+    """
     categories = {feature: column for column, some in encoded.items() for feature in some}
     found = []
     for k in range(1, sum(name.startswith("feature_") for name in row) + 1):
         value, usual, z = (row[f"{name}_{k}"] for name in ("value", "usual", "z"))
         if found and not abs(z) >= NOTABLE:
             continue
-        name = names[row[f"feature_{k}"]]
+        name = row[f"feature_{k}"]
         if name in categories:
             level = name.removeprefix(f"{categories[name]}=")
             told = f"{categories[name]} is {'' if value else 'not '}{level}"
@@ -94,6 +97,8 @@ def reasons(row, names, encoded):
         else:
             told = f"{digits(value, 6)} (usually {digits(usual, 4)}, z {digits(z, 3, '+')})"
             found.append(f"{name} = {told}")
+    if wrong := row["wrong_cells"]:
+        found.append(f"Does not fit the rest of the row: {wrong}")
     return found
 
 

@@ -24,8 +24,8 @@ SELECT = {
 }
 
 
-def explain(model, X, y=None, n_features=3, rows=None):
-    """Return the table of `CappedLDA.explain`."""
+def explain(model, X, y=None, n_features=3, rows=None, names=None):
+    """Return the table of `CappedLDA.explain`; other names of the features may be given."""
     kind = kind_of(X)
     if kind in SELECT:
         raise TypeError(
@@ -39,7 +39,7 @@ def explain(model, X, y=None, n_features=3, rows=None):
             "start='robust'."
         )
     check_count("n_features", n_features, 1, np.inf, "use a positive integer")
-    names, index = names_of(model, X), index_of(X)
+    names, index = names_of(model, X) if names is None else np.array(names, object), index_of(X)
     wanted = wanted_rows(rows, X.shape[0] if hasattr(X, "shape") else len(X))
     parts, start = [], 0
     for block, labels in blocks_of(X, y) if kind == "sliced" else [(X, y)]:
