@@ -108,8 +108,10 @@ def deviate(metric: CellMetric, cells, draw):
 
 def is_worthwhile(rows, plain, completed, solution):
     """Return whether wrong cells in the fit cost the rows we trust more than they may."""
-    wrong, found = completed.wrong, solution.samples
-    trusted = ~(found.left_out | found.outliers)
+    wrong = completed.wrong
+    trusted = np.ones(len(wrong), bool)
+    for found in (plain.samples, solution.samples):
+        trusted &= ~(found.left_out | found.outliers)
     if not (wrong.any() and np.bincount(rows.codes[trusted], minlength=rows.n_classes).all()):
         return False
     distances = []
