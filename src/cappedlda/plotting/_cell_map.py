@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.base import BaseEstimator
 
 from cappedlda.plotting._common import GREY, Display, feature_names, last_step, row_names
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from matplotlib.axes import Axes
-    from matplotlib.collections import PathCollection
-    from matplotlib.colorbar import Colorbar
-    from matplotlib.image import AxesImage
-    from numpy.typing import ArrayLike
-    from sklearn.base import BaseEstimator
 
 # Deviations at which colours are strongest: twice those at which a cell is usually ignored.
 STRONGEST = 10.0
@@ -67,10 +63,6 @@ class CellMapDisplay(Display):
     array([0, 0, 1, 0])
     >>> plt.close(display.figure_)
     """
-
-    image_: AxesImage
-    wrong_: PathCollection
-    colorbar_: Colorbar
 
     def __init__(
         self,
@@ -124,21 +116,9 @@ class CellMapDisplay(Display):
         display = cls(deviations[rows], wrong=wrong[rows], features=features, names=[*names[rows]])
         return display.plot(ax)
 
-    def plot(self, ax: Axes | None = None) -> Self:
-        """Draw the cells.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, default=None
-            Where to draw; None makes a new figure.
-
-        Returns
-        -------
-        self : CellMapDisplay
-        """
+    def _draw(self, ax):
         from matplotlib import colormaps
 
-        ax = self._set_axes(ax)
         n_rows, n_features = self.deviations.shape
         colours = colormaps["RdBu_r"].with_extremes(bad=GREY)
         numbers = np.clip(self.deviations, -STRONGEST, STRONGEST)
@@ -155,4 +135,3 @@ class CellMapDisplay(Display):
         ax.set(xlabel="feature", ylabel="row")
         self.colorbar_ = ax.figure.colorbar(self.image_, ax=ax, extend="both")
         self.colorbar_.set_label("standard deviations above (red) or below (blue) the expected")
-        return self

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 from sklearn.pipeline import Pipeline
@@ -67,10 +67,28 @@ def class_colors(n_classes: int) -> np.ndarray:
 
 
 class Display:
-    """Base of all displays: makes new axes unless some are given."""
+    """Base of all displays; those without options have `_draw(ax)`, others their own `plot`."""
 
     ax_: Axes
     figure_: Figure
+
+    def plot(self, ax: Axes | None = None) -> Self:
+        """Draw the display.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, default=None
+            Where to draw; None makes a new figure.
+
+        Returns
+        -------
+        self : Display
+        """
+        self._draw(self._set_axes(ax))
+        return self
+
+    def _draw(self, ax):
+        raise NotImplementedError
 
     def _set_axes(self, ax):
         if ax is None:

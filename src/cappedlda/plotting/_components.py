@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Self
 
 import numpy as np
-from sklearn.base import clone
+from numpy.typing import ArrayLike
+from sklearn.base import BaseEstimator, clone
 from sklearn.metrics import accuracy_score
 from sklearn.model_selection import check_cv
 from sklearn.neighbors import KNeighborsClassifier
@@ -17,10 +18,6 @@ from cappedlda.plotting._common import BLUE, Display
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.collections import PolyCollection
-    from matplotlib.lines import Line2D
-    from numpy.typing import ArrayLike
-    from sklearn.base import BaseEstimator
 
 
 class ComponentsDisplay(Display):
@@ -51,9 +48,6 @@ class ComponentsDisplay(Display):
     (2, 3)
     >>> plt.close(display.figure_)
     """
-
-    line_: Line2D
-    band_: PolyCollection
 
     def __init__(self, scores: np.ndarray) -> None:
         self.scores = scores
@@ -98,21 +92,9 @@ class ComponentsDisplay(Display):
         scores = [_fold_scores(estimator, classifier, X, y, *fold) for fold in folds]
         return cls(np.transpose(scores)).plot(ax)
 
-    def plot(self, ax: Axes | None = None) -> Self:
-        """Draw the accuracy.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, default=None
-            Where to draw; None makes a new figure.
-
-        Returns
-        -------
-        self : ComponentsDisplay
-        """
+    def _draw(self, ax):
         from matplotlib.ticker import MaxNLocator
 
-        ax = self._set_axes(ax)
         mean, deviation = self.scores.mean(axis=1), self.scores.std(axis=1)
         counts = np.arange(1, len(mean) + 1)
         (self.line_,) = ax.plot(counts, mean, color=BLUE, marker="o", ms=4.0, lw=1.2)
@@ -123,7 +105,6 @@ class ComponentsDisplay(Display):
         ax.xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
         ax.set_xlim(0.5, len(counts) + 0.5)
         ax.set(xlabel="number of directions", ylabel="accuracy in cross-validation")
-        return self
 
 
 def _fold_scores(estimator, classifier, X, y, train, test):

@@ -5,15 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.base import BaseEstimator
 
 from cappedlda.plotting._common import BLUE, GREY, VERMILLION, Display, last_step
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.collections import PathCollection
-    from matplotlib.lines import Line2D
-    from numpy.typing import ArrayLike
-    from sklearn.base import BaseEstimator
 
 # Smaller rises, relative to the objective, are the rounding of float32 rows.
 ROUNDING = 1e-6
@@ -49,9 +47,6 @@ class ConvergenceDisplay(Display):
     >>> plt.close(display.figure_)
     """
 
-    line_: Line2D
-    rises_: PathCollection
-
     def __init__(self, objective_path: ArrayLike, *, status: str | None = None) -> None:
         self.objective_path = objective_path
         self.status = status
@@ -73,21 +68,9 @@ class ConvergenceDisplay(Display):
         model, _ = last_step(estimator)
         return cls(model.objective_path_, status=model.status_).plot(ax)
 
-    def plot(self, ax: Axes | None = None) -> Self:
-        """Draw the objective.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, default=None
-            Where to draw; None makes a new figure.
-
-        Returns
-        -------
-        self : ConvergenceDisplay
-        """
+    def _draw(self, ax):
         from matplotlib.ticker import MaxNLocator
 
-        ax = self._set_axes(ax)
         path = np.asarray(self.objective_path)
         steps = np.arange(1, len(path) + 1)
         (self.line_,) = ax.plot(steps, path, color=BLUE, marker="o", ms=4.0, lw=1.2)
@@ -104,4 +87,3 @@ class ConvergenceDisplay(Display):
         if len(path) < 2:
             notes.append("one evaluation: nothing to compare it with")
         ax.set_title(", ".join(notes), loc="right", fontsize="medium", color=GREY)
-        return self

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.base import BaseEstimator
 
 from cappedlda.plotting._common import (
     BLUE,
@@ -16,16 +19,10 @@ from cappedlda.plotting._common import (
     plain_log_axis,
     row_names,
 )
-from cappedlda.plotting._marks import find_left_out
-from cappedlda.plotting._rows import RowsDisplay
+from cappedlda.plotting._rows import RowsDisplay, find_left_out
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from matplotlib.axes import Axes
-    from matplotlib.collections import PathCollection
-    from numpy.typing import ArrayLike
-    from sklearn.base import BaseEstimator
 
 
 class DistanceDisplay(RowsDisplay):
@@ -81,9 +78,6 @@ class DistanceDisplay(RowsDisplay):
     6
     >>> plt.close(display.figure_)
     """
-
-    outliers_: PathCollection
-    hidden_: PathCollection
 
     def __init__(
         self,

@@ -2,28 +2,24 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal, Self
+from collections.abc import Sequence
+from typing import Any, Literal, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.base import BaseEstimator
 
 from cappedlda._model.discriminant import check_new
 from cappedlda._model.explain import contributions
 from cappedlda._model.summary import direction_name
 from cappedlda._validation import check_choice
-from cappedlda.plotting._common import Display, last_step
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from matplotlib.image import AxesImage
-    from numpy.typing import ArrayLike
-    from sklearn.base import BaseEstimator
+from cappedlda.plotting._common import last_step
 
 KINDS = ("patterns", "directions", "reasons")
 MOST_IMAGES = 8
 
 
-class ImageDisplay(Display):
+class ImageDisplay:
     """Numbers that belong to features, as images: pixels, or channels x time.
 
     Parameters
@@ -58,8 +54,6 @@ class ImageDisplay(Display):
     2
     >>> plt.close("all")
     """
-
-    images_: list[AxesImage]
 
     def __init__(self, images: ArrayLike, *, titles: Sequence[str]) -> None:
         self.images = np.asarray(images)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
+from sklearn.base import BaseEstimator
 
 from cappedlda._model.summary import direction_name, loadings_of, unit_of_loadings
 from cappedlda.plotting._common import (
@@ -16,11 +18,7 @@ from cappedlda.plotting._common import (
 from cappedlda.plotting._common import feature_names as names_of_features
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from matplotlib.axes import Axes
-    from matplotlib.container import BarContainer
-    from sklearn.base import BaseEstimator
 
 
 class LoadingsDisplay(Display):
@@ -53,8 +51,6 @@ class LoadingsDisplay(Display):
     'flavanoids'
     >>> plt.close(display.figure_)
     """
-
-    bars_: BarContainer
 
     def __init__(
         self,

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from inspect import signature
 from typing import TYPE_CHECKING, Self
 
 import numpy as np
-from sklearn.base import clone
+from numpy.typing import ArrayLike
+from sklearn.base import BaseEstimator, clone
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
@@ -14,14 +16,7 @@ from cappedlda.cv import CappedLDACV
 from cappedlda.plotting._common import BLUE, Display
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from matplotlib.axes import Axes
-    from matplotlib.collections import PathCollection
-    from matplotlib.container import ErrorbarContainer
-    from matplotlib.legend import Legend
-    from numpy.typing import ArrayLike
-    from sklearn.base import BaseEstimator
 
 
 class EpsilonPathDisplay(Display):
@@ -67,11 +62,6 @@ class EpsilonPathDisplay(Display):
     (3, 3)
     >>> plt.close(display.figure_)
     """
-
-    line_: ErrorbarContainer
-    uncapped_: ErrorbarContainer | None
-    chosen_: PathCollection | None
-    legend_: Legend | None
 
     def __init__(
         self,
@@ -132,19 +122,7 @@ class EpsilonPathDisplay(Display):
         chosen = int(np.count_nonzero(shown[: model.best_index_]))
         return cls(results["param_multiplier"][shown], splits, chosen=chosen).plot(ax)
 
-    def plot(self, ax: Axes | None = None) -> Self:
-        """Draw the path.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, default=None
-            Where to draw; None makes a new figure.
-
-        Returns
-        -------
-        self : EpsilonPathDisplay
-        """
-        ax = self._set_axes(ax)
+    def _draw(self, ax):
         mean = self.scores.mean(axis=0)
         error = self.scores.std(axis=0) / np.sqrt(max(len(self.scores) - 1, 1))
         finite = np.isfinite(self.multipliers)
@@ -173,7 +151,6 @@ class EpsilonPathDisplay(Display):
         ax.set(
             xlabel="cap, as a multiple of the automatic one", ylabel="accuracy in cross-validation"
         )
-        return self
 
     def _label_caps(self, ax, finite, no_cap):
         caps = np.unique(self.multipliers[finite]).tolist()

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.base import BaseEstimator
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.utils.validation import column_or_1d
 
@@ -13,7 +16,6 @@ from cappedlda.plotting import _places
 from cappedlda.plotting._common import (
     OKABE_ITO,
     SEED,
-    Display,
     class_colors,
     counted,
     dot_style,
@@ -23,20 +25,10 @@ from cappedlda.plotting._common import (
     row_names,
     sampled,
 )
-from cappedlda.plotting._marks import find_flagged, find_left_out
+from cappedlda.plotting._rows import RowsDisplay, find_flagged, find_left_out
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
     from matplotlib.axes import Axes
-    from matplotlib.collections import PathCollection
-    from matplotlib.colorbar import Colorbar
-    from matplotlib.image import AxesImage
-    from matplotlib.legend import Legend
-    from matplotlib.lines import Line2D
-    from matplotlib.text import Text
-    from numpy.typing import ArrayLike
-    from sklearn.base import BaseEstimator
 
 MOST_LEGEND_ENTRIES = 10
 MOST_ON_FRAME = 150  # more would hide each other
@@ -44,7 +36,7 @@ MARGIN = 0.2  # of the range of the rows that are not flagged, on each side of t
 GRID = 400  # points per axis of the shaded regions
 
 
-class ProjectionDisplay(Display):
+class ProjectionDisplay(RowsDisplay):
     """Rows in two discriminant directions.
 
     With one direction each class gets a strip of its own. The background shows the predicted
@@ -111,15 +103,6 @@ class ProjectionDisplay(Display):
     >>> plt.close(display.figure_)
     """
 
-    scatter_: PathCollection
-    flagged_: PathCollection
-    left_out_: PathCollection
-    beyond_: PathCollection
-    ellipses_: list[Line2D]
-    labels_: list[Text]
-    regions_: AxesImage | None
-    legend_: Legend | Colorbar | None
-
     def __init__(
         self,
         Z: np.ndarray,
@@ -138,10 +121,9 @@ class ProjectionDisplay(Display):
         self.flagged = flagged
         self.classes = classes
         self.predict = predict
-        self.left_out = np.zeros(len(Z), dtype=bool) if left_out is None else left_out
         self.components = tuple(range(Z.shape[1])) if components is None else tuple(components)
         self.outlyingness = outlyingness
-        self.names = np.arange(len(Z)) if names is None else names
+        self._set_rows(len(Z), left_out, names)
 
     @classmethod
     def from_estimator(

@@ -1,4 +1,4 @@
-"""What displays of single rows share: crosses, names and a legend."""
+"""What displays of single rows share: which of them are marked, names and a legend."""
 
 from __future__ import annotations
 
@@ -10,20 +10,13 @@ from cappedlda.plotting import _places
 from cappedlda.plotting._common import Display, legend_above
 
 if TYPE_CHECKING:
-    from matplotlib.collections import PathCollection
-    from matplotlib.legend import Legend
-    from matplotlib.lines import Line2D
     from matplotlib.text import Text
 
 
 class RowsDisplay(Display):
     """Base of displays with a dot for each row."""
 
-    kept_: PathCollection
-    left_out_: PathCollection
-    lines_: list[Line2D]
     labels_: list[Text]
-    legend_: Legend
 
     def _set_rows(self, n_rows, left_out, names):
         """Set which rows to cross, and what rows are called; None is none, and their numbers."""
@@ -35,3 +28,37 @@ class RowsDisplay(Display):
         names = [str(self.names[row]) for row in rows]
         self.labels_, _ = _places.write_names(ax, names, points, nearest=0.8)
         self.legend_ = legend_above(ax, ncols=2)
+
+
+def find_flagged(ratio, n_rows, flagged):
+    """Return the rows to mark as flagged, as a mask."""
+    if isinstance(flagged, str) and flagged == "auto":
+        return np.zeros(n_rows, dtype=bool) if ratio is None else ratio > 1.0
+    return _checked("flagged", flagged, n_rows)
+
+
+def find_left_out(model, left_out, flagged):
+    """Return the rows to mark as left out of the fit, as a mask.
+
+    Rows can only be left out of the fit to themselves, so "auto" takes `left_out_` if the rows
+    are the training rows: as many, with the same ones flagged.
+    """
+    if isinstance(left_out, str) and left_out == "auto":
+        found = getattr(model, "left_out_", None)
+        trained = found is not None and np.array_equal(flagged, model.outliers_)
+        # Rings around the same rows say it already.
+        if not trained or np.array_equal(found, flagged):
+            return np.zeros(len(flagged), dtype=bool)
+        return found
+    return _checked("left_out", left_out, len(flagged))
+
+
+def _checked(name, mask, n_rows):
+    if mask is None:
+        return np.zeros(n_rows, dtype=bool)
+    if isinstance(mask, str):
+        raise ValueError(f"{name}={mask!r} is unknown; use 'auto', None or a mask.")
+    mask = np.asarray(mask)
+    if mask.dtype != bool or mask.shape != (n_rows,):
+        raise ValueError(f"{name} must be a boolean mask of the {n_rows} rows of X.")
+    return mask
