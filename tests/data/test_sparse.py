@@ -121,7 +121,7 @@ def test_recentred_scatter_is_that_about_the_means(rng, thinned):
     np.testing.assert_allclose(
         wide.sums(wide.images(V)), dense @ V, atol=rtol * np.abs(dense @ V).max()
     )
-    np.testing.assert_allclose(wide.diagonal, np.diag(dense), rtol=rtol)
+    np.testing.assert_allclose(wide.diagonal(), np.diag(dense), rtol=rtol)
 
 
 def test_norms_are_those_of_dense_rows(rng, thinned):

@@ -50,7 +50,7 @@ def test_product_is_that_of_the_matrix(problem, rng):
     V = rng.normal(size=(len(B), 3))
     expected = MatrixSystem(dense, weight, 0.1) @ V
     np.testing.assert_allclose(cg.ImplicitSystem(product, weight, 0.1) @ V, expected, rtol=1e-10)
-    np.testing.assert_allclose(product.diagonal, np.diag(dense), rtol=1e-10)
+    np.testing.assert_allclose(product.diagonal(), np.diag(dense), rtol=1e-10)
     assert product.trace() == pytest.approx(np.trace(dense))
 
 

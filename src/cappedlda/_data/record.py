@@ -66,10 +66,9 @@ class Record:
     @property
     def overflows(self):
         """Whether a distance or the scatter is too large for floating-point numbers."""
-        return self.not_finite > 0 or not self._has_finite_scatter()
-
-    def _has_finite_scatter(self):
-        return math.isfinite(sum(self.scatter.diagonal().tolist()))  # for few numbers the fastest
+        return self.not_finite > 0 or not math.isfinite(
+            sum(self.scatter.diagonal().tolist())  # for few numbers the fastest
+        )
 
     def __iadd__(self, other):
         for name in _SUMS:
@@ -114,12 +113,11 @@ class Record:
         means, moves = np.empty(centres.shape), np.empty(centres.shape)
         centres, scale = np.ascontiguousarray(centres), np.ascontiguousarray(scale)
         algebra.move_centres(centres, self.sums, self.kept, scale, means, moves)
-        self._move_scatter(means, moves)
+        if isinstance(self.scatter, np.ndarray):
+            self.scatter -= moves.T.dot(moves)
+        else:
+            self.scatter.recentre(means, moves)
         return means
-
-    def _move_scatter(self, means, moves):
-        """Move the centres of the scatter, by scaled and weighted moves of shape (c, n)."""
-        self.scatter -= moves.T.dot(moves)
 
     def mirror(self):
         """Copy the upper triangles, which the kernels fill, to the lower ones."""

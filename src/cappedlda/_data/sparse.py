@@ -4,10 +4,14 @@ import numpy as np
 from scipy import sparse
 
 from cappedlda._data.array import ArrayRows
-from cappedlda._data.implicit import ImplicitRows
+from cappedlda._data.base import sum_in_order
+from cappedlda._data.implicit import ImplicitScatter
+from cappedlda._data.jobs import PassJob, histograms_of
 from cappedlda._data.threads import ordered_map
+from cappedlda._kernels import kernels
 from cappedlda._kernels import sparse as sparse_kernels
 from cappedlda._regime import REGIME
+from cappedlda._rules.rule import Query
 from cappedlda._validation import not_finite
 
 
@@ -36,8 +40,8 @@ def canonical(X):
     return X
 
 
-class CsrRows(ArrayRows):
-    """Rows of a CSR matrix."""
+class DensifiedRows(ArrayRows):
+    """Rows of a CSR matrix of few features: slabs are made dense, and all is as with an array."""
 
     def gated(self, gate):
         """Return the rows, which know how they lie to a gate."""
@@ -51,10 +55,6 @@ class CsrRows(ArrayRows):
         weight = None if self.sample_weight is None else self.sample_weight[rows]
         settings = self.n_classes, weight, self.n_jobs, self.regime
         return type(self)(self.X[rows], self.codes[rows], *settings)
-
-
-class DensifiedRows(CsrRows):
-    """Sparse rows of few features: each slab is made dense, and all is as with an array."""
 
     def slab(self, rows):
         """Return a slice of rows as a C-ordered array."""
@@ -72,12 +72,16 @@ class DensifiedRows(CsrRows):
         return rows
 
 
-class SparseRows(CsrRows, ImplicitRows):
-    """Sparse rows of many features, which stay sparse.
+class SparseRows(DensifiedRows):
+    """Sparse rows of many features, which stay sparse: they are only multiplied, slab by slab.
 
-    Their transpose is kept too, once it was asked for: a product with it, row by row, takes
-    half as long as one that adds to all features, and needs no sums of its own for each slab.
+    A pass makes the same record as any other, but for the scatter: that is an `ImplicitScatter`.
+    The transpose is kept too, once it was asked for: a product with it, row by row, takes half as
+    long as one that adds to all features, and needs no sums of its own for each slab.
     """
+
+    implicit_scatter = True
+    pick, load = ArrayRows.pick, ArrayRows.load  # sparse
 
     def __init__(self, X, codes, n_classes, sample_weight=None, n_jobs=1, regime=REGIME):
         super().__init__(X, codes, n_classes, sample_weight, n_jobs, regime)
@@ -94,9 +98,82 @@ class SparseRows(CsrRows, ImplicitRows):
         least = self.regime.slab_entries_per_feature * self.shape[1]
         return slices_by_entries(self.X, self.X.nnz // least)
 
-    def block(self, rows):
-        """Return what multiplies with a slice of rows."""
-        return SparseBlock(self.X, rows)
+    def run(self, query, distances=None):
+        """Return the record of one pass over all rows; `distances` are filled if given."""
+        distances = np.empty(self.shape[0]) if distances is None else distances
+        d = query.W.shape[1]
+        W = np.ascontiguousarray(query.W, np.float64)
+        # In the image all is small: the pass there is one of d features.
+        images = Query(
+            np.eye(d), query.centres @ W, np.ones(d), query.caps, query.q, query.floor, False, False
+        )
+
+        def run_slab(rows):
+            codes, projected = self.codes[rows], np.empty((rows.stop - rows.start, d))
+            sparse_kernels.project(*csr_arrays(self.X, rows), W, projected)
+            weight = None if self.sample_weight is None else self.sample_weight[rows]
+            record = PassJob(images)(projected, codes, weight, distances[rows])
+            if query.sums:
+                kept = self._weights(rows, distances, query, equal=True)
+                record.sums, _ = self._class_sums(rows, kept, query.scale)
+            return record
+
+        record = self._sum(run_slab)
+        if query.sums:
+            record.sums -= record.kept[:, 1:] * query.centres
+        record = record.mirror()
+        if query.scatter:
+            record.scatter = self._scatter(query, distances)
+        return record
+
+    def _class_sums(self, rows, weights, scale):
+        """Return the weighted sums of each class in a slab (c, n), and of scaled squares (n,)."""
+        n = self.shape[1]
+        sums, squares, inverse = np.zeros((self.n_classes, n)), np.zeros(n), 1.0 / scale
+        arrays = *csr_arrays(self.X, rows), self.codes[rows]
+        sparse_kernels.add_class_sums(*arrays, weights, inverse, sums, squares)
+        return sums, squares
+
+    def _weights(self, rows, distances, query, equal=False):
+        """Return the weights F_j of rows in the scatter, or equal ones of those that are kept."""
+        caps = query.caps[self.codes[rows]]
+        if equal:
+            weights = (distances[rows] <= caps).astype(np.float64)
+        else:
+            weights = np.empty(len(caps))
+            kernels.capped_weights(distances[rows], caps, weights, query.q, query.floor)
+        return weights if self.sample_weight is None else weights * self.sample_weight[rows]
+
+    def _scatter(self, query, distances):
+        weights = self._weights(slice(None), distances, query)
+
+        def squares_of(rows):
+            sums, squares = self._class_sums(rows, weights[rows], query.scale)
+            return squares - 2.0 * np.einsum("ij,ij->j", centres, sums / query.scale)
+
+        centres = query.centres / query.scale
+        diagonal = (
+            self._sum(squares_of) + np.bincount(self.codes, weights, self.n_classes) @ centres**2
+        )
+        diagonal = np.maximum(diagonal, 0.0)  # what the mean leaves may be rounding only
+        return ImplicitScatter(self, weights, query.centres, query.scale, diagonal)
+
+    def _sum(self, job):
+        """Return the sum of `job(rows)` over slabs, in their order."""
+        return sum_in_order(ordered_map(job, self.slabs(), self.n_jobs))
+
+    def norms(self, centres, scale):
+        """Return the scaled norm of each row, and their histograms."""
+        norms, inverse = np.empty(self.shape[0]), 1.0 / scale
+        empty = np.sum((centres / scale) ** 2, axis=1)  # of rows without entries
+
+        def fill(rows):
+            arrays = *csr_arrays(self.X, rows), self.codes[rows]
+            sparse_kernels.scaled_norms(*arrays, centres, inverse, empty, norms[rows])
+
+        for _ in ordered_map(fill, self.slabs(), self.n_jobs):
+            pass
+        return norms, histograms_of(norms, self.codes, self.n_classes, self.sample_weight)
 
     def transposed(self, U):
         """Return X'U of shape (n, k)."""
@@ -112,14 +189,14 @@ class SparseRows(CsrRows, ImplicitRows):
         """Return the rows with entries cut off that are further than `reach` (n,) from a centre."""
         data = self.X.data
         for rows in self.slabs():
-            entries = self.entries(rows)
-            middle = centres[entries.spread(self.codes[rows]), entries.indices]
-            limit = reach[entries.indices]
-            steps = entries.data - middle
+            span, lengths = self.entries(rows)
+            features = self.X.indices[span]
+            middle, limit = centres[np.repeat(self.codes[rows], lengths), features], reach[features]
+            steps = self.X.data[span] - middle
             far = np.abs(steps) > limit
             if far.any():
                 data = data.copy() if data is self.X.data else data
-                data[entries.span][far] = (middle + np.sign(steps) * limit)[far]
+                data[span][far] = (middle + np.sign(steps) * limit)[far]
         return self._with_entries(data)
 
     def _with_entries(self, data):
@@ -140,17 +217,18 @@ class SparseRows(CsrRows, ImplicitRows):
         c, n = self.n_classes, self.shape[1]
 
         def count(rows):
-            entries = self.entries(rows)
-            keys = entries.spread(self.codes[rows].astype(np.int64)) * n + entries.indices
+            span, lengths = self.entries(rows)
+            keys = np.repeat(self.codes[rows].astype(np.int64), lengths) * n + self.X.indices[span]
             weight = None if self.sample_weight is None else self.sample_weight[rows]
-            weight = None if weight is None else entries.spread(weight)
+            weight = None if weight is None else np.repeat(weight, lengths)
             return np.bincount(keys, weight, c * n).astype(np.float64)
 
         return self._sum(count).reshape(c, n)
 
     def entries(self, rows):
-        """Return the `Entries` of a slice of rows."""
-        return Entries(self.X, rows)
+        """Return where the entries of a slice of rows are stored, and how many each row has."""
+        ends = self.X.indptr[rows.start : rows.stop + 1]
+        return slice(ends[0], ends[-1]), np.diff(ends)
 
 
 def slices_by_entries(X, n_slabs):
@@ -167,54 +245,13 @@ def project(X, V, n_jobs, slab_entries):
     images = np.empty((X.shape[0], V.shape[1]))
 
     def fill(rows):
-        SparseBlock(X, rows).project(V, images[rows])
+        sparse_kernels.project(*csr_arrays(X, rows), V, images[rows])
 
     for _ in ordered_map(fill, slices_by_entries(X, X.nnz // slab_entries), n_jobs):
         pass
     return images
 
 
-class Entries:
-    """The stored entries of some rows of a CSR matrix: `data`, `indices`, and their `span`."""
-
-    def __init__(self, X, rows):
-        ends = X.indptr[rows.start : rows.stop + 1]
-        self._lengths = np.diff(ends)
-        self.span = slice(ends[0], ends[-1])
-        self.data = X.data[self.span]
-        self.indices = X.indices[self.span]
-
-    def spread(self, values):
-        """Return the value of its row for each entry."""
-        return np.repeat(values, self._lengths)
-
-
-class SparseBlock:
-    """Some rows of a CSR matrix.
-
-    Parameters
-    ----------
-    X : csr_array of shape (N, n)
-        In canonical format.
-    rows : slice
-    """
-
-    def __init__(self, X, rows):
-        self._n_rows = rows.stop - rows.start
-        ends = X.indptr[rows.start : rows.stop + 1].astype(np.int64)
-        self._arrays = (X.data, X.indices, ends)
-
-    def project(self, V, images=None):
-        """Return X V, shape (N, k), in new memory or where it is wanted."""
-        images = np.empty((self._n_rows, V.shape[1])) if images is None else images
-        sparse_kernels.project(*self._arrays, V, images)
-        return images
-
-    def add_class_sums(self, codes, weights, scale, sums, squares):
-        """Add the weighted rows of each class to `sums`, their scaled squares to `squares`."""
-        sparse_kernels.add_class_sums(*self._arrays, codes, weights, 1.0 / scale, sums, squares)
-
-    def norms(self, codes, centres, scale, norms):
-        """Fill in the root mean square of (x - centre) / scale of each row."""
-        empty = np.sum((centres / scale) ** 2, axis=1)
-        sparse_kernels.scaled_norms(*self._arrays, codes, centres, 1.0 / scale, empty, norms)
+def csr_arrays(X, rows):
+    """Return a slice of rows of a canonical CSR matrix as the kernels take it."""
+    return X.data, X.indices, X.indptr[rows.start : rows.stop + 1].astype(np.int64)

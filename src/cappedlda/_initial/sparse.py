@@ -45,12 +45,13 @@ def entry_medians(rows):
         0 without any; the share is one of the weight of all rows.
     """
     n_rows, n = rows.shape
-    entries = rows.entries(slice(0, n_rows))
+    _, lengths = rows.entries(slice(0, n_rows))
+    features = rows.X.indices
     weights = np.ones(n_rows) if rows.sample_weight is None else rows.sample_weight
-    sizes, spread = np.abs(entries.data).astype(np.float64), entries.spread(weights)
+    sizes, spread = np.abs(rows.X.data).astype(np.float64), np.repeat(weights, lengths)
     (some,) = np.nonzero((sizes > 0.0) & (spread > 0.0))
-    order = some[np.lexsort((sizes[some], entries.indices[some]))]
-    features, sizes, spread = entries.indices[order], sizes[order], spread[order]
+    order = some[np.lexsort((sizes[some], features[some]))]
+    features, sizes, spread = features[order], sizes[order], spread[order]
     values = np.cumsum((np.diff(features, prepend=-1) != 0) | (np.diff(sizes, prepend=0.0) != 0.0))
     shared = are_shared(values, spread)
     counted = shared | ~np.isin(features, features[shared])

@@ -62,7 +62,7 @@ class ImplicitSystem:
         return solve(U[:, :rank]) @ (lengths[:rank, None] * V[:rank])
 
     def _solve_features(self, B):
-        diagonal = self._scatter.diagonal / self._weight + self._ridge
+        diagonal = self._scatter.diagonal() / self._weight + self._ridge
         gains = deque(maxlen=WINDOW)
 
         def finished(gain, residual, energy):
