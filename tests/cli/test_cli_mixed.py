@@ -496,3 +496,85 @@ def test_a_model_without_the_columns_says_so(folder, customers, capsys):
     assert (
         "less.csv has no column 'age', which the model was fitted to (and lacks 1 more)" in message
     )
+
+
+@pytest.fixture
+def amounts(folder):
+    """Skewed amounts, 15 of them too large by a factor of 1000, and one of 0."""
+    rng = np.random.default_rng(0)
+    kind = np.where(rng.random(3000) < 0.3, "new", "old")
+    frame = pd.DataFrame(rng.normal(0.0, 1.0, (3000, 2)) + (kind == "new")[:, None])
+    frame = frame.set_axis(["a", "b"], axis=1)
+    frame.insert(1, "amount", np.exp(rng.normal(4.0 - (kind == "new"), 1.2)))
+    wrong = np.arange(3000) % 200 == 0
+    frame.loc[wrong, "amount"] *= 1000
+    frame.loc[1, "amount"] = 0.0
+    frame.assign(kind=kind).to_csv("amounts.csv", index=False)
+    return frame, kind, wrong
+
+
+FIT_AMOUNTS = ["fit", "amounts.csv", "--target", "kind", "--log", "amount", "--model", "a.npz"]
+
+
+def test_errors_are_found_on_the_raw_scale_and_the_fit_is_on_the_log_scale(amounts, capsys):
+    frame, kind, wrong = amounts
+    facts = json.loads(run(capsys, *FIT_AMOUNTS, "--json").out)
+    assert facts["logarithms"] == ["amount"]
+    assert "Logarithms taken: amount" in run(capsys, *FIT_AMOUNTS).out
+    found = pd.read_csv(StringIO(run(capsys, "outliers", "a.npz", "amounts.csv").out))
+    flagged = found[found["flagged"]]
+    assert wrong[flagged["row"]].sum() >= 13
+    assert (~wrong[flagged["row"]]).sum() <= 1
+    raw = CappedLDA().fit(frame.to_numpy(), kind)
+    assert raw.outliers_[~wrong].sum() > 40
+    # What is said of a row is in the units of the table.
+    flagged = flagged[flagged["feature_1"] == "amount"]
+    np.testing.assert_allclose(flagged["value_1"], frame["amount"][flagged["row"]], rtol=1e-9)
+    assert flagged["usual_1"].between(10.0, 100.0).all()
+
+
+def test_logarithms_are_part_of_the_model(amounts, capsys):
+    frame, kind, _ = amounts
+    run(capsys, *FIT_AMOUNTS)
+    model = load_model("a.npz")
+    (log,) = read_model("a.npz")[1].logs
+    logged = frame.assign(amount=log.take(frame["amount"]))
+    expected = CappedLDA().fit(logged.to_numpy(), kind)
+    np.testing.assert_allclose(model[-1].scalings_, expected.scalings_, rtol=1e-9)
+    shuffled = frame[frame.columns[::-1]]
+    np.testing.assert_array_equal(model.predict(shuffled), expected.predict(logged.to_numpy()))
+    found = pd.read_csv(StringIO(run(capsys, "predict", "a.npz", "amounts.csv").out))
+    np.testing.assert_array_equal(found["prediction"], model.predict(frame))
+
+
+def test_gaps_are_filled_before_logarithms_are_taken(amounts, capsys):
+    frame, kind, _ = amounts
+    frame.loc[5, "amount"] = np.nan
+    frame.assign(kind=kind).to_csv("amounts.csv", index=False)
+    run(capsys, *FIT_AMOUNTS, "--impute", "median")
+    model = load_model("a.npz")
+    filled = frame.fillna({"amount": frame["amount"].median()})
+    np.testing.assert_allclose(model.transform(frame), model.transform(filled))
+
+
+@pytest.mark.parametrize(
+    ("values", "problem"),
+    [
+        (
+            [-1.0, 0.0, 2.0, 0.0],
+            "half of the values are 0 or negative",
+        ),
+        (
+            [1.0, 5.0, 5.0, 5.0, 7.0],
+            "half of the values are equal",
+        ),
+    ],
+)
+def test_columns_without_logarithms(values, problem, amounts, capsys):
+    frame, kind, _ = amounts
+    frame.assign(amount=np.resize(values, 3000), kind=kind).to_csv("amounts.csv", index=False)
+    message = run(capsys, *FIT_AMOUNTS, status=1).err
+    assert f"amounts.csv, column 'amount': at least {problem}, so no" in message
+    assert "leave --log amount out." in message
+    message = run(capsys, *FIT_AMOUNTS, "--log", "kind", status=2).err
+    assert "--log kind: this is not a feature of numbers" in message

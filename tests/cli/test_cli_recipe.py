@@ -10,7 +10,7 @@ from cappedlda._cli import main, recipe
 from cappedlda._cli.dialects import notation_of
 from cappedlda._cli.formats import open_table
 from cappedlda._cli.recipe import RowSample
-from cappedlda._model_file.recipe import Category, Recipe, texts
+from cappedlda._model_file.recipe import Category, Log, Recipe, texts
 
 pd = pytest.importorskip("pandas")
 
@@ -170,3 +170,26 @@ def test_a_sample_of_many_rows(monkeypatch):
     assert sample.rows.shape == (1000, 1)
     assert len(np.unique(sample.rows)) == 1000
     assert np.median(sample.rows) == pytest.approx(5000, abs=500)  # three standard errors
+
+
+LOG = Log("amount", 2.0, 500.0)
+
+
+def test_logarithms_go_on_as_straight_lines():
+    inside, outside = np.array([2.0, 3.0, 500.0]), np.array([-1e6, -1.0, 0.0, 1.0, 501.0, 1e7])
+    np.testing.assert_allclose(LOG.take(inside), np.log(inside))
+    expected = [np.log(2.0) + (x - 2.0) / 2.0 for x in outside[:4]]
+    expected += [np.log(500.0) + (x - 500.0) / 500.0 for x in outside[4:]]
+    np.testing.assert_allclose(LOG.take(outside), expected)
+    for amounts in (inside, outside):
+        np.testing.assert_allclose(LOG.undo(LOG.take(amounts)), amounts, rtol=1e-9, atol=1e-9)
+    assert (np.diff(LOG.take(np.linspace(-50.0, 2000.0, 10_000))) > 0).all()
+
+
+def test_the_usual_range_is_that_of_the_positive_amounts(rng):
+    amounts = np.exp(rng.normal(4.0, 0.5, 4000))
+    found = recipe.log_of(None, 3, np.r_[amounts, 0.0, -5.0, np.nan])
+    assert found.column == 3
+    reach = recipe.LOG_RANGE * 0.5
+    # A quartile of 4000 normal numbers is exact to about 2 %.
+    np.testing.assert_allclose(np.log([found.low, found.high]), [4 - reach, 4 + reach], atol=0.1)

@@ -20,14 +20,15 @@ def needs_of_report(task):
 
 def tell(args, reader, notes, model, data, warned, progress):
     """Look at all rows, write the report if it is asked for, and print what there is to say."""
-    names = reader.feature_names()
-    survey = Survey(model, data, names, progress)
+    survey = Survey(model, reader, data, progress)
     facts = {**facts_of(args, reader, notes, model, survey), "warnings": warned}
     if args.report is not None:
         from cappedlda._cli.report import write_report
 
         ids = reader.kept_at(survey.listed["row"].to_numpy())
-        facts["accuracy"] = write_report(args.report, model, survey, facts, names, ids, progress)
+        facts["accuracy"] = write_report(
+            args.report, model, survey, facts, reader.feature_names(), ids, progress
+        )
     print(to_json(facts, indent=2) if args.json else as_text(facts))
     return 0
 

@@ -122,6 +122,12 @@ RECIPE = (
         COLUMNS,
         choices=("median",),
     ),
+    argument(
+        "--log COLUMNS...",
+        "skewed amounts to take the logarithm of, separated by commas; amounts far outside the "
+        "usual range stay as far off as they are",
+        COLUMNS,
+    ),
     argument("--keep COLUMNS...", KEEP, COLUMNS),
 )
 PARAMETERS = (

@@ -30,11 +30,10 @@ def outliers(args):
     reader = applied_reader(args, fitted, labels, args.keep)
     labelled = reader.target is not None
     counts = {"flagged": 0, **({"left_out": 0} if labelled else {}), "labelled": labelled}
-    names = reader.feature_names()
 
     def results(rows):
         y = None if rows.codes is None else model.classes_[rows.codes]
-        found = explained(model, rows.X, y, names, args.features, "all" if args.all else None)
+        found = explained(model, reader, rows.X, y, args.features, "all" if args.all else None)
         for name in counts.keys() & {"flagged", "left_out"}:
             counts[name] += int(found[name].sum())
         found = found.sort_values("row")
@@ -44,14 +43,15 @@ def outliers(args):
     return write(args, reader, results, counts, None if args.sort == "row" else sorter(args.sort))
 
 
-def explained(model, X, y, names, n_features=FEATURES, rows=None):
-    """Return `CappedLDA.explain` as a data frame.
+def explained(model, reader, X, y, n_features=FEATURES, rows=None):
+    """Return `CappedLDA.explain` as a data frame, with names and values as in the table.
 
-    The model does not know the names of its features.
+    The model knows neither the names of its features nor that some are logarithms.
     """
     from pandas import DataFrame
 
-    return DataFrame(explain(model, X, y, n_features, rows, names))
+    names, raw = reader.feature_names(), reader.recipe.raw
+    return DataFrame(explain(model, X, y, n_features, rows, names, raw))
 
 
 def only_left_out(found):

@@ -80,13 +80,16 @@ def training_recipe(args, table, columns, target, progress):
     declared = table.positions(args.categories, "--categories")
     if other := [j for j in declared if j not in columns]:
         raise UsageError(f"{table.option('--categories', other)}: this is not a feature")
-    if not (declared or args.encode or args.impute):
+    logs = table.positions(args.log, "--log")
+    if not (declared or args.encode or args.impute or logs):
         return Recipe(columns)
     numbers, categories = sort_columns(table, columns, declared, args.encode)
+    if other := [j for j in logs if j not in numbers]:
+        raise UsageError(f"{table.option('--log', other)}: this is not a feature of numbers")
     table.encoded = args.encode
     blocks = labelled_blocks(table, numbers, categories, target)
     blocks = progress.count(blocks, "Learning categories and medians", lambda b: len(b[0]))
-    recipe = learn_recipe(table, numbers, categories, blocks, args.impute is not None)
+    recipe = learn_recipe(table, numbers, categories, logs, blocks, args.impute is not None)
     names = recipe.renamed({j: table.column_name(j) for j in recipe.columns}).feature_names()
     if not names:
         raise ValueError(f"{table.label} has no feature left that varies.")

@@ -7,12 +7,14 @@ import numpy as np
 
 from cappedlda._cli.dialects import is_number_elsewhere, kind_of
 from cappedlda._cli.tables import ColumnError, NotANumberError
-from cappedlda._model_file.recipe import Category, Recipe, texts
+from cappedlda._model_file.recipe import Category, Log, Recipe, texts
 
 LEAST_ROWS = 10  # of a category with a feature of its own
 MOST_CATEGORIES = 100  # with features of their own, in a column
 MOST_VALUES = 10_000  # different ones in a column of categories
 SAMPLE_NUMBERS = 20_000_000  # of which medians are taken
+QUARTILES = 1.349  # distance of the quartiles of a normal distribution, in deviations
+LOG_RANGE = 2.5  # robust deviations of its logarithms that an amount usually is within
 
 
 def sort_columns(table, columns, declared, encode):
@@ -64,14 +66,14 @@ def refuse_strays(table, position, column, error):
     )
 
 
-def learn_recipe(table, numbers, categories, blocks, impute):
+def learn_recipe(table, numbers, categories, logs, blocks, impute):
     """Return the recipe that training rows teach, from blocks with columns by position."""
     counts = {j: Counter() for j in categories}
     sample = RowSample(len(numbers))
     n_rows = 0
     for X, others in blocks:
         n_rows += len(X)
-        sample.add(X if impute else X[:0])
+        sample.add(X if impute or logs else X[:0])
         shown = texts(others[categories])
         for j in categories:
             counts[j].update(shown[j].value_counts().to_dict())
@@ -80,7 +82,31 @@ def learn_recipe(table, numbers, categories, blocks, impute):
     found = [category_of(table, j, counts[j], n_rows) for j in categories]
     medians = medians_of(table, numbers, sample.rows) if impute and n_rows else None
     # A column of one category tells nothing.
-    return Recipe(numbers, [category for category in found if category.feature_names()], medians)
+    found = [category for category in found if category.feature_names()]
+    ranges = [log_of(table, j, sample.rows[:, numbers.index(j)]) for j in logs]
+    return Recipe(numbers, found, medians, ranges)
+
+
+def log_of(table, position, amounts):
+    """Return the usual range of a column of amounts, by the logarithms of the positive ones."""
+    known = amounts[np.isfinite(amounts)]
+    positive = known[known > 0.0]
+    if 2 * len(positive) <= len(known):
+        raise no_amounts(table, position, "at least half of the values are 0 or negative")
+    low, middle, high = np.quantile(np.log(positive), [0.25, 0.5, 0.75])
+    if low == high:
+        raise no_amounts(table, position, "at least half of the values are equal")
+    reach = LOG_RANGE * (high - low) / QUARTILES
+    return Log(position, float(np.exp(middle - reach)), float(np.exp(middle + reach)))
+
+
+def no_amounts(table, position, problem):
+    """Return the error for a column that has no logarithm."""
+    name = table.column_name(position)
+    return ValueError(
+        f"{table.label}, column {name!r}: {problem}, so no logarithm is taken; leave "
+        f"{table.option('--log', [position])} out."
+    )
 
 
 def category_of(table, position, counts, n_rows):

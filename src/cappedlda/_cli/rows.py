@@ -131,6 +131,7 @@ class RowReader:
         name = self.table.column_name
         named = [(c, c._replace(column=name(c.column))) for c in self.recipe.categories]
         facts = {
+            "logarithms": [name(log.column) for log in self.recipe.logs],
             "encoded": {category.column: category.feature_names() for _, category in named},
             "imputed": {name(j): n for j, n in (+self.filled).items()},
             "unknown": {
@@ -202,6 +203,8 @@ def column_lines(facts):
     if encoded := facts.get("encoded"):
         counts = ", ".join(f"{name} ({len(features)})" for name, features in encoded.items())
         lines.append(f"Encoded columns (number of features): {counts}")
+    if logarithms := facts.get("logarithms"):
+        lines.append(f"Logarithms taken: {', '.join(logarithms)}")
     if imputed := facts.get("imputed"):
         counts = ", ".join(f"{n} in {name}" for name, n in imputed.items())
         lines.append(f"Gaps filled in: {counts}")

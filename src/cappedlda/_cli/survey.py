@@ -11,7 +11,7 @@ MOST_LISTED = 200  # unusual rows in a report
 class Survey:
     """Counts by class, the most outlying rows, and a sample of all rows."""
 
-    def __init__(self, model, data, names, progress):
+    def __init__(self, model, reader, data, progress):
         from pandas import concat
 
         self.n_rows = data.n_rows
@@ -25,7 +25,7 @@ class Survey:
         share = MOST_SAMPLED / data.n_rows
         blocks = progress.count(data.blocks(), "Looking at all rows", lambda block: len(block[0]))
         for index, X, y in blocks:
-            found = explained(model, X, y, names)
+            found = explained(model, reader, X, y)
             self.rows += self._counts(model, y)
             self.flagged += self._counts(model, found["class"][found["flagged"]])
             self.left_out += self._counts(model, found["class"][found["left_out"]])

@@ -24,8 +24,11 @@ SELECT = {
 }
 
 
-def explain(model, X, y=None, n_features=3, rows=None, names=None):
-    """Return the table of `CappedLDA.explain`; other names of the features may be given."""
+def explain(model, X, y=None, n_features=3, rows=None, names=None, raw=np.asarray):
+    """Return the table of `CappedLDA.explain`; other names of the features may be given.
+
+    `raw` turns rows into the units in which values are told.
+    """
     kind = kind_of(X)
     if kind in SELECT:
         raise TypeError(
@@ -46,8 +49,8 @@ def explain(model, X, y=None, n_features=3, rows=None, names=None):
         block = check_new(model, block, first=start)
         stop = start + block.shape[0]
         asked = None if wanted is None else wanted[start:stop]
-        found = explain_rows(model, block, labels, n_features, names, asked)
-        found["wrong_cells"] = wrong_cells_of(model, block, found, n_features, names)
+        found = explain_rows(model, block, labels, n_features, names, raw, asked)
+        found["wrong_cells"] = wrong_cells_of(model, block, found, n_features, names, raw)
         parts.append({**found, "row": start + found["row"]})
         start = stop
     columns = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
@@ -58,7 +61,7 @@ def explain(model, X, y=None, n_features=3, rows=None, names=None):
     return as_table(columns, is_polars(X))
 
 
-def explain_rows(model, X, y, n_features, names, wanted=None):
+def explain_rows(model, X, y, n_features, names, raw, wanted=None):
     """Return the columns of the table for some checked rows, in their order."""
     n_rows = X.shape[0]
     codes = None if y is None else codes_of(model, y, n_rows)
@@ -81,7 +84,7 @@ def explain_rows(model, X, y, n_features, names, wanted=None):
         **{name: which[chosen] for name, which in marks.items()},
         "beyond": np.array([BEYOND[pair] for pair in beyond], dtype="U4"),
         "outlyingness": ratio[chosen],
-        **leading_features(model, X, codes, gate_ratio >= cap_ratio, n_features, names),
+        **leading_features(model, X, codes, gate_ratio >= cap_ratio, n_features, names, raw),
     }
 
 
@@ -93,7 +96,7 @@ def ratios(model, X, codes, space="both"):
         return outlyingness_and_codes(model, X, codes, space)
 
 
-def leading_features(model, X, codes, by_gate, n_features, names):
+def leading_features(model, X, codes, by_gate, n_features, names, raw):
     """Return the columns on the features that contribute most to the distance of each row.
 
     A row that is farther off in all features together has a distance that is a sum over
@@ -102,6 +105,7 @@ def leading_features(model, X, codes, by_gate, n_features, names):
     """
     usual, z, parts = deviations(model, X, codes, by_gate)
     order = np.argsort(-parts, axis=1, kind="stable")[:, :n_features]
+    X, usual = raw(X), raw(usual)
     columns = {}
     for k, features in enumerate(order.T, start=1):
         at = np.arange(len(X)), features
@@ -133,7 +137,7 @@ def contributions(model, X, y):
     return deviations(model, X, codes, gate_ratio >= cap_ratio)[2]
 
 
-def wrong_cells_of(model, X, found, most, names):
+def wrong_cells_of(model, X, found, most, names, raw):
     """Return the wrong cells of explained rows in words, with what the others let expect.
 
     The farthest come first, and at most `most` of them.
@@ -146,6 +150,7 @@ def wrong_cells_of(model, X, found, most, names):
     if len(rows):
         expected, deviations = cells.expected_cells(model, X[rows], codes[rows])
         sizes = np.where(wrong[rows], np.abs(deviations), -1.0)
+        X, expected = raw(X), raw(expected)
         for i, row in enumerate(rows):
             features = np.argsort(-sizes[i], kind="stable")[: np.count_nonzero(wrong[row])]
             parts = [

@@ -17,7 +17,7 @@ from cappedlda._estimator import CappedDiscriminant
 from cappedlda._loo.calibration import Calibration
 from cappedlda._model.decision import calibration_of
 from cappedlda._model_file.fields import CALIBRATION, CV_FIELDS, FIELDS, GATE, LABELS, RULES
-from cappedlda._model_file.recipe import Category, Recipe
+from cappedlda._model_file.recipe import Category, Log, Recipe
 from cappedlda._rules.gate import Gate
 from cappedlda._rules.rule import RowRule
 from cappedlda._util.files import ArrayFileError, read_npz, replacing
@@ -30,6 +30,7 @@ KIND = "cappedlda model"
 FORMAT_VERSION = 1
 ESTIMATORS = {kind.__name__: kind for kind in (CappedLDA, CappedLDACV, CappedNormLDA)}
 MOST_BYTES = 2**30  # of an unpacked file, unless its reader allows more
+RECIPE_PARTS = {"categories": Category, "logs": Log}  # lists of a recipe, and what is in them
 HEADER = {"estimator": str, "parameters": dict, "results": dict, "recipe": dict, "notes": dict}
 
 
@@ -79,10 +80,10 @@ def load_model(
 ) -> CappedDiscriminant | Pipeline:
     """Read a model that `save_model` or the command `cappedlda fit` wrote.
 
-    A model fitted by ``cappedlda fit`` with ``--encode``, ``--categories`` or ``--impute`` comes
-    back as a pipeline that takes raw tables: data frames with the columns of the training file,
-    in any order, with text and gaps. Its first step fills gaps and encodes categories as
-    ``cappedlda predict`` does; its last step is the discriminant.
+    A model fitted by ``cappedlda fit`` with ``--encode``, ``--categories``, ``--impute`` or
+    ``--log`` comes back as a pipeline that takes raw tables: data frames with the columns of the
+    training file, in any order, with text and gaps. Its first step fills gaps, encodes categories
+    and takes logarithms as ``cappedlda predict`` does; its last step is the discriminant.
 
     Parameters
     ----------
@@ -151,7 +152,10 @@ def recipe_lists(recipe):
     """Return a recipe as JSON can hold it."""
     if recipe is None:
         return {}
-    return recipe._replace(categories=[c._asdict() for c in recipe.categories])._asdict()
+    return {
+        name: [part._asdict() for part in value] if name in RECIPE_PARTS else value
+        for name, value in recipe._asdict().items()
+    }
 
 
 def recipe_of(path, lists):
@@ -159,9 +163,9 @@ def recipe_of(path, lists):
     if not lists:
         return Recipe([])
     try:
-        recipe = Recipe(**lists)
-        return recipe._replace(categories=[Category(**item) for item in recipe.categories])
-    except TypeError:
+        parts = {n: [kind(**item) for item in lists[n]] for n, kind in RECIPE_PARTS.items()}
+        return Recipe(**(lists | parts))
+    except (KeyError, TypeError):
         raise damaged(path, "its recipe is incomplete") from None
 
 

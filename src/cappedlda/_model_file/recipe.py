@@ -1,7 +1,7 @@
 """The recipe: how the columns of a raw table become the features of a model.
 
 A recipe is plain lists, as a model file holds them. `transformer` turns it into scikit-learn's
-SimpleImputer and OneHotEncoder in a ColumnTransformer, fitted.
+SimpleImputer, OneHotEncoder and FunctionTransformer in a ColumnTransformer, fitted.
 """
 
 import re
@@ -37,17 +37,40 @@ class Category(NamedTuple):
         return [f"{self.column}={level}" for level in self.levels[1:] + [OTHER] * self.has_other]
 
 
+class Log(NamedTuple):
+    """A column of amounts: the logarithm is taken in its usual range, from `low` to `high`.
+
+    Beyond the range the tangent goes on, so that an error stays as far off as it is on the raw
+    scale, and 0 and negative amounts have a value too.
+    """
+
+    column: str | int
+    low: float
+    high: float
+
+    def take(self, amounts):
+        """Return the feature."""
+        inner = np.clip(amounts, self.low, self.high)
+        return np.log(inner) + (amounts - inner) / inner
+
+    def undo(self, feature):
+        """Return the amounts that a feature stands for."""
+        inner = np.clip(feature, np.log(self.low), np.log(self.high))
+        return np.exp(inner) * (1.0 + feature - inner)
+
+
 class Recipe(NamedTuple):
     """Which columns become features, and how; columns go by name, or by number without names."""
 
     numbers: list
     categories: list | tuple = ()
     medians: list | None = None  # of the numbers; None if gaps are not filled
+    logs: list | tuple = ()
 
     @property
     def plain(self):
         """Whether columns of numbers are taken as they are."""
-        return not self.categories and self.medians is None
+        return not self.categories and self.medians is None and not self.logs
 
     @property
     def columns(self):
@@ -60,8 +83,19 @@ class Recipe(NamedTuple):
 
     def renamed(self, names):
         """Return the recipe for a table that calls its columns otherwise."""
-        categories = [c._replace(column=names[c.column]) for c in self.categories]
-        return self._replace(numbers=[names[j] for j in self.numbers], categories=categories)
+        categories, logs = (
+            [part._replace(column=names[part.column]) for part in parts]
+            for parts in (self.categories, self.logs)
+        )
+        numbers = [names[j] for j in self.numbers]
+        return self._replace(numbers=numbers, categories=categories, logs=logs)
+
+    def raw(self, X):
+        """Return rows of features with amounts instead of their logarithms."""
+        return on_columns(X, {j: log.undo for j, log in self._placed_logs().items()})
+
+    def _placed_logs(self):
+        return {self.numbers.index(log.column): log for log in self.logs}
 
     def transformer(self, n_columns=None):
         """Return the fitted ColumnTransformer of the recipe.
@@ -84,7 +118,12 @@ class Recipe(NamedTuple):
         return all(isinstance(column, str) for column in self.columns)
 
     def _number_step(self):
-        return "passthrough" if self.medians is None else SimpleImputer(strategy="median")
+        fill = "passthrough" if self.medians is None else SimpleImputer(strategy="median")
+        if not self.logs:
+            return fill
+        logs = {j: log.take for j, log in self._placed_logs().items()}
+        options = {"kw_args": {"functions": logs}, "feature_names_out": "one-to-one"}
+        return make_pipeline(fill, FunctionTransformer(on_columns, **options))
 
     def _steps(self, category):
         usual, merged = category.levels[0], [] if category.has_other else category.rare
@@ -111,6 +150,16 @@ class Recipe(NamedTuple):
         columns |= {c.column: [*c.levels, *c.levels, *c.rare] for c in self.categories}
         n_rows = max(map(len, columns.values())) | 1  # odd, so that a median is one of the values
         return {j: values + values[:1] * (n_rows - len(values)) for j, values in columns.items()}
+
+
+def on_columns(X, functions):
+    """Return rows with functions applied to some columns, given by position."""
+    if not functions:
+        return X
+    found = np.array(X, dtype=np.float64)
+    for j, function in functions.items():
+        found[:, j] = function(found[:, j])
+    return found
 
 
 def feature_name(column, level):
