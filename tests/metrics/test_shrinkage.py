@@ -9,10 +9,8 @@ from cappedlda import CappedLDA
 from cappedlda._metrics.frame import Frame
 from cappedlda._metrics.shrinkage import (
     MOST_SHRUNK,
-    NOT_SHRUNK,
-    ClassShrinkage,
-    FixedShrinkage,
     agreements,
+    class_shrinkage,
     ledoit_wolf,
     shrinkage_ridge,
 )
@@ -86,20 +84,16 @@ class Problem:
 
     def shrunk(self, few_rows, freedom=None):
         rows = rows_of(self.X, self.y, self.weights)
-        rule = ClassShrinkage(rows, lambda: self.support, self.totals, few_rows)
+        given = rows, lambda: self.support, self.totals, few_rows
         freedom = self.freedom if freedom is None else freedom
-        return rule(self.scatter, self.frame, freedom, REGIME)
+        return class_shrinkage(self.scatter, self.frame, freedom, REGIME, *given)
 
 
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("sizes", [[30, 50], [10, 200, 40]])
 def test_the_shrinkage_is_the_mean_of_the_classes(rng, sizes, weighted):
     problem = Problem(rng, sizes, 6, weighted)
-    shrunk = problem.shrunk(few_rows=False)
-    assert shrunk.shrinkage == pytest.approx(problem.advised(), rel=1e-10)
-    assert shrunk.factor == 1.0 - shrunk.shrinkage
-    kept = np.trace(shrunk.factor * problem.scatter + shrunk.added * np.eye(6))
-    assert kept == pytest.approx(np.trace(problem.scatter))
+    assert problem.shrunk(few_rows=False) == pytest.approx(problem.advised(), rel=1e-10)
 
 
 @pytest.mark.parametrize(
@@ -109,11 +103,11 @@ def test_the_shrinkage_is_the_mean_of_the_classes(rng, sizes, weighted):
 def test_with_more_rows_per_feature_the_shrinkage_tapers_off(rng, rows_per_feature, share):
     problem = Problem(rng, [30, 20], 10)
     found = problem.shrunk(few_rows=True, freedom=10.0 * rows_per_feature)
-    assert found.shrinkage == pytest.approx(share * problem.advised(), rel=1e-10)
+    assert found == pytest.approx(share * problem.advised(), rel=1e-10)
     if share == 0.0:
-        assert found is NOT_SHRUNK
+        assert found == 0.0
     always = problem.shrunk(few_rows=False, freedom=10.0 * rows_per_feature)
-    assert always.shrinkage == pytest.approx(problem.advised(), rel=1e-10)
+    assert always == pytest.approx(problem.advised(), rel=1e-10)
 
 
 def test_a_class_without_rows_in_the_sample_advises_nothing(rng):
@@ -121,29 +115,29 @@ def test_a_class_without_rows_in_the_sample_advises_nothing(rng):
     problem.support[problem.y == 1] = False
     first = problem.H[problem.support & (problem.y == 0)]
     expected = ledoit_wolf_shrinkage(first, assume_centered=True)
-    assert problem.shrunk(few_rows=False).shrinkage == pytest.approx(expected, rel=1e-10)
+    assert problem.shrunk(few_rows=False) == pytest.approx(expected, rel=1e-10)
 
 
 def test_one_feature_and_no_scatter_are_not_shrunk(rng):
-    assert Problem(rng, [5, 5], 1).shrunk(few_rows=False) is NOT_SHRUNK
+    assert Problem(rng, [5, 5], 1).shrunk(few_rows=False) == 0.0
     problem = Problem(rng, [5, 5], 3)
     problem.scatter = np.zeros((3, 3))
-    assert problem.shrunk(few_rows=False) is NOT_SHRUNK
+    assert problem.shrunk(few_rows=False) == 0.0
 
 
 def test_something_is_left_of_a_scatter_that_is_shrunk_to_the_end():
     X, y = np.vstack([np.eye(3), np.eye(3)]), np.repeat([0, 1], 3)
     frame = Frame.of(np.zeros((2, 3)), np.ones(3), np.full(2, 0.5), 3)
-    rule = ClassShrinkage(rows_of(X, y), lambda: np.ones(6, bool), np.full(2, 3.0), True)
-    assert rule(2.0 * X.T @ X, frame, 4.0, REGIME).shrinkage == MOST_SHRUNK < 1.0
+    given = rows_of(X, y), lambda: np.ones(6, bool), np.full(2, 3.0), True
+    amount = class_shrinkage(2.0 * X.T @ X, frame, 4.0, REGIME, *given)
+    assert amount == MOST_SHRUNK < 1.0
 
 
-def test_a_given_amount_is_taken_and_its_ridge_has_the_same_directions(rng):
+def test_the_ridge_of_a_shrinkage_has_the_same_directions(rng):
     problem = Problem(rng, [30, 20], 4)
-    shrunk = FixedShrinkage(0.3)(problem.scatter, problem.frame, 48.0, REGIME)
-    assert shrunk.shrinkage == 0.3
-    whole = shrunk.factor * problem.scatter + shrunk.added * np.eye(4)
-    ridge = shrinkage_ridge(0.3, np.trace(problem.scatter), 4)
+    trace = np.trace(problem.scatter)
+    whole = 0.7 * problem.scatter + 0.3 * trace / 4 * np.eye(4)
+    ridge = shrinkage_ridge(0.3, trace, 4)
     np.testing.assert_allclose(whole, 0.7 * (problem.scatter + ridge * np.eye(4)), rtol=1e-12)
 
 

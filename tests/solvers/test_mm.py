@@ -13,7 +13,7 @@ from scipy import linalg
 from cappedlda import CappedLDA, CappedNormLDA
 from cappedlda._fit.steps import lda_on_support
 from cappedlda._initial import initial_estimate
-from cappedlda._metrics.frame import Objective, Schedule
+from cappedlda._metrics.frame import Objective
 from cappedlda._metrics.row_space import RowSpace
 from cappedlda._rules.rule import Query
 from cappedlda._solvers.anderson import Anderson
@@ -23,11 +23,11 @@ from cappedlda.paper import capped_norm
 QS = [0.5, 1.0, 1.5, 2.0]
 
 
-def majorizer(X, codes, objective, tol=1e-6, sample_weight=None, **schedule):
+def majorizer(X, codes, objective, tol=1e-6, sample_weight=None, **renewed):
     rows = rows_of(X, codes, sample_weight)
     priors, initial = rows.class_weights / len(X), initial_estimate(rows, robust=True)
     frame, _ = lda_on_support(rows, initial, priors, X.shape[1])
-    return rows, MMSolver(frame, objective, Schedule(**schedule), tol)
+    return rows, MMSolver(frame, objective, tol, **renewed)
 
 
 def lda_subspace(X, y):

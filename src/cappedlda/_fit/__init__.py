@@ -54,7 +54,7 @@ from cappedlda._fit.steps import (
 from cappedlda._initial import initial_estimate
 from cappedlda._initial.sampling import stratified_sample
 from cappedlda._loo.leave_out import Decision, KnownCore, harmless_level, vouched_level
-from cappedlda._metrics.frame import Objective, Schedule
+from cappedlda._metrics.frame import Objective
 from cappedlda._metrics.row_space import RowSpace
 from cappedlda._metrics.shrinkage import MOST_SHRUNK
 from cappedlda._rules.fences import FLAG_LEVEL
@@ -338,6 +338,6 @@ def mm_solver(rows, frame, objective, options, other_rows=False):
     # Norms with q < 2 draw many distances to zero, and a cap that followed them would leave out
     # good rows.
     renew_shape = objective.q == 2.0 or objective.epsilon == np.inf or frame.K is None
-    schedule = Schedule(options.renew_centres, renew_shape)
-    settings = options.tol, other_rows, system_of(rows), rows.regime
-    return MMSolver(with_caps_of(objective, frame), objective, schedule, *settings)
+    renewed = options.renew_centres, renew_shape
+    settings = options.tol, *renewed, other_rows, system_of(rows), rows.regime
+    return MMSolver(with_caps_of(objective, frame), objective, *settings)

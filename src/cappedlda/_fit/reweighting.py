@@ -14,7 +14,7 @@ from cappedlda._fit.steps import system_of
 from cappedlda._loo.calibration import calibrator_of
 from cappedlda._metrics import linalg
 from cappedlda._metrics.frame import Frame, degrees_of_freedom, vanishing
-from cappedlda._metrics.plain import Discriminant, Ridges, plain_lda, support_scatter
+from cappedlda._metrics.plain import Discriminant, plain_lda, support_scatter
 from cappedlda._metrics.within import WithinCovariance
 from cappedlda._rules.fences import Fences, consistency_factor, fixed_point_caps, least_fence
 from cappedlda._rules.rule import RowRule
@@ -122,7 +122,7 @@ def reweight(rows, frame, level, objective, gate, options, sample=None):
     if options.renew_centres:
         frame = frame.recentred(record.recentre(frame.centres, frame.scale))
     scatter = support_scatter(record, frame, sizes, *settings)
-    ridged = plain_lda(scatter, Ridges(objective.ridge), measuring=True)
+    ridged = plain_lda(scatter, objective.ridge, measuring=True)
     within = None if rows.implicit_scatter else WithinCovariance.of(record, frame.scale)
 
     consistency, all_kept = 1.0, record.kept_weight >= (1.0 - 1e-9) * record.weight
@@ -135,8 +135,8 @@ def reweight(rows, frame, level, objective, gate, options, sample=None):
     frame = frame.without_caps_on(vanishing(record))
 
     def make_answer():
-        exact = Ridges(options.ridge, objective.ridge)
-        answer = ridged if rows.implicit_scatter else plain_lda(scatter, exact)
+        exact = options.ridge, objective.ridge
+        answer = ridged if rows.implicit_scatter else plain_lda(scatter, *exact)
         return answer._replace(W=math.sqrt(consistency) * answer.W)
 
     return Reweighted(
@@ -146,7 +146,7 @@ def reweight(rows, frame, level, objective, gate, options, sample=None):
         record.kept[:, 1],
         record.weight,
         within,
-        scatter.shrunk.shrinkage,
+        scatter.shrinkage,
         record.objective / (record.weight or 1.0),
         make_answer,
     )

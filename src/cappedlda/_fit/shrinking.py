@@ -1,19 +1,19 @@
 """The rule by which the scatter of a support is shrunk, as the user asks for it."""
 
-from cappedlda._metrics.shrinkage import AgreementShrinkage, ClassShrinkage, FixedShrinkage
+from functools import partial
+
+from cappedlda._metrics.shrinkage import agreement_shrinkage, class_shrinkage
 
 
 def shrinkage_rule(shrinkage, sample, support, totals):
     """Return the rule for a value of the parameter `shrinkage`.
 
-    Parameters
-    ----------
-    shrinkage : "few_rows", "auto", "agreement", float or None
-    sample, support, totals
-        See `ClassShrinkage`.
+    It is "few_rows", "auto", "agreement", a number or None; for the others see `class_shrinkage`.
     """
     if shrinkage == "agreement":
-        return AgreementShrinkage(totals)
+        return partial(agreement_shrinkage, totals=totals)
     if isinstance(shrinkage, str):
-        return ClassShrinkage(sample, support, totals, few_rows=shrinkage == "few_rows")
-    return FixedShrinkage(0.0 if shrinkage is None else float(shrinkage))
+        rows = {"sample": sample, "support": support, "totals": totals}
+        return partial(class_shrinkage, **rows, few_rows=shrinkage == "few_rows")
+    amount = 0.0 if shrinkage is None else float(shrinkage)
+    return lambda *_: amount

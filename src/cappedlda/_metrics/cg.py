@@ -94,7 +94,7 @@ class ImplicitSystem:
         U = conjugate_gradients(
             product,
             scatter.images(B),
-            RowPreconditioner(scatter, weight, ridge, product),
+            row_preconditioner(scatter, weight, ridge, product),
             finished,
             None if self._guess is None else scatter.images(self._guess),
             self._max_steps,
@@ -102,35 +102,28 @@ class ImplicitSystem:
         return (B - scatter.sums(U) / weight) / ridge
 
 
-class RowPreconditioner:
-    """The diagonal of the system of the rows, and its inverse in the directions of the classes.
+def row_preconditioner(scatter, weight, ridge, product):
+    """Return what divides residuals (N, k) by the diagonal of the system of the rows.
 
-    Rows are centred in their classes, so that these directions have the smallest eigenvalue
-    there is, the ridge. The solution has next to no part in them, but the diagonal alone
-    would bring them in again and again.
-
-    Parameters
-    ----------
-    scatter : ImplicitScatter
-    weight, ridge : float
-    product : callable
-        Of the system.
+    In the directions of the classes it takes the inverse. Rows are centred in their classes, so
+    that these directions have the smallest eigenvalue there is, the ridge. The solution has next
+    to no part in them, but the diagonal alone would bring them in again and again. The `product`
+    is that of the system.
     """
+    diagonal = (scatter.row_squares() / weight + ridge)[:, None]
+    directions = scatter.class_directions()
+    across = directions.T.tocsr()
+    inner = across @ product(directions.toarray())
+    inverse = np.linalg.inv(0.5 * (inner + inner.T))  # nothing there is below the ridge
 
-    def __init__(self, scatter, weight, ridge, product):
-        self._diagonal = (scatter.row_squares() / weight + ridge)[:, None]
-        self._directions = scatter.class_directions()
-        self._across = self._directions.T.tocsr()
-        inner = self._across @ product(self._directions.toarray())
-        self._inverse = np.linalg.inv(0.5 * (inner + inner.T))  # nothing there is below the ridge
-
-    def __call__(self, R):
-        """Return what residuals R of shape (N, k) become."""
-        inside = self._across @ R
-        Z = R - self._directions @ inside
-        Z /= self._diagonal
-        Z += self._directions @ (self._inverse @ inside - self._across @ Z)
+    def precondition(R):
+        inside = across @ R
+        Z = R - directions @ inside
+        Z /= diagonal
+        Z += directions @ (inverse @ inside - across @ Z)
         return Z
+
+    return precondition
 
 
 def conjugate_gradients(product, B, precondition, finished, guess=None, max_steps=MAX_STEPS):

@@ -53,24 +53,6 @@ class Objective(NamedTuple):
         return abs(self.q - other.q), abs(1.0 / self.multiplier - 1.0 / other.multiplier)
 
 
-class Schedule(NamedTuple):
-    """What is renewed while the frame settles.
-
-    Attributes
-    ----------
-    renew_centres : bool
-    renew_shape : bool
-        Cap, floor and gauge. Norms with q < 2 draw many distances to zero, and a cap that
-        followed them would leave out good rows.
-    memory : int
-        Iterates that the acceleration combines.
-    """
-
-    renew_centres: bool = True
-    renew_shape: bool = True
-    memory: int = 4
-
-
 @dataclass(frozen=True)
 class Frame:
     """Centres, units and caps of the classes, and the directions in which rows are measured.

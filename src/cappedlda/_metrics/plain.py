@@ -12,7 +12,6 @@ import numpy as np
 from cappedlda._kernels import algebra
 from cappedlda._metrics import linalg
 from cappedlda._metrics.frame import Frame, degrees_of_freedom
-from cappedlda._metrics.shrinkage import NOT_SHRUNK, FixedShrinkage, Shrunk
 from cappedlda._metrics.systems import MatrixSystem
 from cappedlda._regime import REGIME
 
@@ -80,19 +79,6 @@ def units_of(within, between, centres, rounding=None):
     return unit, flat
 
 
-class Ridges(NamedTuple):
-    """What is added to the covariance of a support besides shrinkage, over its mean variance.
-
-    Attributes
-    ----------
-    always, few_rows : float
-        In any case, and with few rows per feature.
-    """
-
-    always: float = 0.0
-    few_rows: float = 0.0
-
-
 class SupportScatter(NamedTuple):
     """The scatter of a support in its own units, which several ridges may be added to.
 
@@ -108,7 +94,7 @@ class SupportScatter(NamedTuple):
         That of the frame, with zeros for flat features.
     freedom, trace : float
         Of the scatter before it was shrunk.
-    shrunk : Shrunk
+    shrinkage : float
     few_rows : bool
         Whether there are few rows per feature: then the units are robust ones.
     system : type
@@ -125,17 +111,14 @@ class SupportScatter(NamedTuple):
     B: np.ndarray
     freedom: float
     trace: float
-    shrunk: Shrunk
+    shrinkage: float
     few_rows: bool
     system: type
     tol: float
     dtype: np.dtype
 
 
-NO_SHRINKAGE = FixedShrinkage(0.0)
-
-
-def support_scatter(record, frame, sizes, system, tol, dtype, regime=REGIME, shrink=NO_SHRINKAGE):
+def support_scatter(record, frame, sizes, system, tol, dtype, regime=REGIME, shrink=None):
     """Return the `SupportScatter` of the rows that a record with equal weights (q = 2) kept.
 
     Parameters
@@ -148,7 +131,7 @@ def support_scatter(record, frame, sizes, system, tol, dtype, regime=REGIME, shr
     system, tol, dtype
         See `SupportScatter`.
     regime : Regime
-    shrink : callable
+    shrink : callable, optional
         A rule of `shrinkage`; not for an implicit scatter.
     """
     scatter, n, freedom = record.scatter, frame.n_features, degrees_of_freedom(record)
@@ -164,23 +147,24 @@ def support_scatter(record, frame, sizes, system, tol, dtype, regime=REGIME, shr
         used[flat] = 0.0
         scatter = scatter * used * used[:, None]
         frame = frame.changed(scale=frame.scale * unit, B=frame.B / unit[:, None])
-    shrunk, trace = NOT_SHRUNK, scatter.trace()
-    if system is MatrixSystem:
-        shrunk = shrink(scatter, frame, freedom, regime)
-        scatter = scatter if shrunk.factor == 1.0 else shrunk.factor * scatter
+    shrinkage, trace = 0.0, scatter.trace()
+    if system is MatrixSystem and shrink is not None:
+        shrinkage = shrink(scatter, frame, freedom, regime)
+        scatter = scatter if shrinkage == 0.0 else (1.0 - shrinkage) * scatter
     B = np.where(flat[:, None], 0.0, frame.B) if np.count_nonzero(flat) else frame.B
-    found = scatter, frame, flat, B, freedom, trace, shrunk, few_rows
+    found = scatter, frame, flat, B, freedom, trace, shrinkage, few_rows
     return SupportScatter(*found, system, tol, dtype)
 
 
-def plain_lda(support, ridges, measuring=False):
-    """Return the `Discriminant` on a support with some `Ridges`.
+def plain_lda(support, ridge, ridge_of_few=0.0, measuring=False):
+    """Return the `Discriminant` on a support, with a ridge over its mean variance.
 
-    One by which rows are measured gives every feature the least deviation of the frame.
+    Another ridge is only added with few rows per feature. One by which rows are measured gives
+    every feature the least deviation of the frame.
     """
     frame, trace, n, B = support.frame, support.trace, support.frame.n_features, support.B
-    ridge = ridges.always + ridges.few_rows * support.few_rows
-    added = support.shrunk.added + ridge * trace / n
+    ridge += ridge_of_few * support.few_rows
+    added = support.shrinkage * trace / n + ridge * trace / n
     weight = 2.0 * support.freedom or 1.0
     ridge = added / weight if trace > 0.0 else 1.0
     A = support.system(support.scatter, weight, ridge, support.tol)
@@ -190,4 +174,4 @@ def plain_lda(support, ridges, measuring=False):
     W = linalg.leading_directions(A.solve_on_range(B, FLAT[support.dtype]), B)
     strengths = np.square(B.T.dot(W)).sum(axis=0)
     found = W, strengths, frame.centres, frame.scale, frame.B, A
-    return Discriminant(*found, support.shrunk.shrinkage, support.flat)
+    return Discriminant(*found, support.shrinkage, support.flat)

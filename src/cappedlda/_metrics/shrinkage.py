@@ -1,12 +1,8 @@
 """Shrinkage of a scatter towards a multiple of the identity: how much, by several rules.
 
 A rule is called with the scatter of weights 2 (q = 2), the frame in whose units it is, its degrees
-of freedom and the regime; it returns what is `Shrunk`.
+of freedom and the regime; it returns the amount, from 0 to 1.
 """
-
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -24,117 +20,62 @@ LEAST_SHARE = 1e-6
 MOST_FITTED = 0.95
 
 
-class Shrunk(NamedTuple):
-    """A scatter that is shrunk: factor * scatter + added * identity.
-
-    Attributes
-    ----------
-    shrinkage : float
-        From 0 to 1.
-    factor, added : float
-    """
-
-    shrinkage: float
-    factor: float
-    added: float
-
-    @classmethod
-    def towards_mean(cls, shrinkage, trace, n):
-        """Return a scatter of n features with the mean variance that it had."""
-        return cls(shrinkage, 1.0 - shrinkage, shrinkage * trace / n)
-
-
-NOT_SHRUNK = Shrunk(0.0, 1.0, 0.0)
-
-
-@dataclass(frozen=True)
-class FixedShrinkage:
-    """Shrinks by a given amount."""
-
-    amount: float
-
-    def __call__(self, scatter, frame, freedom, regime):
-        """Return a `Shrunk`."""
-        return Shrunk.towards_mean(self.amount, scatter.trace(), frame.n_features)
-
-
-@dataclass(frozen=True)
-class ClassShrinkage:
-    """Shrinks by the mean of what Ledoit and Wolf advise for each class.
+def class_shrinkage(scatter, frame, freedom, regime, sample, support, totals, few_rows):
+    """Return the mean of what Ledoit and Wolf advise for each class.
 
     As `LinearDiscriminantAnalysis(shrinkage="auto")` of scikit-learn does, but by one amount, and
     with one unit of each feature.
 
-    Attributes
+    Parameters
     ----------
+    scatter, frame, freedom, regime
+        As for any rule.
     sample : ArrayRows
-        In memory.
     support : callable
-        Returns which of them made the scatter, shape (N,).
+        Returns which rows of the sample made the scatter, shape (N,).
     totals : ndarray of shape (c,)
         Weight of each class among all rows of the scatter.
     few_rows : bool
         Whether many rows per feature are not shrunk.
     """
-
-    sample: Any
-    support: Callable
-    totals: np.ndarray
-    few_rows: bool
-
-    def __call__(self, scatter, frame, freedom, regime):
-        """Return a `Shrunk`."""
-        share = 1.0
-        if self.few_rows:  # all of it up to half as many rows per feature as need none
-            enough = regime.unshrunk_rows_per_feature * frame.n_features
-            share = min(enough / max(freedom, 1.0) - 1.0, 1.0)
-        if share <= 0.0 or frame.n_features < 2 or not scatter.trace() > 0.0:
-            return NOT_SHRUNK
-        amount = min(share * self._advised(frame), MOST_SHRUNK)
-        return Shrunk.towards_mean(amount, scatter.trace(), frame.n_features)
-
-    def _advised(self, frame):
-        rows, advice, weight = self.sample.reweighted(self.support()), 0.0, 0.0
-        for k, total in enumerate(self.totals):
-            (own,) = np.nonzero((rows.codes == k) & (rows.sample_weight > 0.0))
-            deviations = (rows.X[own] - frame.centres[k]) / frame.scale
-            if np.vdot(deviations, deviations) > NO_SPREAD * deviations.size:
-                weights = rows.sample_weight[own], total
-                advice += total * ledoit_wolf(deviations, *weights, frame.n_features)
-                weight += total
-        return advice / weight if weight > 0.0 else 1.0
+    share = 1.0
+    if few_rows:  # all of it up to half as many rows per feature as need none
+        enough = regime.unshrunk_rows_per_feature * frame.n_features
+        share = min(enough / max(freedom, 1.0) - 1.0, 1.0)
+    if share <= 0.0 or frame.n_features < 2 or not scatter.trace() > 0.0:
+        return 0.0
+    return min(share * advised(sample.reweighted(support()), totals, frame), MOST_SHRUNK)
 
 
-@dataclass(frozen=True)
-class AgreementShrinkage:
-    """Shrinks such that labels agree most with scores that did not see them.
+def advised(rows, totals, frame):
+    """Return the mean of the shrinkages of the classes, by their totals."""
+    advice = weight = 0.0
+    for k, total in enumerate(totals):
+        (own,) = np.nonzero((rows.codes == k) & (rows.sample_weight > 0.0))
+        deviations = (rows.X[own] - frame.centres[k]) / frame.scale
+        if np.vdot(deviations, deviations) > NO_SPREAD * deviations.size:
+            weights = rows.sample_weight[own], total
+            advice += total * ledoit_wolf(deviations, *weights, frame.n_features)
+            weight += total
+    return advice / weight if weight > 0.0 else 1.0
+
+
+def agreement_shrinkage(scatter, frame, freedom, regime, totals):
+    """Return the amount with which labels agree most with scores that did not see them.
 
     The scores are those of a regression on the classes, each row left out of its own fit; see
-    `agreements`.
-
-    Attributes
-    ----------
-    totals : ndarray of shape (c,)
-        Weight of each class among the rows of the scatter.
+    `agreements`. The `totals` are the weights of the classes in the scatter.
     """
-
-    totals: np.ndarray
-
-    def __call__(self, scatter, frame, freedom, regime):
-        """Return a `Shrunk`."""
-        trace, n = 0.5 * scatter.trace(), frame.n_features  # weights of a record are 2
-        if n < 2 or not trace > 0.0:
-            return NOT_SHRUNK
-        means = (frame.centres - self.totals @ frame.centres / self.totals.sum()) / frame.scale
-        between = (means.T * self.totals) @ means
-        ridges, agreement = agreements(0.5 * scatter + between, self.totals, means, n)
-        # Of equal ones the smaller; where nothing is left of a row, the largest.
-        best = int(np.argmax(agreement)) if agreement[-1] > -np.inf else len(ridges) - 1
-        if best == 0:
-            return NOT_SHRUNK
-        ridge = n * ridges[best]
-        amount = min(ridge / (trace + ridge), MOST_SHRUNK)
-        return Shrunk.towards_mean(amount, scatter.trace(), n)
+    trace, n = 0.5 * scatter.trace(), frame.n_features  # weights of a record are 2
+    if n < 2 or not trace > 0.0:
+        return 0.0
+    means = (frame.centres - totals @ frame.centres / totals.sum()) / frame.scale
+    between = (means.T * totals) @ means
+    ridges, agreement = agreements(0.5 * scatter + between, totals, means, n)
+    # Of equal ones the smaller; where nothing is left of a row, the largest.
+    best = int(np.argmax(agreement)) if agreement[-1] > -np.inf else len(ridges) - 1
+    ridge = n * ridges[best] if best > 0 else 0.0
+    return min(ridge / (trace + ridge), MOST_SHRUNK)
 
 
 def agreements(total, weights, means, n_features):

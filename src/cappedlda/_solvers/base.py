@@ -62,17 +62,14 @@ def check_overflow(record):
 class Iteration:
     """What `iterate` runs: a query for each pass, and a step from each record.
 
-    Attributes
-    ----------
-    change : float
-        Size of the last step.
-    tol : float
-        That which ends the iteration.
-    objective_path : list of float
+    `MMSolver` and `PaperIteration` end with a fitted projection. These also have a frame, W of
+    shape (n, r), A (the last weighted scatter, or None), and what `evaluate` in `_fit/result.py`
+    asks for: `finish(record)`, `covariance(record, unbiased)` and `order(covariance, images)`.
     """
 
-    change = np.inf
-    tol = 0.0
+    change = np.inf  # size of the last step
+    tol = 0.0  # that which ends the iteration
+    objective_path: list[float]
 
     def query(self, scatter=True):
         """Return what the next pass should evaluate; without a scatter it only projects."""
@@ -84,31 +81,3 @@ class Iteration:
 
     def rollback(self):
         """Come to an end after `max_iter` passes: leave a projection that no pass confirmed."""
-
-
-class Solver(Iteration):
-    """An iteration whose end is a fitted projection, as `evaluate` in `_fit` asks for it.
-
-    Attributes
-    ----------
-    frame : Frame
-    W : ndarray of shape (n, r)
-    A : MatrixSystem, ImplicitSystem or None
-        The last weighted scatter.
-    shrinkage : float
-        Of that scatter.
-    """
-
-    shrinkage = 0.0
-
-    def finish(self, record):
-        """Note the objective of the last projection, and set the caps by its distances."""
-        raise NotImplementedError
-
-    def covariance(self, record, unbiased=False):
-        """Return the within-class covariance of the images of the kept rows."""
-        raise NotImplementedError
-
-    def order(self, covariance, images):
-        """Return a change of coordinates that puts the best direction first, and strengths."""
-        raise NotImplementedError

@@ -20,7 +20,7 @@ from cappedlda._rules.fences import (
 )
 from cappedlda._rules.rule import Query
 from cappedlda._solvers.anderson import Anderson
-from cappedlda._solvers.base import Solver
+from cappedlda._solvers.base import Iteration
 
 # The frame is renewed while it is further off than this many times the tolerance, and
 # further off than the projection itself; at most this number of times.
@@ -34,11 +34,13 @@ SHAPE_DRIFT = 0.05
 FLOOR = 1e-2
 # A mean variance of the scaled features that is only rounding.
 NO_SPREAD = 1e-10
+# Of the acceleration.
+MEMORY = 4
 # A system that is not solved exactly is solved to this share of the tolerance.
 SYSTEM_TOLERANCE = 1e-3
 
 
-class MMSolver(Solver):
+class MMSolver(Iteration):
     """Minimise the capped norm of W'H subject to W'B = K, one closed-form step per pass.
 
     A record renews the frame while that is further off than the projection: centres
@@ -55,14 +57,17 @@ class MMSolver(Solver):
     frame : Frame
         Its directions are the start; with K = None they only give the first weights, not the gauge.
     objective : Objective
-    schedule : Schedule
     tol : float
         On the change of the projected rows, relative to their spread.
+    renew_centres, renew_shape : bool
+        What is renewed while the frame settles: the shape is cap, floor and gauge.
     other_rows : bool
         Whether the frame was made from other rows: then its shape is renewed once anyhow.
     system : type
         What solves with the scatter of a record: `MatrixSystem` or `ImplicitSystem`.
     regime : Regime
+    memory : int
+        Iterates that the acceleration combines.
 
     Attributes
     ----------
@@ -78,17 +83,20 @@ class MMSolver(Solver):
         self,
         frame,
         objective,
-        schedule,
         tol,
+        renew_centres=True,
+        renew_shape=True,
         other_rows=False,
         system=MatrixSystem,
         regime=REGIME,
+        memory=MEMORY,
     ):
         self.frame = frame
         self.W = frame.W
         self.A = None
         self._objective = objective
-        self._schedule = schedule
+        self._renew_centres = renew_centres
+        self._renew_shape = renew_shape
         self._system = system
         self._regime = regime
         self.change = np.inf
@@ -98,7 +106,7 @@ class MMSolver(Solver):
         self._n_renewals = 0
         self._before = None
         self._fallback = None
-        self._accelerator = Anderson(schedule.memory)
+        self._accelerator = Anderson(memory)
 
     def query(self, scatter=True):
         """Return what the next pass should evaluate."""
@@ -111,7 +119,7 @@ class MMSolver(Solver):
             q=self._objective.q,
             floor=frame.floor,
             scatter=scatter,
-            sums=scatter and self._schedule.renew_centres,
+            sums=scatter and self._renew_centres,
         )
 
     def value(self, record):
@@ -180,10 +188,10 @@ class MMSolver(Solver):
         if np.any(vanishing(record)):
             return np.inf
         drift = 0.0
-        if self._schedule.renew_centres:
+        if self._renew_centres:
             moves = record.image_sums / record.kept[:, 1:]
             drift = np.sqrt(np.max(np.sum(moves**2, axis=1)))
-        if self._schedule.renew_shape:
+        if self._renew_shape:
             caps = self._shape(record).caps
             capped = np.isfinite(caps)
             cap = np.max(np.abs(caps[capped] / self.frame.caps[capped] - 1.0), initial=0.0)
@@ -219,11 +227,11 @@ class MMSolver(Solver):
         whole = vanishing(record)
         if self.frame.any_uncapped:
             whole |= self.frame.uncapped
-        renew_shape = self._schedule.renew_shape or (self._other_rows and not self._n_renewals)
+        renew_shape = self._renew_shape or (self._other_rows and not self._n_renewals)
         frame = self._shape(record) if renew_shape else self.frame
         if renew_shape and frame.K is not None:
             frame = self._regauged(record, frame)
-        if self._schedule.renew_centres:
+        if self._renew_centres:
             if self._objective.q == 2.0:
                 # With equal weights the scatter about the new centres is known exactly.
                 centres = record.recentre(frame.centres, frame.scale)

@@ -9,7 +9,7 @@ from cappedlda._metrics.frame import Frame, kept_covariance
 from cappedlda._metrics.systems import MatrixSystem
 from cappedlda._rules.fences import fixed_point_caps, quantiles
 from cappedlda._rules.rule import Query
-from cappedlda._solvers.base import Solver
+from cappedlda._solvers.base import Iteration
 
 # Floor of the norms, relative to the median of the initial ones, and the ridge that
 # makes the pencil regular, relative to the mean of the diagonal of S1; float32 data
@@ -21,7 +21,7 @@ RIDGE_FLOAT32 = 1e-6
 MARGIN = 10.0
 
 
-class PaperIteration(Solver):
+class PaperIteration(Iteration):
     """Minimise f/g, the ratio of the capped l2,1-norms of W'H_w and W'H_b, as the paper does.
 
     Each pass takes the finite eigenpairs of S1 w = lambda S2 w with the largest ratio,
