@@ -1,8 +1,11 @@
 """Fixtures that every test may use, and the hypothesis profile of the suite."""
 
+import contextlib
+import functools
 import importlib.util
 import os
 import shutil
+import sys
 
 import numpy as np
 import pytest
@@ -45,6 +48,55 @@ def pytest_terminal_summary(terminalreporter):
     missing = missing_for_spark()
     if missing:
         terminalreporter.write_line(f"Spark's tests are left out: {missing}.")
+
+
+@pytest.fixture
+def in_tmp(tmp_path):
+    """A folder of its own, which is the current one."""
+    with contextlib.chdir(tmp_path):
+        yield tmp_path
+
+
+@pytest.fixture
+def without(monkeypatch):
+    """`without(name)` makes a module look as if it were not installed."""
+    return lambda name: monkeypatch.setitem(sys.modules, name, None)
+
+
+@pytest.fixture
+def array_api(monkeypatch):
+    """Without the variable scikit-learn's check of array-API input would not run."""
+    monkeypatch.setenv("SCIPY_ARRAY_API", "1")
+
+
+class Calls(list):
+    """The arguments of each call; `results` has what was returned."""
+
+    def __init__(self):
+        self.results = []
+
+    def clear(self):
+        super().clear()
+        self.results.clear()
+
+
+@pytest.fixture
+def spy(monkeypatch):
+    """`spy(owner, name)` returns the calls of a function, which does what it did."""
+
+    def watch(owner, name):
+        function, calls = getattr(owner, name), Calls()
+
+        @functools.wraps(function)
+        def noting(*args, **options):
+            calls.append(args)
+            calls.results.append(function(*args, **options))
+            return calls.results[-1]
+
+        monkeypatch.setattr(owner, name, noting)
+        return calls
+
+    return watch
 
 
 @pytest.fixture

@@ -33,9 +33,8 @@ ESTIMATORS = [CappedLDA(), CappedNormLDA(), CLDA(epsilon=np.inf)]
 @pytest.mark.filterwarnings("ignore:The cap would have removed")
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @parametrize_with_checks([CappedLDA(), CappedLDA(epsilon=np.inf)])
-def test_scikit_learn_checks(estimator, check, monkeypatch):
-    # Without the variable the array-API check with NumPy arrays would not run.
-    monkeypatch.setenv("SCIPY_ARRAY_API", "1")
+@pytest.mark.usefixtures("array_api")
+def test_scikit_learn_checks(estimator, check):
     check(estimator)
 
 
@@ -238,18 +237,12 @@ def test_unlabelled_rows_are_measured_from_the_class_where_they_fit_best(rng, sp
     np.testing.assert_allclose(model.outlyingness(new, space=space), np.min(every, axis=0))
 
 
-def test_all_features_are_read_for_few_classes(rng, monkeypatch):
+def test_all_features_are_read_for_few_classes(rng, spy):
     X, y = make_classes(rng, [30] * 20, 6, spread=6.0)
     model = CappedLDA().fit(X, y)
-    read = []
-    ratios = type(model._flag_rule.gate).ratios
-    monkeypatch.setattr(
-        type(model._flag_rule.gate),
-        "ratios",
-        lambda *args: read.append(len(args[1].codes)) or ratios(*args),
-    )
+    read = spy(type(model._flag_rule.gate), "ratios")
     model.outlyingness(X)
-    assert sum(read) < 3 * len(X)
+    assert 0 < sum(len(rows.codes) for _, rows, *_ in read) < 3 * len(X)
 
 
 @pytest.mark.parametrize(("kind", "frame"), [("pandas", pd.DataFrame), ("polars", pl.DataFrame)])

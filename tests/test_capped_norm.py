@@ -20,8 +20,8 @@ from cappedlda import CappedNormLDA, OutlierRemover, load_model, save_model
 @pytest.mark.filterwarnings("ignore:The cap would have removed")
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @parametrize_with_checks([CappedNormLDA(), CappedNormLDA(q=2, epsilon=np.inf)])
-def test_scikit_learn_checks(estimator, check, monkeypatch):
-    monkeypatch.setenv("SCIPY_ARRAY_API", "1")
+@pytest.mark.usefixtures("array_api")
+def test_scikit_learn_checks(estimator, check):
     check(estimator)
 
 

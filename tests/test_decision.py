@@ -10,6 +10,7 @@ from common import in_regime, make_classes, spoil
 from scipy import sparse
 
 from cappedlda import CappedLDA, CappedLDACV, CappedNormLDA, load_model, save_model
+from cappedlda._model import decision
 from cappedlda._model.decision import calibration_of, cut_offs, tail_weights
 from cappedlda._model.distances import spread
 from cappedlda.paper import CLDA
@@ -245,11 +246,13 @@ def test_threads_may_ask_for_it_at_once(rng, model):
     np.testing.assert_array_equal(calibration_of(Late()).own, expected.own)
 
 
-def test_without_min_proba_no_probabilities_are_computed(rng, model, monkeypatch):
+def test_without_min_proba_no_probabilities_are_computed(rng, model, spy):
     X, _ = three_classes(rng, 50)
+    calls = spy(decision, "probabilities")
     expected = model.predict_or_reject(X, min_proba=1e-9)
-    monkeypatch.delattr("cappedlda._model.decision.probabilities")
+    assert len(calls) == 1
     np.testing.assert_array_equal(model.predict_or_reject(X), expected)
+    assert len(calls) == 1
 
 
 @pytest.mark.parametrize("estimator", [CappedLDA(), CappedLDACV(cv=2, multipliers=(1.0,))])

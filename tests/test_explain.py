@@ -1,7 +1,5 @@
 """Why a row was flagged: the table of `explain`."""
 
-import importlib.util
-
 import dask.array as da
 import numpy as np
 import pandas as pd
@@ -140,14 +138,11 @@ def test_a_model_file_gives_the_same_table(dirty, tmp_path, estimator):
     pd.testing.assert_frame_equal(loaded.explain(frame, y), lda.explain(frame, y))
 
 
-def test_without_pandas_it_is_a_structured_array(dirty, monkeypatch):
+def test_without_pandas_it_is_a_structured_array(dirty, without):
     X, y, _ = dirty
     lda = CappedLDA().fit(X, y)
     frame = lda.explain(X, y)
-    find_spec = importlib.util.find_spec
-    monkeypatch.setattr(
-        importlib.util, "find_spec", lambda name: None if name == "pandas" else find_spec(name)
-    )
+    without("pandas")
     table = lda.explain(X, y)
     assert type(table) is np.ndarray
     assert list(table.dtype.names) == list(frame.columns)
@@ -222,13 +217,12 @@ def test_the_nearest_class_is_that_of_least_outlyingness(rng):
     np.testing.assert_array_equal(table["outlyingness"], each.min(axis=0))
 
 
-def test_the_classes_are_searched_once(rng, monkeypatch):
+def test_the_classes_are_searched_once(rng, spy):
     """Not once more for each class."""
     X, y = make_classes(rng, [20] * 10, 4)
     X[0] += 50.0
-    lda, calls = CappedLDA().fit(X, y), []
-    images = RowRule.images
-    monkeypatch.setattr(RowRule, "images", lambda *args: calls.append(1) or images(*args))
+    lda = CappedLDA().fit(X, y)
+    calls = spy(RowRule, "images")
     assert len(lda.explain(X)) > 0
     assert len(calls) <= 2  # one for all rows, one for the cap ratio of those to explain
 

@@ -239,16 +239,17 @@ def test_entries_that_are_no_arrays_are_refused(saved):
         load_model(saved)
 
 
-def test_a_file_that_unpacks_to_too_much_is_refused(saved, monkeypatch):
+def test_a_file_that_unpacks_to_too_much_is_refused(saved, spy):
     """A few kilobytes of zeros must not fill the memory."""
     with zipfile.ZipFile(saved) as archive:
         size = sum(entry.file_size for entry in archive.infolist())
     load_model(saved, max_bytes=size)
-    monkeypatch.setattr(np.lib.npyio.NpzFile, "__getitem__", None)  # nothing may be unpacked
+    unpacked = spy(np.lib.npyio.NpzFile, "__getitem__")
     with pytest.raises(
         ValueError, match=f"model.npz cannot be read: it unpacks to {size:,} bytes, more than max_"
     ):
         load_model(saved, max_bytes=size - 1)
+    assert not unpacked
 
 
 def test_a_bomb_is_refused(saved):

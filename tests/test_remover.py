@@ -20,8 +20,8 @@ from cappedlda import CappedLDA, CappedLDACV, OutlierRemover
 
 
 @parametrize_with_checks([OutlierRemover()])
-def test_checks_of_scikit_learn(estimator, check, monkeypatch):
-    monkeypatch.setenv("SCIPY_ARRAY_API", "1")  # without it one check would not run
+@pytest.mark.usefixtures("array_api")
+def test_checks_of_scikit_learn(estimator, check):
     check(estimator)
 
 

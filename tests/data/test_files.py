@@ -98,17 +98,9 @@ def test_a_cache_keeps_numbers_of_any_type(rows, dtype):
 
 
 @pytest.fixture
-def files(monkeypatch):
+def files(spy):
     """All files that a cache has made."""
-    made = []
-
-    def recorded(**options):
-        made.append(temporary_file(**options))
-        return made[-1]
-
-    temporary_file = chunk_cache.TemporaryFile
-    monkeypatch.setattr(chunk_cache, "TemporaryFile", recorded)
-    return made
+    return spy(chunk_cache, "TemporaryFile").results
 
 
 def living_maps():
@@ -427,7 +419,7 @@ def test_pieces_are_whole_blocks_of_slabs(rows, size, ordered):
     np.testing.assert_array_equal(starts, np.cumsum([0, *map(len, parts[0])])[:-1])
 
 
-def test_parquet_needs_pyarrow(monkeypatch, parquet):
-    monkeypatch.setattr("cappedlda.sources.find_spec", lambda name: None)
+def test_parquet_needs_pyarrow(without, parquet):
+    without("pyarrow")
     with pytest.raises(ImportError, match="ParquetFolder needs pyarrow"):
         ParquetFolder(Path(parquet), "y")()

@@ -29,74 +29,58 @@ def problem(rng, dtype):
 
 
 @pytest.fixture
-def scatters(monkeypatch):
-    """Notes of each pass over an array whether it makes a scatter."""
-    seen, run = [], ArrayRows.run
-
-    def noting(self, query, distances=None):
-        seen.append(query.scatter)
-        return run(self, query, distances)
-
-    monkeypatch.setattr(ArrayRows, "run", noting)
-    return seen
+def passes(spy):
+    """Rows and query of each pass over an array."""
+    return spy(ArrayRows, "run")
 
 
 @pytest.mark.parametrize("centred", [True, False])
-def test_the_same_kept_rows_have_the_same_record_without_a_scatter(problem, scatters, centred):
+def test_the_same_kept_rows_have_the_same_record_without_a_scatter(problem, passes, centred):
     rows, query, cache = problem
     if centred:
         # About the very means; then the caps that keep the same rows are others.
         query = replace(query, centres=cache.means, caps=np.full(3, np.inf))
         rows = rows.reweighted(cache.support)
     expected = rows.run(query)
-    scatters.clear()
+    passes.clear()
     record = ScatterCacheRows(rows, cache).run(query)
-    assert scatters == [False]
+    assert [query.scatter for _, query, *_ in passes] == [False]
     assert_close_record(record, expected, TOLERANCE[rows.dtype].pass_rtol)
 
 
-@pytest.fixture
-def passed(monkeypatch):
-    """Notes how many rows each pass with a scatter has."""
-    seen, run = [], ArrayRows.run
-
-    def noting(self, query, distances=None):
-        if query.scatter:
-            seen.append(self.shape[0])
-        return run(self, query, distances)
-
-    monkeypatch.setattr(ArrayRows, "run", noting)
-    return seen
+def with_scatter(passes):
+    """Return how many rows each pass has that makes a scatter."""
+    return [rows.shape[0] for rows, query, *_ in passes if query.scatter]
 
 
 @pytest.mark.parametrize("units", [1.0, 3.0])
-def test_a_few_other_rows_change_the_scatter(problem, passed, units):
+def test_a_few_other_rows_change_the_scatter(problem, passes, units):
     rows, query, cache = problem
     caps = np.array([2.3, 2.6, 2.8])
     other = replace(query, caps=caps, centres=query.centres + 0.1, scale=units * query.scale)
     expected, near = rows.run(other), rows.run(replace(query, caps=caps))
     recalling = ScatterCacheRows(rows, cache)
-    passed.clear()
+    passes.clear()
     for _ in range(2):  # the second time the very rows are known
         assert_close_record(recalling.run(other), expected, 10 * TOLERANCE[rows.dtype].pass_rtol)
-    assert 0 < sum(passed) < 0.25 * rows.shape[0]
+    assert 0 < sum(with_scatter(passes)) < 0.25 * rows.shape[0]
     assert_close_record(
         recalling.run(replace(query, caps=caps)), near, 10 * TOLERANCE[rows.dtype].pass_rtol
     )
 
 
-def test_of_many_other_rows_the_scatter_is_made_anew(problem, passed):
+def test_of_many_other_rows_the_scatter_is_made_anew(problem, passes):
     rows, query, cache = problem
     wider = replace(query, caps=np.full(3, np.inf))
     expected = rows.run(wider)
     recalling = ScatterCacheRows(rows, cache)
-    passed.clear()
+    passes.clear()
     for _ in range(2):
         assert_close_record(recalling.run(wider), expected, TOLERANCE[rows.dtype].pass_rtol)
-    assert passed == [rows.shape[0]]
+    assert with_scatter(passes) == [rows.shape[0]]
 
 
-def test_what_a_large_part_of_the_scatter_leaves_is_made_anew(problem, passed):
+def test_what_a_large_part_of_the_scatter_leaves_is_made_anew(problem, passes):
     rows, query, cache = problem
     far = replace(cache, scatter=cache.scatter.copy())
     (some,) = np.nonzero(cache.support)
@@ -106,32 +90,32 @@ def test_what_a_large_part_of_the_scatter_leaves_is_made_anew(problem, passed):
     whole = rows.run(Query.of_all_rows(query.centres, query.scale)).scatter
     far.scatter[...] = whole
     recalling = ScatterCacheRows(rows, far)
-    passed.clear()
+    passes.clear()
     expected = rows.run(query)
     assert_close_record(recalling.run(query), expected, TOLERANCE[rows.dtype].pass_rtol)
-    assert rows.shape[0] in passed[1:]
+    assert rows.shape[0] in with_scatter(passes)[1:]
 
 
-def test_other_weights_and_passes_without_a_scatter_recall_nothing(problem, scatters):
+def test_other_weights_and_passes_without_a_scatter_recall_nothing(problem, passes):
     rows, query, cache = problem
     recalling = ScatterCacheRows(rows, cache)
     for other in (replace(query, q=1.0, floor=0.1), replace(query, scatter=False)):
         expected = rows.run(other)
         assert_close_record(recalling.run(other), expected, TOLERANCE[rows.dtype].pass_rtol)
-    assert scatters == [True, True, False, False]
+    assert [query.scatter for _, query, *_ in passes] == [True, True, False, False]
 
 
 @pytest.mark.parametrize("estimator", [CappedLDA(), CappedNormLDA(), CappedNormLDA(q=2.0)], ids=str)
 @pytest.mark.parametrize("weighted", [False, True])
-def test_a_fit_with_a_memory_is_the_fit_without(rng, scatters, estimator, weighted):
+def test_a_fit_with_a_memory_is_the_fit_without(rng, passes, estimator, weighted):
     X, y = make_classes(rng, [150, 100, 90], 8)
     X = spoil(rng, X, rng.uniform(size=340) < 0.15)
     weight = rng.integers(0, 3, size=340).astype(float) if weighted else None
     found = []
     for least_features in (1, 100):
-        scatters.clear()
+        passes.clear()
         model = in_regime(clone(estimator), cache_features=least_features).fit(X, y, weight)
-        found.append((model, sum(scatters)))
+        found.append((model, len(with_scatter(passes))))
     (recalled, few), (plain, many) = found
     assert few <= many
     np.testing.assert_array_equal(recalled.outliers_, plain.outliers_)

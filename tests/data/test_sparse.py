@@ -194,13 +194,11 @@ def test_few_features_give_the_fit_of_the_array(container, dirty):
     np.testing.assert_array_equal(model.outliers_, spoilt)
 
 
-def test_many_rows_of_few_features_are_made_dense_in_slabs(rng, monkeypatch):
+def test_many_rows_of_few_features_are_made_dense_in_slabs(rng, spy):
     X, y = make_classes(rng, [10_000, 10_000, 11_000], 5)
     X *= rng.random(X.shape) < 0.5
     X[::50] *= 30.0
-    slabs = []
-    slab = DensifiedRows.slab
-    monkeypatch.setattr(DensifiedRows, "slab", lambda s, r: slabs.append(r) or slab(s, r))
+    slabs = spy(DensifiedRows, "slab")
     model = CappedLDA().fit(sparse.csr_array(X), y)
     assert slabs
     assert_same_fit(model, CappedLDA().fit(X, y), 1e-6)

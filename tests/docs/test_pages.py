@@ -33,10 +33,10 @@ def test_there_are_pages():
     assert DOCS / "guide" / "command-line.md" in CONSOLES
 
 
+@pytest.mark.usefixtures("in_tmp")
 @pytest.mark.parametrize("page", PAGES, ids=lambda path: path.stem)
-def test_examples(page, tmp_path, monkeypatch, capsys):
+def test_examples(page, capsys):
     pytest.importorskip("matplotlib").use("agg")
-    monkeypatch.chdir(tmp_path)
     if page in CONSOLES:  # its files
         check_console(page.read_text("utf-8"), capsys)
     test = doctest.DocTestParser().get_doctest(
@@ -49,7 +49,7 @@ def test_examples(page, tmp_path, monkeypatch, capsys):
     assert runner.summarize(verbose=False).failed == 0, "".join(report)
 
 
+@pytest.mark.usefixtures("in_tmp")
 @pytest.mark.parametrize("page", CONSOLES, ids=lambda path: path.stem)
-def test_commands(page, tmp_path, monkeypatch, capsys):
-    monkeypatch.chdir(tmp_path)
+def test_commands(page, capsys):
     assert check_console(page.read_text("utf-8"), capsys) > 0

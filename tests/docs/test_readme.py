@@ -46,6 +46,6 @@ def test_table(readme, capsys, tmp_path):
     assert code_blocks(readme, "text") == [table(results) + "\n"]
 
 
-def test_commands(readme, tmp_path, monkeypatch, capsys):
-    monkeypatch.chdir(tmp_path)
+@pytest.mark.usefixtures("in_tmp")
+def test_commands(readme, capsys):
     assert check_console(readme, capsys) == 2

@@ -91,13 +91,12 @@ def test_shrunk_distances_are_those_of_the_covariance(rng, n, weighted):
 
 
 @pytest.mark.parametrize("size", [1.0, 1e6], ids=["like the others", "far off"])
-def test_moments_that_change_are_those_made_anew(rng, monkeypatch, size):
+def test_moments_that_change_are_those_made_anew(rng, spy, size):
     X, y = make_classes(rng, (300, 200), 5)
     X[:10] *= size  # their squares leave nothing but rounding when they go
     pieces = csteps.Pieces(rows_of(X, y, rng.uniform(size=500), changed_products=0))
-    made = []
     add_up = pieces.sums
-    monkeypatch.setattr(pieces, "sums", lambda kept: made.append(kept.sum()) or add_up(kept))
+    made = spy(pieces, "sums")
     first = rng.uniform(size=500) < 0.5
     first[:10] = True
     for step in range(3):

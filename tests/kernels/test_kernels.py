@@ -8,8 +8,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cappedlda import _kernels
-from cappedlda._data import jobs
-from cappedlda._data import record as record_module
 from cappedlda._data.fingerprint import checksum_keys
 from cappedlda._data.jobs import PassJob
 from cappedlda._data.record import Record
@@ -21,14 +19,10 @@ QS = [0.5, 1.0, 1.5, 2.0]
 
 
 @pytest.fixture(params=_kernels.BUILDS, autouse=True)
-def kernels(request, monkeypatch):
+def kernels(request):
     """Every build that this machine can run."""
-    build = _kernels.BUILDS[request.param]
-    for user in (jobs, record_module):
-        monkeypatch.setattr(user, "kernels", build)
-    for user in (gate, jobs):
-        monkeypatch.setattr(user, "kernels_for", lambda n_features: build)
-    return build
+    with _kernels.using(_kernels.BUILDS[request.param]) as build:
+        yield build
 
 
 def make_query(rng, X, codes, d=2, q=1.0, cap=None, floor=0.05, **wanted):

@@ -1,7 +1,5 @@
 """What is left out: the least that harms none of the rows we trust."""
 
-from types import SimpleNamespace
-
 import numpy as np
 import pytest
 from common import make_classes
@@ -11,7 +9,6 @@ from sklearn.datasets import load_wine
 from cappedlda import CappedLDA, _fit
 from cappedlda._data.array import ArrayRows
 from cappedlda._loo import leave_out
-from cappedlda._loo.distances import PlainLDA
 from cappedlda._loo.leave_out import (
     LEVELS,
     SHARPNESS,
@@ -141,14 +138,8 @@ def test_rows_too_far_off_to_be_summed_are_left_out(trusted):
 
 
 @pytest.mark.parametrize("weighted", [False, True])
-def test_moments_of_the_core_are_those_of_its_lda(rng, monkeypatch, weighted):
-    asked = []
-
-    def noting(*args):
-        asked.append(args)
-        return harmless_level(*args)
-
-    monkeypatch.setattr(_fit, "harmless_level", noting)
+def test_moments_of_the_core_are_those_of_its_lda(rng, spy, weighted):
+    asked = spy(_fit, "harmless_level")
     X, y = load_wine(return_X_y=True)
     X[::20] *= 3.0
     weights = rng.integers(1, 4, len(y)) * 0.5 if weighted else np.ones(len(y))
@@ -164,40 +155,29 @@ def test_moments_of_the_core_are_those_of_its_lda(rng, monkeypatch, weighted):
     assert harmless_level(rows, outlyingness, frame) == harmless_level(*asked[0])
 
 
-def test_the_core_is_not_known_by_an_lda_on_other_rows_nor_with_flat_features(monkeypatch):
-    asked = []
-
-    def noting(reweighted, core, scale):
-        asked.append(KnownCore.of(reweighted, core, scale) is not None)
-        asked.append(KnownCore.of(reweighted, np.roll(core, 1), scale) is not None)
-
-    monkeypatch.setattr(_fit, "KnownCore", SimpleNamespace(of=noting))
+def test_the_core_is_not_known_by_an_lda_on_other_rows_nor_with_flat_features(spy):
+    asked = spy(KnownCore, "of")
     X, y = load_wine(return_X_y=True)
     X[::20] *= 3.0
     CappedLDA().fit(X, y)
     CappedLDA().fit(np.column_stack([X, y]), y)
-    assert asked == [True, False, False, False]
+    assert [core is not None for core in asked.results] == [True, False]
+    reweighted, core, scale = asked[0]
+    assert KnownCore.of(reweighted, np.roll(core, 1), scale) is None
 
 
-def test_supports_are_judged_with_the_shrinkage_that_is_asked_for(monkeypatch):
-    asked = []
-
-    class Noting(PlainLDA):
-        def __init__(self, moments, centres, n_features, unit, shrinkage):
-            asked.append(shrinkage)
-            super().__init__(moments, centres, n_features, unit, shrinkage)
-
-    monkeypatch.setattr(leave_out, "PlainLDA", Noting)
+def test_supports_are_judged_with_the_shrinkage_that_is_asked_for(spy):
+    asked = spy(leave_out, "PlainLDA")
     X, y = load_wine(return_X_y=True)
     X[::20] *= 3.0
     for shrinkage, expected in [("few_rows", 0.0), (0.3, 0.3), (None, 0.0), (1.0, 0.99)]:
         asked.clear()
         CappedLDA(shrinkage=shrinkage).fit(X, y)
-        assert set(asked) == {expected}
+        assert {shrinkage for *_, shrinkage in asked} == {expected}
     asked.clear()
     model = CappedLDA(shrinkage="auto").fit(X, y)
-    assert len(set(asked)) == 1
-    assert asked[0] == pytest.approx(model.shrinkage_, abs=0.1)
+    (amount,) = {shrinkage for *_, shrinkage in asked}
+    assert amount == pytest.approx(model.shrinkage_, abs=0.1)
 
 
 def test_a_sample_vouches_for_little_more_than_it_has_seen():

@@ -67,35 +67,18 @@ def test_error_is_below_the_tolerance(problem):
     assert errors[2] < errors[0]  # it stops when it may, not at the end
 
 
-def count_products(monkeypatch, solve):
-    """Return how many products a solution takes."""
-    count = 0
-    plain = cg.conjugate_gradients
-
-    def counting(product, *args):
-        def counted(V):
-            nonlocal count
-            count += 1
-            return product(V)
-
-        return plain(counted, *args)
-
-    with monkeypatch.context() as patch:
-        patch.setattr(cg, "conjugate_gradients", counting)
-        solve()
-    return count
-
-
-def test_a_good_guess_saves_products(problem, monkeypatch):
+def test_a_good_guess_saves_products(problem, spy):
     _, product, weight, B = problem
     answer = cg.ImplicitSystem(product, weight, 1e-3, 1e-10).solve(B)
     mixed = answer @ np.array([[1.0, 2.0], [0.0, 1.0], [1.0, -1.0]])  # any basis of its span
-    cold, warm = (
-        count_products(
-            monkeypatch, lambda g=g: cg.ImplicitSystem(product, weight, 1e-3, 1e-6, g).solve(B)
-        )
-        for g in (None, mixed)
-    )
+    sums = spy(type(product), "sums")
+
+    def products_with(guess):
+        sums.clear()
+        cg.ImplicitSystem(product, weight, 1e-3, 1e-6, guess).solve(B)
+        return len(sums)
+
+    cold, warm = products_with(None), products_with(mixed)
     assert warm <= cg.WINDOW + 1 < cold
 
 

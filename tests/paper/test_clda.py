@@ -27,8 +27,8 @@ GROWS = dict.fromkeys(
 
 
 @parametrize_with_checks([CLDA(epsilon=np.inf)], expected_failed_checks=lambda _: GROWS)
-def test_scikit_learn_checks(estimator, check, monkeypatch):
-    monkeypatch.setenv("SCIPY_ARRAY_API", "1")
+@pytest.mark.usefixtures("array_api")
+def test_scikit_learn_checks(estimator, check):
     check(estimator)
 
 

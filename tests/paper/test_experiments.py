@@ -621,8 +621,8 @@ def test_tables_without_the_chosen_data_are_left_out(folder, capsys):
     assert "usps" not in capsys.readouterr().out
 
 
-def test_no_pictures_without_matplotlib(folder, monkeypatch):
-    monkeypatch.setattr(run, "find_spec", lambda name: None)
+def test_no_pictures_without_matplotlib(folder, without):
+    without("matplotlib")
     assert quickly(["artificial"], out=folder / "out", methods=["LDA"])
     assert not list((folder / "out").glob("*.png"))
 

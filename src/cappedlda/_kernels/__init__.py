@@ -7,6 +7,7 @@ of them.
 """
 
 import os
+from contextlib import contextmanager
 
 from cappedlda._kernels import algebra, cells, histograms, initial, loo, selection, sparse
 from cappedlda._kernels.passes import SlabState, builds
@@ -34,9 +35,23 @@ kernels = _build(next(iter(BUILDS)))
 _kernels_for_few = _build("avx2" if "avx2" in BUILDS else kernels.name)
 
 
+_asked_for = None
+
+
 def kernels_for(n_features):
     """Return the build that is the fastest for rows with this number of features."""
-    return _kernels_for_few if n_features < _FEW_FEATURES else kernels
+    return _asked_for or (_kernels_for_few if n_features < _FEW_FEATURES else kernels)
+
+
+@contextmanager
+def using(build):
+    """Let passes use one of `BUILDS`, for a while."""
+    global _asked_for
+    before, _asked_for = _asked_for, build
+    try:
+        yield build
+    finally:
+        _asked_for = before
 
 
 __all__ = [
@@ -51,4 +66,5 @@ __all__ = [
     "loo",
     "selection",
     "sparse",
+    "using",
 ]
