@@ -3,9 +3,9 @@
     python benchmarks/guard.py              # check against benchmarks/guard.json
     python benchmarks/guard.py --update     # write what is measured now to it
 
-Counted are the machine instructions of the fused pass and of a small fit (by valgrind's tool
-callgrind, on x86-64), the calls that the code of cappedlda makes in a small fit, and the passes
-and reads of all rows that fits of fixed problems take. A count more than the margin above its
+Counted are the machine instructions of the fused pass and of fits (by valgrind's tool callgrind,
+on x86-64), the calls that the code of cappedlda makes in a small fit, and the passes and reads of
+all rows that fits of fixed problems take. A count more than the margin above its
 figure fails the check; a rise that is wanted is a new figure in the same commit. What cannot be
 counted here, or was made with other versions of what it depends on, is said and not compared.
 """
@@ -39,6 +39,9 @@ void start(void) { CALLGRIND_START_INSTRUMENTATION; }
 void begin(void) { CALLGRIND_ZERO_STATS; }
 void end(const char *name) { CALLGRIND_DUMP_STATS_AT(name); }
 """
+
+# Rows, features and classes of what most people fit.
+COUNTED_FITS = ("1000x10x3", "5000x50x10")
 
 # What else than our code the counts depend on: they are only compared if it is the same.
 DEPENDS = {
@@ -74,18 +77,24 @@ def passes():
 
 def small_fit():
     """Return a fit of the iris data."""
-    from sklearn.datasets import load_iris
+    from suite.fits import SmallFit
 
-    from cappedlda import CappedLDA
+    problem = SmallFit()
+    problem.setup("iris")
+    return problem.fit
 
-    X, y = load_iris(return_X_y=True)
-    return lambda: CappedLDA(n_jobs=1).fit(X, y)
+
+def fits():
+    """Return the fits whose instructions are counted, by name."""
+    from suite.fits import FitProblem
+
+    return {"iris": small_fit(), **{shape: FitProblem(shape).fit for shape in COUNTED_FITS}}
 
 
 def run_marked(marks):
     """Run everything whose instructions are counted, between marks that callgrind sees."""
-    jobs = {f"pass/{name}": job for name, job in passes().items()}
-    jobs["fit/iris"] = small_fit()
+    kinds = {"pass": passes(), "fit": fits()}
+    jobs = {f"{kind}/{name}": job for kind in kinds for name, job in kinds[kind].items()}
     for job in jobs.values():
         job()
         job()
@@ -165,10 +174,11 @@ def in_process(function, *arguments, under=()):
     from cappedlda._kernels import BUILDS
 
     kernels = {"CAPPEDLDA_KERNELS": "avx2"} if "avx2" in BUILDS else {}
+    places = [str(Path(__file__).parent), *filter(None, [os.environ.get("PYTHONPATH")])]
     code = f"import json, guard; print(json.dumps(guard.{function}(*{arguments!r})))"
     done = subprocess.run(
         [*under, sys.executable, "-c", code],
-        env={**os.environ, **ENVIRONMENT, **kernels, "PYTHONPATH": str(Path(__file__).parent)},
+        env={**os.environ, **ENVIRONMENT, **kernels, "PYTHONPATH": os.pathsep.join(places)},
         stdout=subprocess.PIPE,
         text=True,
         check=True,

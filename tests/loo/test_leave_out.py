@@ -112,7 +112,15 @@ def test_the_loss_is_that_of_the_core_at_the_best_sharpness(scored, size):
     each = [core @ losses(size * distances, codes, k) for k in SHARPNESS]
     scores = scores_of(size * distances, codes, weights, step)
     assert scores.loss == pytest.approx(min(each) / core.sum(), rel=1e-12)
-    assert scores.loss_up_to(2.0 * scores.loss) <= 2.0 * scores.loss
+
+
+@pytest.mark.parametrize("size", [1e-3, 0.1, 1.0, 10.0])
+@pytest.mark.parametrize("more", [-0.5, -1e-3, 1e-3, 0.5])
+def test_a_loss_costs_more_if_it_is_above_another_and_a_price(scored, rng, size, more):
+    distances, *known = scored
+    core = scores_of(distances, *known)
+    scores = scores_of(size * distances * (1.0 + rng.random(distances.shape)), *known)
+    assert scores.costs_more(core, scores.loss - core.loss - more) == (more > 0.0)
 
 
 def test_the_temperature_is_that_of_the_least_loss_of_the_core(scored):

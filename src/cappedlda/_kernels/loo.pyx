@@ -3,6 +3,7 @@
 One loop over the rows for each, in blocks that stay in cache. Nothing is checked here.
 """
 
+from libc.float cimport DBL_MAX
 from libc.math cimport exp, log
 from libc.stdint cimport int32_t
 from libc.stdlib cimport free
@@ -125,6 +126,7 @@ def log_loss(
     cdef const double *row
     cdef double half = 0.5 * sharpness, total = 0.0, slope = 0.0
     cdef double odds, own, best, score, likely, steps
+    cdef double *scores = room_for(c)
     with nogil:
         for j in range(N):
             if not weights[j] > 0.0:
@@ -134,16 +136,19 @@ def log_loss(
             own = half * row[i] - log_priors[i]
             best = 0.0
             for k in range(c):
-                best = max(best, own - half * row[k] + log_priors[k])
-            odds = exp(-best)
+                scores[k] = own - half * row[k] + log_priors[k]
+                best = max(best, scores[k])
+            scores[i] = -DBL_MAX
+            odds = exp(-best) if best > 0.0 else 1.0
             steps = 0.0
             for k in range(c):
-                score = own - half * row[k] + log_priors[k] - best
-                if k != i and not score < NOTHING:
+                score = scores[k] - best
+                if not score < NOTHING:
                     likely = exp(score)
                     odds += likely
                     steps += likely * (row[i] - row[k])
-            if best > 0.0 or odds != 1.0:
+            if odds != 1.0 or best > 0.0:
                 total += weights[j] * (best + log(odds))
                 slope += weights[j] * 0.5 * steps / odds
+        free(scores)
     return total, slope

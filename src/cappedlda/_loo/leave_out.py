@@ -66,11 +66,30 @@ class Scores:
     @cached_property
     def loss(self):
         """Mean log-loss of the core; not finite where it is too small to be left out of itself."""
-        return self.loss_up_to(-np.inf)
+        return self._least[0] / self._core.sum()
 
-    def loss_up_to(self, enough):
-        """Return the mean log-loss of the core, or a larger number that is not above `enough`."""
-        return self._least_loss(0, enough)[0]
+    @cached_property
+    def _core(self):
+        """The weights of the core, and 0 of other rows."""
+        return self._weights_up_to(0)
+
+    @cached_property
+    def _least(self):
+        """The least log-loss of the core over the sharpnesses, and which of them has it."""
+        *_, (least, _, k) = self._losses(LIKELY)
+        return least, k
+
+    def costs_more(self, core, price):
+        """Return whether the mean log-loss of the core is above that of other scores and a price.
+
+        The loss is convex in the sharpness: its slope tells how far it may fall at most.
+        """
+        most = (core.loss + price) * self._core.sum()
+        for loss, slope, k in self._losses(core._least[1]):
+            last = SHARPNESS[-1 if slope < 0.0 else 0]
+            if loss <= most or loss + slope * (last - SHARPNESS[k]) > most:
+                return not loss <= most
+        return True
 
     @property
     def temperature(self):
@@ -80,28 +99,25 @@ class Scores:
         """
         scores = self._distances - 2.0 * self._log_priors, np.zeros_like(self._log_priors)
         tempered = Scores(scores[0], self._codes, self._weights, self._step, scores[1])
-        return min(tempered._least_loss(0)[1], 1.0)
+        return min(float(SHARPNESS[tempered._least[1]]), 1.0)
 
-    def _least_loss(self, step, enough=-np.inf):
-        """Return the least mean log-loss over the sharpnesses, in which it is convex, and where.
-
-        Or a larger one that is not above `enough`.
-        """
-        weights = self._weights_up_to(step)
-        total, k = weights.sum(), LIKELY
-        least, slope = self._loss(weights, k)
-        enough = enough * total
-        forward = 1 if slope < 0.0 else -1
-        while not (least <= enough or forward * slope >= 0.0) and 0 <= k + forward < len(SHARPNESS):
-            loss, slope = self._loss(weights, k + forward)
+    def _losses(self, k):
+        """Yield log-losses of the core, their slopes and sharpnesses, from the k-th on downhill."""
+        loss, slope = self._loss(k)
+        yield loss, slope, k
+        forward, least = 1 if slope < 0.0 else -1, loss
+        while forward * slope < 0.0 and 0 <= k + forward < len(SHARPNESS):
+            k += forward
+            loss, slope = self._loss(k)
             if not loss < least:
-                break
-            least, k = loss, k + forward
-        return least / total, float(SHARPNESS[k])
+                return
+            yield loss, slope, k
+            least = loss
 
-    def _loss(self, weights, k):
-        """Return the log-loss of rows by their weights, and how it grows with the sharpness."""
-        return loo.log_loss(self._distances, self._codes, weights, self._log_priors, SHARPNESS[k])
+    def _loss(self, k):
+        """Return the log-loss of the core, and how it grows with the sharpness."""
+        found = self._distances, self._codes, self._core, self._log_priors
+        return loo.log_loss(*found, SHARPNESS[k])
 
 
 class Decision(NamedTuple):
@@ -392,5 +408,4 @@ class ScoredRows:
 
 def costs_too_much(scores, further, core):
     """Return whether further rows cost the core more than they may; alone it has scores `core`."""
-    most = core.loss + MOST_COST * further
-    return not scores.loss_up_to(most) <= most
+    return scores.costs_more(core, MOST_COST * further)
