@@ -185,15 +185,18 @@ class ArrayRows(Rows):
 
     def by_class(self):
         """Return the rows class by class, C-ordered and in float64, and the order taken."""
-        if selection.are_ascending(self.codes):
-            rows, order = self, slice(None)
-        else:
-            # Small integers are sorted in linear time.
-            codes = self.codes.astype(np.min_scalar_type(self.n_classes))
-            order = np.argsort(codes, kind="stable")
+        rows, order = self, slice(None)
+        if not selection.are_ascending(self.codes):
+            order = self.class_order()
             rows = self.take(order)
         X = np.ascontiguousarray(rows.X, np.float64)
         return (rows if X is rows.X else rows.with_features(X)), order
+
+    def class_order(self):
+        """Return the numbers of the rows class by class."""
+        # Small integers are sorted in linear time.
+        codes = self.codes.astype(np.min_scalar_type(self.n_classes))
+        return np.argsort(codes, kind="stable")
 
     def class_ends(self):
         """Return where the rows of each class end, if they are class by class, shape (c,)."""

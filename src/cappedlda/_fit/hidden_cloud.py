@@ -10,6 +10,7 @@ rows inside these do harm, and the fit goes on with the stricter ones.
 
 import numpy as np
 
+from cappedlda._data.array import ArrayRows
 from cappedlda._fit.reweighting import until_stable
 from cappedlda._fit.steps import lda_on_support, with_caps_by_distances
 from cappedlda._initial.dense import concentrated_support
@@ -83,13 +84,14 @@ def larger_part(sample, frame, inside, priors):
     n_passes : int
     """
     part, found, n_passes = inside, False, 0
+    counted = numbers, _ = counted_rows(sample)
     for step in range(SEARCH_STEPS):
-        images = images_of(sample, frame)
-        if step == 0 and not means_are_moved(images, frame.centres / frame.scale @ frame.W):
+        images = images_of(sample, frame, *counted)
+        units = medians_and_scale(images)
+        if step == 0 and not means_are_moved(units, frame.centres / frame.scale @ frame.W):
             break
-        nearer = concentrated_support(images, STRICT_REACH)
-        if sample.sample_weight is not None:
-            nearer &= sample.sample_weight > 0.0
+        nearer = np.zeros_like(inside)
+        nearer[numbers] = concentrated_support(images, units, STRICT_REACH)
         if (nearer == part).all() or not found and few_others(sample, nearer, inside):
             break
         part, found, n_passes = nearer, True, n_passes + 1
@@ -100,14 +102,26 @@ def larger_part(sample, frame, inside, priors):
     return part, with_caps_by_distances(sample, frame, STRICT_REACH), n_passes + 1
 
 
-def images_of(rows, frame):
-    """Return the rows in the discriminant space."""
-    return rows.with_features(np.asarray(rows.X, np.float64) @ (frame.W / frame.scale[:, None]))
+def counted_rows(rows):
+    """Return the numbers of the rows that count, class by class, and weights, None if all are 1."""
+    weights, numbers = rows.sample_weight, rows.class_order()
+    if weights is not None:
+        numbers = numbers[weights[numbers] > 0.0]
+        weights = weights[numbers]
+        weights = None if (weights == 1.0).all() else weights
+    return numbers, weights
 
 
-def means_are_moved(rows, means):
+def images_of(rows, frame, numbers, weights):
+    """Return some rows in the discriminant space, with other weights."""
+    images = np.asarray(rows.X, np.float64) @ (frame.W / frame.scale[:, None])
+    known = rows.codes[numbers], rows.n_classes, weights, rows.n_jobs, rows.regime
+    return ArrayRows(images[numbers], *known)
+
+
+def means_are_moved(units, means):
     """Return whether a mean is as far from the median of its class as a cloud would move it."""
-    medians, scale, _ = medians_and_scale(rows)
+    medians, scale, _ = units
     moves = (means - medians) / scale
     return np.sqrt(np.einsum("ij,ij->i", moves, moves).max()) > LEAST_MOVE
 

@@ -3,7 +3,7 @@
 import numpy as np
 
 from cappedlda._data.jobs import histograms_of
-from cappedlda._data.threads import shared_threads
+from cappedlda._data.threads import serial_map, shared_threads
 from cappedlda._initial.csteps import Pieces, c_step, grow_support
 from cappedlda._initial.estimate import InitialEstimate
 from cappedlda._initial.separation import LEAST_INSIDE, separated_part
@@ -26,10 +26,12 @@ def robust_estimate(rows):
     n_jobs = rows.n_jobs if n_rows * n >= regime.threaded_elements else 1
     rows, order = rows.by_class()
     many = rows.class_weights.sum() >= regime.covariance_rows_per_feature * n
-    apart = np.zeros(n_rows, dtype=bool) if many else rows_apart(rows)
+    apart = None
     with shared_threads(n_jobs) as map_:
-        others = rows.take(~apart) if apart.any() else rows
-        medians, scale, sparse = medians_and_scale(others, map_)
+        if many:
+            medians, scale, sparse = medians_and_scale(rows, map_)
+        else:
+            apart, (medians, scale, sparse) = rows_apart(rows, map_)
         floor = np.where(sparse, SPARSE_VARIANCE_FLOOR, VARIANCE_FLOOR)
         scaled, squares = in_units(rows, medians, scale, map_)
         norms = np.sqrt(squares / n)
@@ -45,8 +47,8 @@ def robust_estimate(rows):
     return InitialEstimate(medians, scale, unordered, np.sqrt(floor) * scale)
 
 
-def rows_apart(rows):
-    """Return which rows lie apart from the larger part of their class.
+def rows_apart(rows, map_=serial_map):
+    """Return which rows lie apart from the larger part of their class, and units without them.
 
     They inflate the units of the features, in which they are looked for: without them the units
     are taken again, until no more are found.
@@ -54,7 +56,9 @@ def rows_apart(rows):
     apart = np.zeros(rows.shape[0], dtype=bool)
     weights = np.ones(len(apart)) if rows.sample_weight is None else rows.sample_weight
     while True:
-        medians, scale, _ = medians_and_scale(rows.take(~apart))
+        units = medians, scale, _ = medians_and_scale(
+            rows.take(~apart) if apart.any() else rows, map_
+        )
         found = np.zeros_like(apart)
         for k, total in enumerate(rows.class_weights):
             (own,) = np.nonzero((rows.codes == k) & ~apart & (weights > 0.0))
@@ -64,25 +68,24 @@ def rows_apart(rows):
             points = (rows.X[own] - medians[k]) / scale
             found[own] = separated_part(points, weights[own], LEAST_INSIDE * total)
         if not found.any():
-            return apart
+            return apart, units
         apart |= found
 
 
-def concentrated_support(rows, reach):
+def concentrated_support(rows, units, reach):
     """Return the support of rows of few features: a C-step from the medians, then its growth.
 
     Parameters
     ----------
     rows : ArrayRows
+        Class by class, in float64.
+    units : tuple
+        What `medians_and_scale` returns for them.
     reach : float
         Of the fence that ends the growth.
     """
-    rows, order = rows.by_class()
-    medians, scale, _ = medians_and_scale(rows)
+    medians, scale, _ = units
     scaled, squares = in_units(rows, medians, scale)
     floor = np.full(rows.shape[1], VARIANCE_FLOOR)
     pieces = Pieces(rows.with_features(scaled))
-    start = c_step(pieces, np.sqrt(squares), floor)
-    support = np.empty(rows.shape[0], dtype=bool)
-    support[order] = grow_support(pieces, *start, floor, reach)
-    return support
+    return grow_support(pieces, *c_step(pieces, np.sqrt(squares), floor), floor, reach)

@@ -5,6 +5,7 @@ these hide a cloud that a single direction shows.
 """
 
 import numpy as np
+from scipy.linalg import eigh
 
 # A gap, in standard deviations of the part inside, which are at least one robust unit.
 WIDE = 2.0
@@ -32,14 +33,23 @@ def separated_part(points, weights, least):
     lengths = np.linalg.norm(points, axis=1)
     signs = points / np.where(lengths > 0.0, lengths, 1.0)[:, None]
     signs -= weights @ signs / weights.sum()
-    direction = np.linalg.svd(np.sqrt(weights)[:, None] * signs, full_matrices=False)[2][0]
-    heights = points @ direction
+    heights = points @ leading_direction(np.sqrt(weights)[:, None] * signs)
     (above, last_above), (below, last_below) = (
         widest_gap(side * heights, weights, least) for side in (1.0, -1.0)
     )
     if max(above, below) < WIDE:
         return np.zeros(len(points), dtype=bool)
     return heights > last_above if above > below else -heights > last_below
+
+
+def leading_direction(points):
+    """Return the unit vector along which points of shape (N, n) have the largest squares."""
+    wide = len(points) < points.shape[1]
+    products = points @ points.T if wide else points.T @ points
+    vector = eigh(products, subset_by_index=[len(products) - 1] * 2, check_finite=False)[1][:, 0]
+    direction = vector @ points if wide else vector
+    length = np.linalg.norm(direction)
+    return direction / length if length > 0.0 else direction
 
 
 def widest_gap(heights, weights, least):
