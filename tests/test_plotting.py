@@ -744,7 +744,7 @@ class TestLoadings:
         assert_allclose([bar.get_width() for bar in display.bars_], loadings[order])
         names = [label.get_text() for label in display.ax_.get_yticklabels()]
         assert names == list(X.columns[order])
-        label = "loading in direction 2, per deviation within classes of the feature"
+        label = "loading in direction 2, per deviation of the feature"
         assert display.ax_.get_xlabel() == label
 
     def test_deviations_make_units_comparable(self, wine):

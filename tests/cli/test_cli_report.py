@@ -89,7 +89,7 @@ def test_nothing_of_the_data_is_markup(page):
 def test_it_needs_nothing_else(page):
     text, parsed, _ = page
     sources = [attributes["src"] for name, attributes in parsed.tags if name == "img"]
-    assert len(sources) == 3
+    assert len(sources) == 4  # loadings of two directions
     assert all(source.startswith("data:image/png;base64,") for source in sources)
     assert "url(" not in text
     assert "@import" not in text

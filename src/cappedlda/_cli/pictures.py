@@ -2,11 +2,15 @@
 
 import base64
 import io
+from functools import partial
 
 import numpy as np
 
+from cappedlda._model.summary import direction_name
+
 SIZE = (5.6, 4.0)  # inches: the text stays readable on a phone
 DPI = 180
+MOST_DIRECTIONS = 2  # with a picture of their loadings
 LONGEST = 22  # name of a class or a feature, in characters
 PROJECTION = (
     "Rows in the first discriminant directions. Flagged rows are ringed; those outside the view "
@@ -19,8 +23,8 @@ DISTANCES = (
     "whichever is larger. Above 1 a row is flagged."
 )
 LOADINGS = (
-    "Which features separate the classes: the largest loadings of the first direction, each times "
-    "the spread of its feature."
+    "Which features separate the classes: how far a row moves in {} if a feature grows by one "
+    "robust deviation within the classes."
 )
 
 
@@ -41,14 +45,15 @@ def draw_pictures(model, survey, names):
         if len(y) < survey.n_rows:
             ax.set_xlabel("row of the sample")
 
-    def loadings(ax):
+    def loadings(ax, component):
         shown = [plain(name) for name in names]
-        LoadingsDisplay.from_estimator(model, feature_names=shown, ax=ax)
+        LoadingsDisplay.from_estimator(model, component=component, feature_names=shown, ax=ax)
 
     drawn = {PROJECTION: projection}
     if not np.isinf(model.caps_).all():
         drawn[DISTANCES.format(model.epsilon_)] = distances
-    drawn[LOADINGS] = loadings
+    for k in range(min(MOST_DIRECTIONS, model.scalings_.shape[1])):
+        drawn[LOADINGS.format(direction_name(k))] = partial(loadings, component=k)
     return [{"caption": text, "source": picture(draw)} for text, draw in drawn.items()]
 
 

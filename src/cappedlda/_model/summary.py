@@ -107,7 +107,7 @@ def loadings_of(model):
 
 def unit_of_loadings(per_deviation):
     """Return what the loadings are, in words."""
-    return f"per {'deviation within classes' if per_deviation else 'unit'} of the feature"
+    return f"per {'deviation' if per_deviation else 'unit'} of the feature"
 
 
 def direction_name(k):
