@@ -1,16 +1,37 @@
 """A table with wrong rows in a folder of its own, and the model that `fit` writes."""
 
+import io
+import sys
+from contextlib import ExitStack
+
 import pytest
 from commands import KINDS, NAMES
 
 from cappedlda import CappedLDA
-from cappedlda._cli import main
+from cappedlda._cli import limits, main
 
 
 @pytest.fixture
-def folder(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
+def folder(in_tmp):
+    return in_tmp
+
+
+@pytest.fixture
+def limit():
+    """`limit(block_numbers=2)` lets a small table meet the limits of a large one."""
+    with ExitStack() as stack:
+        yield lambda **changed: stack.enter_context(limits.using(**changed))
+
+
+@pytest.fixture
+def pipe(monkeypatch):
+    """`pipe(frame)` writes a table to standard input."""
+
+    def feed(frame):
+        text = io.BytesIO(frame.to_csv(index=False).encode())
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(text))
+
+    return feed
 
 
 @pytest.fixture

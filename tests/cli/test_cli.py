@@ -9,7 +9,7 @@ import pytest
 
 import cappedlda
 from cappedlda import _cli
-from cappedlda._cli import demo, main
+from cappedlda._cli import main
 from cappedlda._cli.arguments import Command
 from cappedlda._cli.customers import german_date, german_number
 from cappedlda._cli.demo import demo_data
@@ -81,8 +81,8 @@ def test_demo_writes_a_business_table(tmp_path, capsys):
     assert german_date(np.datetime64("2024-01-31")) == "31.01.2024"
 
 
-def test_demo_without_matplotlib(picture, capsys, monkeypatch):
-    monkeypatch.setattr(demo, "find_spec", lambda name: None)
+def test_demo_without_matplotlib(picture, capsys, without):
+    without("matplotlib")
     assert main(["demo", "--out", str(picture)]) == 0
     out = capsys.readouterr().out
     assert "CappedLDA " in out
@@ -140,10 +140,10 @@ def test_no_command_prints_help(capsys):
 
 def test_interrupt(monkeypatch):
     def interrupted(args):
+        """Stop."""
         raise KeyboardInterrupt
 
     monkeypatch.setitem(_cli.COMMANDS, "info", Command(interrupted, ()))
-    monkeypatch.setattr(interrupted, "__doc__", "Stop.")
     assert main(["info"]) == 130
 
 

@@ -45,10 +45,9 @@ def offered(words, code):
         ("cappedlda fit --model wine.n", ["wine.npz"]),
     ],
 )
-def test_bash(line, expected, capsys, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
+def test_bash(line, expected, capsys, in_tmp):
     for name in ("wine.csv", "wine.npz"):
-        (tmp_path / name).touch()
+        (in_tmp / name).touch()
     words = [word.strip("'") for word in line.split()]
     assert offered(words, code_of("bash", capsys)) == expected
 
@@ -62,7 +61,7 @@ def test_shells_understand_it(shell, capsys, tmp_path):
     assert (done.returncode, done.stderr) == (0, "")
 
 
-def test_without_shtab_there_is_a_remedy(capsys, monkeypatch):
-    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+def test_without_shtab_there_is_a_remedy(capsys, without):
+    without("shtab")
     assert main(["completion", "bash"]) == 1
     assert 'needs shtab. Try: pip install "cappedlda[cli]"' in capsys.readouterr().err

@@ -1,7 +1,5 @@
 """What the commands read: arrays, labels, standard input, missing values, and wrong usage."""
 
-import io
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -58,15 +56,11 @@ def test_npz(dirty, folder, capsys):
     assert load_model("m.npz").means_.shape == (3, 4)
 
 
-def test_standard_input(csv, fitted, capsys, monkeypatch):
-    def feed():
-        stdin = io.TextIOWrapper(io.BytesIO(csv.to_csv(index=False).encode()))
-        monkeypatch.setattr(sys, "stdin", stdin)
-
-    feed()
+def test_standard_input(csv, fitted, capsys, pipe):
+    pipe(csv)
     assert "150 rows" in run(capsys, "fit", "-", "--target", "kind").out
     expected = run(capsys, "predict", "m.npz", "data.csv").out
-    feed()
+    pipe(csv)
     assert run(capsys, "predict", "m.npz", "-").out == expected
 
 

@@ -1,8 +1,7 @@
 """Tables as people have them: categories, gaps, dates, ids, thousands separators, spreadsheets."""
 
 import json
-import sys
-from io import BytesIO, StringIO, TextIOWrapper
+from io import StringIO
 from pathlib import Path
 
 import numpy as np
@@ -10,7 +9,6 @@ import pytest
 from commands import run
 
 from cappedlda import CappedLDA, load_model
-from cappedlda._cli import tables, training
 from cappedlda._cli.formats import open_table
 from cappedlda._cli.readers import RESULT_NAMES
 from cappedlda._cli.report import digits, reasons
@@ -48,10 +46,9 @@ def customers():
 
 
 @pytest.fixture
-def folder(customers, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
+def folder(customers, in_tmp):
     customers.drop(columns="since").to_csv("customers.csv", index=False)
-    return tmp_path
+    return in_tmp
 
 
 def matrix(frame):
@@ -229,8 +226,8 @@ def test_numbers_are_readable(value, n, text):
     assert digits(value, n) == text
 
 
-def test_ids_of_listed_rows(folder, monkeypatch):
-    monkeypatch.setattr(tables, "BLOCK_NUMBERS", 100)
+def test_ids_of_listed_rows(folder, limit):
+    limit(block_numbers=100)
     reader = RowReader(open_table("customers.csv"), Recipe([1]), keep=[0, 4])
     found = reader.kept_at(np.array([399, 0, 250]))
     assert found == {
@@ -260,7 +257,7 @@ def test_reasons_tell_categories_in_words():
 
 
 @pytest.mark.parametrize("kind", ["csv", "parquet", "xlsx", "standard input"])
-def test_all_formats_give_the_same_model(kind, folder, customers, capsys, monkeypatch):
+def test_all_formats_give_the_same_model(kind, folder, customers, capsys, pipe):
     expected = fit(capsys)
     scalings = load_model("m.npz")[-1].scalings_
     frame = customers.drop(columns="since")
@@ -273,19 +270,18 @@ def test_all_formats_give_the_same_model(kind, folder, customers, capsys, monkey
     else:
         frame.to_csv(name, index=False)
     if kind == "standard input":
-        text = BytesIO(frame.to_csv(index=False).encode())
-        monkeypatch.setattr(sys, "stdin", TextIOWrapper(text))
+        pipe(frame)
         name = "-"
     facts = json.loads(run(capsys, "fit", name, *OPTIONS, "--model", "o.npz", "--json").out)
     np.testing.assert_array_equal(load_model("o.npz")[-1].scalings_, scalings)
     assert facts["imputed"] == expected["imputed"]
 
 
-def test_large_tables_are_encoded_in_every_pass(folder, capsys, monkeypatch):
+def test_large_tables_are_encoded_in_every_pass(folder, capsys, limit):
     expected = fit(capsys)
     scalings = load_model("m.npz")[-1].scalings_
-    monkeypatch.setattr(training, "MOST_BYTES", 0)
-    monkeypatch.setattr(tables, "BLOCK_NUMBERS", 300)
+    limit(training_bytes=0)
+    limit(block_numbers=300)
     assert fit(capsys)["imputed"] == expected["imputed"]
     np.testing.assert_allclose(load_model("m.npz")[-1].scalings_, scalings, rtol=1e-9)
 
@@ -412,12 +408,11 @@ def test_gaps_without_impute_are_refused_or_skipped(folder, capsys):
     assert "395 rows, 4 features; 5 rows with missing" in run(capsys, *argv, "--skip-missing").out
 
 
-def test_one_error_names_all_options(folder, customers, capsys, monkeypatch):
+def test_one_error_names_all_options(folder, customers, capsys, pipe):
     customers.to_csv("raw.csv", index=False)
     wanted = "Try adding: --encode --impute median --keep customer --drop since\n"
     assert run(capsys, "fit", "raw.csv", "--target", "status", status=1).err.endswith(wanted)
-    text = BytesIO(customers.to_csv(index=False).encode())
-    monkeypatch.setattr(sys, "stdin", TextIOWrapper(text))
+    pipe(customers)
     assert run(capsys, "fit", "-", "--target", "status", status=1).err.endswith(wanted)
     run(capsys, "fit", "raw.csv", "--target", "status", *wanted.split()[2:])
 
@@ -445,8 +440,8 @@ def test_ids_and_stray_text_are_no_categories(folder, customers, capsys):
     assert facts["imputed"]["age"] == 3
 
 
-def test_text_that_comes_late_gets_a_remedy(folder, customers, capsys, monkeypatch):
-    monkeypatch.setattr(tables, "BLOCK_NUMBERS", 300)
+def test_text_that_comes_late_gets_a_remedy(folder, customers, capsys, limit):
+    limit(block_numbers=300)
     codes = np.where(np.arange(N) < 300, np.arange(N) % 3, np.array(["A", "B"])[np.arange(N) % 2])
     customers.assign(code=codes).drop(columns="since").to_csv("customers.csv", index=False)
     message = run(capsys, "fit", "customers.csv", *OPTIONS, status=1).err

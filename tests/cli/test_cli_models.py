@@ -4,6 +4,7 @@ import io
 import json
 import subprocess
 import sys
+from contextlib import redirect_stderr
 
 import numpy as np
 import pytest
@@ -11,7 +12,7 @@ from commands import KINDS, NAMES, error_of, printed_table, run, run_json
 from common import angle
 
 from cappedlda import CappedLDA, CappedLDACV, load_model
-from cappedlda._cli import main, tables, training
+from cappedlda._cli import main
 from cappedlda._util.progress import Progress
 
 pd = pytest.importorskip("pandas")
@@ -164,12 +165,12 @@ def test_a_swapped_label_is_found_with_labels_only(fitted, csv, capsys):
 
 
 @pytest.mark.parametrize("all_rows", [[], ["--all"]])
-def test_outliers_are_sorted(all_rows, fitted, capsys, monkeypatch):
+def test_outliers_are_sorted(all_rows, fitted, capsys, limit):
     argv = ["outliers", "m.npz", "data.csv", "--features", "1", *all_rows]
     by_row = printed_table(run(capsys, *argv, "--sort", "row").out)
     assert by_row["row"].is_monotonic_increasing
     assert by_row.columns[-5:-1].tolist() == ["feature_1", "value_1", "usual_1", "z_1"]
-    monkeypatch.setattr(tables, "BLOCK_NUMBERS", 100)
+    limit(block_numbers=100)
     found = printed_table(run(capsys, *argv).out)
     assert found["outlyingness"].is_monotonic_decreasing
     assert set(found["row"]) == set(by_row["row"])
@@ -180,21 +181,21 @@ def test_outliers_are_sorted(all_rows, fitted, capsys, monkeypatch):
 
 
 @pytest.mark.parametrize("command", ["transform", "predict", "outliers"])
-def test_blocks_change_nothing(command, fitted, capsys, monkeypatch):
+def test_blocks_change_nothing(command, fitted, capsys, limit):
     expected = printed_table(run(capsys, command, "m.npz", "data.csv").out)
-    monkeypatch.setattr(tables, "BLOCK_NUMBERS", 100)
+    limit(block_numbers=100)
     found = printed_table(run(capsys, command, "m.npz", "data.csv").out)
     # Products of blocks may round in another way.
     pd.testing.assert_frame_equal(found, expected, rtol=1e-9)
 
 
 @pytest.mark.parametrize("name", ["data.csv", "data.parquet", "data.npz"])
-def test_large_files_are_read_in_every_pass(name, fitted, csv, capsys, monkeypatch):
+def test_large_files_are_read_in_every_pass(name, fitted, csv, capsys, limit):
     model, X, y = fitted
     csv.to_parquet("data.parquet")
     np.savez("data.npz", X=X, kind=y)
-    monkeypatch.setattr(training, "MOST_BYTES", 0)
-    monkeypatch.setattr(tables, "BLOCK_NUMBERS", 300)
+    limit(training_bytes=0)
+    limit(block_numbers=300)
     argv = ["fit", name, "--target", "kind", "--skip-missing", "--model", "s.npz"]
     captured = run(capsys, *argv, "--report", "s.html", "--json")
     facts = json.loads(captured.out)
@@ -206,26 +207,25 @@ def test_large_files_are_read_in_every_pass(name, fitted, csv, capsys, monkeypat
 
 
 @pytest.mark.parametrize("name", ["data.csv.gz", "-"])
-def test_what_is_read_counts_not_the_size_of_the_file(name, csv, folder, capsys, monkeypatch):
+def test_what_is_read_counts_not_the_size_of_the_file(name, csv, folder, capsys, limit, pipe):
     """Compressed files and standard input do not tell beforehand how large they are."""
     large = pd.concat([csv] * 20).astype(dict.fromkeys(NAMES, int))
     large.to_csv("data.csv.gz", index=False)
     n_bytes = 8 * len(NAMES) * len(large)
     assert (folder / "data.csv.gz").stat().st_size < n_bytes / 4
     for most, streamed in ((n_bytes, False), (n_bytes - 1, True)):
-        text = large.to_csv(index=False).encode()
-        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(text)))
-        monkeypatch.setattr(training, "MOST_BYTES", most)
-        monkeypatch.setattr("cappedlda._util.progress.SECONDS", 0.0)
+        pipe(large)
+        limit(training_bytes=most)
+        limit(seconds=0.0)
         assert ("Pass 1" in run(capsys, "fit", name, "--target", "kind").err) is streamed
 
 
 @pytest.mark.parametrize("most_bytes", [0, 10**9], ids=["streamed", "in memory"])
-def test_a_class_without_whole_rows_is_none(most_bytes, csv, capsys, monkeypatch):
+def test_a_class_without_whole_rows_is_none(most_bytes, csv, capsys, limit):
     csv.loc[csv["kind"] == "bee", "f3"] = np.nan
     csv.sort_values("kind").to_csv("data.csv", index=False)
-    monkeypatch.setattr(training, "MOST_BYTES", most_bytes)
-    monkeypatch.setattr(tables, "BLOCK_NUMBERS", 70)  # some blocks have no whole row
+    limit(training_bytes=most_bytes)
+    limit(block_numbers=70)  # some blocks have no whole row
     argv = ["fit", "data.csv", "--target", "kind", "--skip-missing", "--model", "m.npz"]
     facts = run_json(capsys, *argv)
     assert [item["class"] for item in facts["classes"]] == ["ant", "cow"]
@@ -234,9 +234,9 @@ def test_a_class_without_whole_rows_is_none(most_bytes, csv, capsys, monkeypatch
     assert len(found) == facts["rows"]
 
 
-def test_progress_of_passes(csv, capsys, monkeypatch):
-    monkeypatch.setattr(training, "MOST_BYTES", 0)
-    monkeypatch.setattr("cappedlda._util.progress.SECONDS", 0.0)
+def test_progress_of_passes(csv, capsys, limit):
+    limit(training_bytes=0)
+    limit(seconds=0.0)
     err = run(capsys, "fit", "data.csv", "--target", "kind").err
     assert "Reading data.csv: 150 rows\n" in err
     assert "Pass 1: 150 rows\n" in err
@@ -301,8 +301,8 @@ def test_warnings_are_lines(csv, capsys):
     assert "Traceback" not in captured.err
 
 
-def test_a_failed_prediction_leaves_no_file(fitted, csv, capsys, folder, monkeypatch):
-    monkeypatch.setattr(tables, "BLOCK_NUMBERS", 60)
+def test_a_failed_prediction_leaves_no_file(fitted, csv, capsys, folder, limit):
+    limit(block_numbers=60)
     csv.loc[149, "f0"] = np.nan
     csv.to_csv("late.csv", index=False)
     error_of(capsys, "predict", "m.npz", "late.csv", "--out", "p.csv")
@@ -314,18 +314,16 @@ class Terminal(io.StringIO):
         return True
 
 
-def test_progress_is_a_bar_on_a_terminal(monkeypatch):
+def test_progress_is_a_bar_on_a_terminal():
     pytest.importorskip("tqdm")
-    monkeypatch.setattr(sys, "stderr", Terminal())
-    progress = Progress()
-    assert list(progress.count([3, 4], "Reading", lambda part: part)) == [3, 4]
-    assert "Reading" in sys.stderr.getvalue()
-    assert "\r" in sys.stderr.getvalue()
+    with redirect_stderr(Terminal()) as terminal:
+        assert list(Progress().count([3, 4], "Reading", lambda part: part)) == [3, 4]
+    assert "Reading" in terminal.getvalue()
+    assert "\r" in terminal.getvalue()
 
 
-def test_progress_is_lines_elsewhere(capsys, monkeypatch):
-    monkeypatch.setattr("cappedlda._util.progress.SECONDS", 0.0)
-    assert list(Progress().count([3, 4], "Reading", lambda part: part)) == [3, 4]
+def test_progress_is_lines_elsewhere(capsys):
+    assert list(Progress(seconds=0.0).count([3, 4], "Reading", lambda part: part)) == [3, 4]
     assert capsys.readouterr().err == "Reading: 3 rows\nReading: 7 rows\n"
     assert list(Progress(quiet=True).count([3], "Reading", lambda part: part)) == [3]
     assert capsys.readouterr().err == ""

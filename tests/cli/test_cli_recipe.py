@@ -1,6 +1,5 @@
 """Columns of awkward tables, one by one: notations of numbers, sheets, categories, gaps."""
 
-import sys
 from collections import Counter
 
 import numpy as np
@@ -112,10 +111,8 @@ def test_other_sheets_are_refused(sheet, message, book):
         open_table(book, sheet=sheet)
 
 
-def test_spreadsheets_without_openpyxl(book, monkeypatch):
-    monkeypatch.setattr(
-        "importlib.util.find_spec", lambda name: None if name == "openpyxl" else sys
-    )
+def test_spreadsheets_without_openpyxl(book, without):
+    without("openpyxl")
     with pytest.raises(ValueError, match=r'Reading .xlsx needs openpyxl.*"cappedlda\[cli\]"'):
         open_table(book)
 
@@ -162,9 +159,8 @@ def test_rare_categories_share_a_feature():
     assert found == Category(2, ["b", "a"], ["d"], False)
 
 
-def test_a_sample_of_many_rows(monkeypatch):
-    monkeypatch.setattr(recipe, "SAMPLE_NUMBERS", 0)
-    sample = RowSample(1)
+def test_a_sample_of_many_rows():
+    sample = RowSample(1, most_numbers=0)
     for part in np.split(np.arange(10_000.0)[:, None], 20):
         sample.add(part)
     assert sample.rows.shape == (1000, 1)

@@ -12,7 +12,7 @@ import pytest
 from common import make_classes, spoil
 
 from cappedlda import CappedLDA
-from cappedlda._cli import accuracy, main, survey
+from cappedlda._cli import accuracy, main
 from cappedlda._cli.accuracy import belonging, cross_validate
 from cappedlda._cli.pictures import plain as plain_name
 from cappedlda._util.markup import Markup, join, table, tag
@@ -180,11 +180,11 @@ def test_other_shapes(change, options, expected, plain, tmp_path):
     assert expected in text
 
 
-def test_long_lists_are_cut(dirty, tmp_path, monkeypatch):
+def test_long_lists_are_cut(dirty, tmp_path, limit):
     X, y, _ = dirty
-    monkeypatch.setattr(survey, "MOST_LISTED", 4)
-    monkeypatch.setattr("cappedlda._cli.report.MOST_CLASSES", 2)
-    monkeypatch.setattr(survey, "MOST_SAMPLED", 80)
+    limit(listed_rows=4)
+    limit(listed_classes=2)
+    limit(sampled_rows=80)
     np.savez(tmp_path / "data.npz", X=X, y=y)
     report = tmp_path / "report.html"
     assert main(["fit", str(tmp_path / "data.npz"), "--quiet", "--report", str(report)]) == 0
@@ -199,8 +199,8 @@ def test_long_lists_are_cut(dirty, tmp_path, monkeypatch):
     np.testing.assert_allclose(ratios, expected, atol=0.005)  # two decimals
 
 
-def test_a_report_without_matplotlib_is_refused(plain, tmp_path, capsys, monkeypatch):
-    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+def test_a_report_without_matplotlib_is_refused(plain, tmp_path, capsys, without):
+    without("matplotlib")
     argv = ["fit", str(tmp_path / "data.csv"), "--target", "kind", "--report", "r.html"]
     assert main(argv) == 1
     assert 'needs matplotlib. Try: pip install "cappedlda[cli]"' in capsys.readouterr().err
@@ -247,7 +247,7 @@ def test_belonging_keeps_at_least_half(clean):
     assert not belonging(model, X, unknown)[:10].any()
 
 
-def test_folds_that_cannot_be_fitted_are_told(clean, monkeypatch):
+def test_folds_that_cannot_be_fitted_are_told(clean):
     X, y = clean
     facts = cross_validate(CappedLDA(), X[:2], np.array([0, 1]), QUIET)
     assert "methods" not in facts
@@ -268,9 +268,8 @@ def test_names_in_pictures_are_short_and_no_formulas():
     assert len(plain_name("x" * 99)) == 22
 
 
-def test_a_report_for_an_existing_model(dirty, tmp_path, monkeypatch, capsys):
+def test_a_report_for_an_existing_model(dirty, in_tmp, capsys):
     """It says what the report of the fit says; the file, the command and the time are others."""
-    monkeypatch.chdir(tmp_path)
     X, y, _ = dirty
     np.savez("d.npz", X=X, y=y * 1.5 + 0.5)
     assert main(["fit", "d.npz", "--model", "m.npz", "--report", "f.html", "--json"]) == 0

@@ -1,14 +1,13 @@
 """Tables of the command line: every format gives the same rows, and errors name the place."""
 
 import gzip
-import importlib.util
 import io
 import zipfile
 
 import numpy as np
 import pytest
 
-from cappedlda._cli import main, tables
+from cappedlda._cli import main
 from cappedlda._cli.formats import open_table
 from cappedlda._cli.labels import MISSING, UNKNOWN, Labels
 from cappedlda._cli.writing import write_table
@@ -66,8 +65,8 @@ def write_arff(frame, path):
         ("t.arff", write_arff),
     ],
 )
-def test_formats_agree(name, write, block_numbers, frame, tmp_path, monkeypatch):
-    monkeypatch.setattr(tables, "BLOCK_NUMBERS", block_numbers)
+def test_formats_agree(name, write, block_numbers, frame, tmp_path, limit):
+    limit(block_numbers=block_numbers)
     write(frame, tmp_path / name)
     table = open_table(str(tmp_path / name))
     assert table.names == ["x", "y", "label"]
@@ -122,8 +121,8 @@ def test_csv_without_header_and_with_another_delimiter(frame, tmp_path):
     assert table.position("-1", "--target") == 2
 
 
-def test_labels_of_csv_are_text_whatever_the_block(tmp_path, monkeypatch):
-    monkeypatch.setattr(tables, "BLOCK_NUMBERS", 2)
+def test_labels_of_csv_are_text_whatever_the_block(tmp_path, limit):
+    limit(block_numbers=2)
     (tmp_path / "t.csv").write_text("x,y\n1,007\n2,1.0\n3,\n4,nan\n")
     blocks = open_table(str(tmp_path / "t.csv")).blocks([0], [1])
     values = [value for block in blocks for value in block.others.iloc[:, 0].tolist()]
@@ -214,8 +213,8 @@ def test_a_wrong_delimiter_is_suspected(frame, tmp_path):
         open_table(str(tmp_path / "t.csv")).position("label", "--target")
 
 
-def test_text_among_numbers(tmp_path, monkeypatch):
-    monkeypatch.setattr(tables, "BLOCK_NUMBERS", 4)
+def test_text_among_numbers(tmp_path, limit):
+    limit(block_numbers=4)
     (tmp_path / "t.csv").write_text("x,my colour\n1,2\n3,4\n5,6\n7,red\n")
     message = r"column 'my colour', row 3 .*'red' is not a number.*--drop 'my colour'"
     with pytest.raises(ValueError, match=message):
@@ -223,9 +222,8 @@ def test_text_among_numbers(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("module", ["pandas", "pyarrow"])
-def test_missing_libraries_come_with_a_remedy(module, tmp_path, monkeypatch):
-    find = importlib.util.find_spec
-    monkeypatch.setattr("importlib.util.find_spec", lambda m: None if m == module else find(m))
+def test_missing_libraries_come_with_a_remedy(module, tmp_path, without):
+    without(module)
     path = tmp_path / {"pandas": "t.csv", "pyarrow": "t.parquet"}[module]
     path.touch()
     with pytest.raises(ValueError, match=rf'needs {module}.*"cappedlda\[cli\]"'):

@@ -20,6 +20,7 @@ from cappedlda._cli.arguments import (
     argument,
     share,
 )
+from cappedlda._cli.limits import LIMITS
 from cappedlda._cli.readers import applied_reader
 from cappedlda._cli.rows import column_lines
 from cappedlda._cli.training import count_rows
@@ -98,7 +99,7 @@ def write(args, reader, results, counts=None, order=None):
     """
     from pandas import concat
 
-    progress = Progress(args.quiet)
+    progress = Progress(args.quiet, LIMITS.seconds)
     blocks = progress.count(reader, "Rows done", count_rows)
     frames = (finished(reader, results(rows)) for rows in blocks)
     write_table(frames if order is None else [order(concat(frames))], args.out, args.json)

@@ -23,6 +23,7 @@ from cappedlda._cli.arguments import (
 )
 from cappedlda._cli.facts import needs_of_report, tell
 from cappedlda._cli.labels import Labels
+from cappedlda._cli.limits import LIMITS
 from cappedlda._cli.readers import training_reader, with_advice
 from cappedlda._cli.tables import ColumnError
 from cappedlda._cli.training import Streamed, read_training
@@ -34,7 +35,7 @@ LEAST_ROWS = 50  # of a table in which ids are told from measurements
 def fit(args):
     """Fit a model to a table, count unusual rows, and write the model and a report."""
     check_arguments(args)
-    progress = Progress(args.quiet)
+    progress = Progress(args.quiet, LIMITS.seconds)
     try:
         reader, notes = training_reader(args, Labels(), progress)
         data = read_training(reader, progress)

@@ -147,8 +147,8 @@ def no_values(table, position):
 class RowSample:
     """Rows drawn at random; all of them, while they are few."""
 
-    def __init__(self, n_columns):
-        self._most = max(1000, SAMPLE_NUMBERS // max(1, n_columns))
+    def __init__(self, n_columns, most_numbers=SAMPLE_NUMBERS):
+        self._most = max(1000, most_numbers // max(1, n_columns))
         self._rng = np.random.default_rng(0)
         self._keys = np.empty(0)
         self.rows = np.empty((0, n_columns))

@@ -12,11 +12,11 @@ import sklearn
 from cappedlda import __version__
 from cappedlda._cli.accuracy import HOW, cross_validate
 from cappedlda._cli.facts import meaning
+from cappedlda._cli.limits import LIMITS
 from cappedlda._cli.pictures import draw_pictures
 from cappedlda._cli.rows import column_lines
 from cappedlda._util.files import replacing
 
-MOST_CLASSES = 100  # in the table
 NOTABLE = 3.0  # robust deviations from which on a further feature is named
 BEYOND = {
     "cap": "directions",
@@ -46,8 +46,8 @@ def write_report(path, model, survey, facts, names, ids, progress):
         survey=survey,
         sampled=len(survey.y) < survey.n_rows,
         column_lines=column_lines(facts),
-        classes=classes[:MOST_CLASSES],
-        n_more_classes=len(classes) - MOST_CLASSES,
+        classes=classes[: LIMITS.listed_classes],
+        n_more_classes=len(classes) - LIMITS.listed_classes,
         meaning=meaning(facts),
         accuracy=accuracy,
         how=HOW,

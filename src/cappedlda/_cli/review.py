@@ -14,6 +14,7 @@ from cappedlda._cli.arguments import (
 )
 from cappedlda._cli.facts import needs_of_report, tell
 from cappedlda._cli.labels import Labels
+from cappedlda._cli.limits import LIMITS
 from cappedlda._cli.readers import applied_reader
 from cappedlda._cli.training import read_training
 from cappedlda._util.progress import Progress
@@ -23,7 +24,7 @@ def report(args):
     """Write a report on a table of rows with classes, for an existing model."""
     needs_of_report("A report")
     args.report = args.out
-    progress = Progress(args.quiet)
+    progress = Progress(args.quiet, LIMITS.seconds)
     fitted = read(args.model)
     reader = applied_reader(args, fitted, Labels(fitted.model.classes_))
     if reader.target is None:

@@ -2,10 +2,8 @@
 
 import numpy as np
 
+from cappedlda._cli.limits import LIMITS
 from cappedlda._cli.outliers import explained, only_left_out
-
-MOST_SAMPLED = 20_000  # rows in pictures and cross-validation
-MOST_LISTED = 200  # unusual rows in a report
 
 
 class Survey:
@@ -22,7 +20,7 @@ class Survey:
         self.n_listed = 0  # rows that are flagged or left out
         listed, sample = [], []
         rng = np.random.default_rng(0)
-        share = MOST_SAMPLED / data.n_rows
+        share = LIMITS.sampled_rows / data.n_rows
         blocks = progress.count(data.blocks(), "Looking at all rows", lambda block: len(block[0]))
         for index, X, y in blocks:
             found = explained(model, reader, X, y)
@@ -50,4 +48,4 @@ class Survey:
 
 def most_outlying(found):
     """Return the most outlying rows of an explanation, the most outlying first."""
-    return found.sort_values("outlyingness", ascending=False, kind="stable")[:MOST_LISTED]
+    return found.sort_values("outlyingness", ascending=False, kind="stable")[: LIMITS.listed_rows]

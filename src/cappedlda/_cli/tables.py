@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from cappedlda._cli.dialects import Notation, kind_of
+from cappedlda._cli.limits import LIMITS
 
-BLOCK_NUMBERS = 2_000_000  # that are in memory at a time
 MOST_NAMED = 8  # columns that a message lists
 
 
@@ -194,7 +194,7 @@ class Table:
 
 def block_rows(width):
     """Return the number of rows in a block, each of which takes so many numbers."""
-    return max(1, BLOCK_NUMBERS // max(1, width))
+    return max(1, LIMITS.block_numbers // max(1, width))
 
 
 def refuse_repeated(label, names):

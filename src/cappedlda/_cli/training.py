@@ -3,8 +3,8 @@
 import numpy as np
 
 from cappedlda._cli.formats import as_slice
+from cappedlda._cli.limits import LIMITS
 
-MOST_BYTES = 2**30  # that are read into memory
 MOST_CLASSES = 0.5  # per row: more of them are no classes
 BLOCK_ROWS = 50_000
 
@@ -63,12 +63,12 @@ def read_training(reader, progress):
     blocks, n_bytes = [], 0
     for rows in progress.count(reader, f"Reading {table.label}", count_rows):
         n_bytes += 0 if mapped else rows.X.nbytes
-        if n_bytes > MOST_BYTES:
+        if n_bytes > LIMITS.training_bytes:
             blocks.clear()
         else:
             blocks.append((rows.kept.index, rows.codes, *([] if mapped else [rows.X])))
     check_classes(reader)
-    if n_bytes > MOST_BYTES:
+    if n_bytes > LIMITS.training_bytes:
         return Streamed(reader, progress)
     numbers, codes, *X = (np.concatenate(parts) for parts in zip(*blocks, strict=True))
     X = table.array[:, columns] if mapped else X[0]

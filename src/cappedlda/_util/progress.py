@@ -3,14 +3,13 @@
 import sys
 import time
 
-SECONDS = 10.0  # between two plain lines
-
 
 class Progress:
     """Tells what goes on, unless it is to be quiet."""
 
-    def __init__(self, quiet=False):
+    def __init__(self, quiet=False, seconds=10.0):
         self._quiet = quiet
+        self._seconds = seconds  # between two plain lines
         self._stream = sys.stderr
 
     def say(self, text):
@@ -52,6 +51,6 @@ class Progress:
             if tell is not None:
                 left = 0.0 if total is None else (now - begin) / (done - first) * (total - done)
                 self.say(f"{title}: {tell(part, done, left)}")
-            elif now - last >= SECONDS:
+            elif now - last >= self._seconds:
                 last = now
                 self.say(f"{title}: {done} rows")
