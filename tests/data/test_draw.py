@@ -4,22 +4,15 @@ import numpy as np
 import pytest
 
 from cappedlda._data.array import ArrayRows
-from cappedlda._data.draw import Draw
-from cappedlda._regime import REGIME
+from cappedlda._data.draw import Draw, least
 
 
 def drawn(X, codes, wanted, step=100):
     counts = np.bincount(codes)
-    draw = Draw.of_some(wanted, counts, 7, by_block=False).begin(0)
-    total = None
-    for start in range(0, len(X), step):
-        rows = slice(start, start + step)
-        part = draw.drawn_from(ArrayRows(X[rows], codes[rows], len(counts)))
-        if total is None:
-            total = part
-        else:
-            total += part
-    return total.rows(wanted, REGIME)
+    draw = Draw.of_some(wanted, counts, 7, by_block=False)
+    slices = [slice(start, start + step) for start in range(0, len(X), step)]
+    pieces = (ArrayRows(X[rows], codes[rows], len(counts)) for rows in slices)
+    return least([part for parts in draw.of_block(pieces, 0) for part in parts], wanted)[0]
 
 
 @pytest.mark.parametrize("levels", [3, None])

@@ -30,26 +30,16 @@ from cappedlda._validation import (
 
 @dataclass
 class LabelCounts:
-    """Rows, drawable rows and weight of each label; additive.
+    """How much there is of each label; additive."""
 
-    Attributes
-    ----------
-    lengths : list of int
-        Rows of each block.
-    counts : list of dict
-        For each block, the number of rows with a weight above 0 by label.
-    weights : dict
-        Weight of all rows by label.
-    """
-
-    lengths: list
-    counts: list
-    weights: dict
+    lengths: list  # rows of each block
+    counts: list  # for each block, the number of rows with a weight above 0 by label
+    weights: dict  # weight of all rows by label
 
     @classmethod
-    def of_block(cls, y, weight, name="y, in one of its blocks,"):
+    def of_block(cls, y, weight):
         """Return the counts of a block of labels, and of their weights, if there are some."""
-        refuse_missing_labels(y, name)
+        refuse_missing_labels(y, "y, in one of its blocks,")
         if len(y):
             check_classification_targets(y)
         labels, codes = np.unique(y, return_inverse=True)
@@ -75,11 +65,6 @@ class LabelCounts:
             self.weights[label] = self.weights.get(label, 0.0) + weight
         return self
 
-    def merged(self):
-        """Return the same counts as those of one block."""
-        counts = {label: sum(part.get(label, 0) for part in self.counts) for label in self.weights}
-        return LabelCounts([sum(self.lengths)], [counts], self.weights)
-
     def classes(self, dtype):
         """Return the sorted labels in the type of y; integers among objects are integers."""
         labels = list(self.weights)
@@ -95,28 +80,14 @@ def row_of_block(row):
 
 @dataclass(frozen=True)
 class BlockJob:
-    """Does a job on a block of rows.
+    """A job, and how the rows of a block are made for it."""
 
-    Attributes
-    ----------
-    job : callable
-        Of `Rows.reduce`.
-    classes : ndarray of shape (c,)
-    dtype : dtype
-    check : bool
-        Whether to look for numbers that are not finite.
-    regime : Regime
-    weight_unit : float
-        Factor of the weights.
-    feature_names : list of str or None
-    """
-
-    job: Any
-    classes: np.ndarray
+    job: Any  # of `Rows.reduce`
+    classes: np.ndarray  # (c,)
     dtype: np.dtype
-    check: bool
+    check: bool  # whether to look for numbers that are not finite
     regime: Regime
-    weight_unit: float
+    weight_unit: float  # factor of the weights
     feature_names: list | None
 
     def rows(self, X, y, weight, where=row_of_block):

@@ -6,9 +6,7 @@ need it: whoever has dask input has it.
 """
 
 import copy
-from dataclasses import dataclass
 from functools import partial
-from typing import Any
 
 import numpy as np
 from sklearn.utils import check_array
@@ -86,10 +84,12 @@ def arrays_of_frame(frame, features, y=None, sample_weight=None):
     lengths = [np.nan] * len(partitions)
     if not all(v is None or isinstance(v, str) for v in (y, sample_weight)):
         lengths = lengths_of(partitions)
+    blocks = partial(blocks_of_partitions, partitions, lengths)
+    empty = np.empty((0, len(features)), dtype)
     return (
-        blocks_of_partitions(partitions, lengths, FeaturesOf(features, dtype)),
+        blocks(empty, features_in, names=features, dtype=dtype),
         *(
-            blocks_of_partitions(partitions, lengths, ColumnOf(values, frame._meta.dtypes[values]))
+            blocks(empty_column(frame._meta.dtypes[values]), column_in, name=values)
             if isinstance(values, str)
             else values
             for values in (y, sample_weight)
@@ -122,59 +122,26 @@ def type_of_features(example, features):
     return np.dtype(np.float32 if all(dtype == np.float32 for dtype in types) else np.float64)
 
 
-@dataclass(frozen=True)
-class FeaturesOf:
-    """Cuts the features out of a partition of a frame.
-
-    Attributes
-    ----------
-    names : list of str
-    dtype : dtype
-    """
-
-    names: list
-    dtype: np.dtype
-
-    @property
-    def example(self):
-        """A block without rows."""
-        return np.empty((0, len(self.names)), self.dtype)
-
-    def __call__(self, partition):
-        """Return the block of a partition."""
-        return partition[self.names].to_numpy(self.dtype, na_value=np.nan)
+def features_in(partition, names, dtype):
+    """Return the features of a partition of a frame as a block."""
+    return partition[names].to_numpy(dtype, na_value=np.nan)
 
 
-@dataclass(frozen=True)
-class ColumnOf:
-    """Cuts labels or weights out of a partition of a frame.
-
-    Attributes
-    ----------
-    name : str or None
-        None if a partition is nothing but the column.
-    dtype : dtype
-        Perhaps one of pandas.
-    """
-
-    name: str | None
-    dtype: Any
-
-    @property
-    def example(self):
-        """A block without rows."""
-        return np.empty(0, self.dtype if isinstance(self.dtype, np.dtype) else object)
-
-    def __call__(self, partition):
-        """Return the block of a partition."""
-        return np.asarray(partition if self.name is None else partition[self.name])
+def column_in(partition, name):
+    """Return labels or weights of a partition as a block: a column, or all that it is."""
+    return np.asarray(partition if name is None else partition[name])
 
 
-def blocks_of_partitions(partitions, lengths, cut):
+def empty_column(dtype):
+    """Return a block without rows of a column of some type, perhaps one of pandas."""
+    return np.empty(0, dtype if isinstance(dtype, np.dtype) else object)
+
+
+def blocks_of_partitions(partitions, lengths, example, cut, **settings):
     """Return a dask array with a block for each partition of a frame."""
     import dask.array as da
 
-    example, cut = cut.example, shared(cut)
+    cut = shared(partial(cut, **settings))
     blocks = [
         da.from_delayed(cut(part), (length, *example.shape[1:]), meta=example)
         for part, length in zip(partitions, lengths, strict=True)
@@ -232,8 +199,8 @@ def aligned(values, X, name):
         return da.from_array(values, chunks=(X.chunks[0],)).persist()
     if hasattr(values, "to_dask_array"):
         partitions = values.to_delayed()
-        cut = ColumnOf(None, values.dtype)
-        values = blocks_of_partitions(partitions, lengths_of(partitions), cut)
+        lengths, empty = lengths_of(partitions), empty_column(values.dtype)
+        values = blocks_of_partitions(partitions, lengths, empty, column_in, name=None)
     if has_known_chunks(X) and has_known_chunks(values):
         check_length(values.shape, X, name)
         return values.rechunk((X.chunks[0],))
