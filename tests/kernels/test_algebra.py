@@ -6,6 +6,7 @@ from scipy import linalg
 
 from cappedlda._data.record import Record
 from cappedlda._kernels import algebra
+from cappedlda._metrics import linalg as metrics_linalg
 from cappedlda._metrics.frame import kept_covariance
 from cappedlda._metrics.linalg import (
     RANK_CUTOFF,
@@ -17,8 +18,8 @@ from cappedlda._metrics.linalg import (
     leading_directions,
     order_by_discrimination,
     pinv_psd,
-    range_whitener,
     ridged,
+    solve_on_range,
     solve_spd,
     triangular_whitener,
     typical_length,
@@ -217,19 +218,34 @@ def test_deviations_of_centres_in_any_layout(rng):
 def test_a_definite_matrix_is_whitened_by_the_inverse_of_its_cholesky_factor(rng, n):
     C = semi_definite(rng, n, n + 5)
     expected = np.linalg.inv(np.linalg.cholesky(C)).T
-    for whitener in (range_whitener, triangular_whitener):
-        T = whitener(C, 1e-10)
-        np.testing.assert_allclose(T, expected, rtol=1e-9, atol=1e-12)
-        np.testing.assert_array_equal(np.tril(T, -1), 0.0)
+    T = triangular_whitener(C, 1e-10)
+    np.testing.assert_allclose(T, expected, rtol=1e-9, atol=1e-12)
+    np.testing.assert_array_equal(np.tril(T, -1), 0.0)
+    B = rng.normal(size=(n, 3))
+    np.testing.assert_allclose(solve_on_range(C, B, 1e-10), T @ T.T @ B, rtol=1e-8, atol=1e-11)
 
 
 @pytest.mark.parametrize("n", SIZES[1:])
-def test_what_is_nearly_singular_or_indefinite_is_whitened_in_its_range(rng, n):
-    flat = semi_definite(rng, n, n - 1)
+def test_what_is_nearly_singular_or_indefinite_is_solved_in_its_range(rng, n):
+    flat, B = semi_definite(rng, n, n - 1), rng.normal(size=(n, 2))
+    inverse = pseudo_inverse(flat)
+    size = np.abs(inverse).max()
     for C in (flat, flat - 1e-13 * np.eye(n)):
-        T = range_whitener(C, 1e-10)
-        assert T.shape == (n, n - 1)
-        np.testing.assert_allclose(T.T @ C @ T, np.eye(n - 1), atol=1e-6)
+        T = triangular_whitener(C, 1e-10)
+        np.testing.assert_array_equal(np.tril(T, -1), 0.0)
+        np.testing.assert_allclose(T @ T.T, inverse, atol=1e-6 * size)
+        np.testing.assert_allclose(solve_on_range(C, B, 1e-10), inverse @ B, atol=1e-5 * size)
+
+
+@pytest.mark.parametrize("n", SIZES[1:])
+def test_a_ridge_needs_no_eigenvectors(rng, n, monkeypatch):
+    monkeypatch.setattr(metrics_linalg, "eigh", None)
+    flat, B = semi_definite(rng, n, n - 1), rng.normal(size=(n, 2))
+    ridge = 1e-9 * flat.trace()
+    C = flat + ridge * np.eye(n)
+    T = triangular_whitener(C, 1e-10, ridge)
+    np.testing.assert_allclose(T.T @ C @ T, np.eye(n), atol=1e-5)
+    np.testing.assert_allclose(C @ solve_on_range(C, B, 1e-10, ridge), B, atol=1e-5)
 
 
 def test_a_ridge_is_added_in_any_layout(rng):

@@ -10,7 +10,7 @@ from libc.stdlib cimport free
 from libc.string cimport memcpy, memset
 
 from cappedlda._kernels.blas cimport set_product
-from cappedlda._kernels.lapack cimport find_eigen, find_inverse_root
+from cappedlda._kernels.lapack cimport find_eigen, find_factor, invert_factor, solve_by_factor
 from cappedlda._kernels.memory cimport room_for
 
 cdef enum:
@@ -160,7 +160,8 @@ def whiten(const double[:, ::1] C, double cutoff, double[:, ::1] R):
 def whiten_definite(const double[:, ::1] C, double least, double[:, ::1] T):
     """Find the upper triangle T with T'CT = I for a symmetric C (n, n) that is definite enough.
 
-    Returns whether it is: whether its reciprocal condition number is above `least`.
+    Returns whether it is: whether its reciprocal condition number is above `least`; 0 trusts the
+    caller.
     """
     cdef:
         Py_ssize_t n = C.shape[0], i, j
@@ -170,13 +171,34 @@ def whiten_definite(const double[:, ::1] C, double least, double[:, ::1] T):
         if n == 0:
             return True
         memcpy(&T[0, 0], &C[0, 0], n * n * sizeof(double))
-        found = find_inverse_root(&T[0, 0], work, n, least)
+        found = find_factor(&T[0, 0], work, n, least) and invert_factor(&T[0, 0], n)
         for i in range(n):  # what LAPACK has not touched
             for j in range(i):
                 T[i, j] = 0.0
         return found
     finally:
         free(work)
+
+
+def solve_definite(const double[:, ::1] C, double least, double[:, ::1] rows):
+    """Replace rows B (k, n) by B C^{-1} for a symmetric C (n, n) that is definite enough.
+
+    Returns whether it is, as `whiten_definite` does; if not, B stays as it is.
+    """
+    cdef:
+        Py_ssize_t n = C.shape[0]
+        double *R = room_for(n * n + 4 * n)
+        bint found
+    try:
+        if n == 0:
+            return True
+        memcpy(R, &C[0, 0], n * n * sizeof(double))
+        found = find_factor(R, R + n * n, n, least)
+        if found and rows.shape[0] > 0:
+            solve_by_factor(R, &rows[0, 0], n, rows.shape[0])
+        return found
+    finally:
+        free(R)
 
 
 def typical_length(const double[:, ::1] R):

@@ -5,7 +5,7 @@ LAPACK is column-major: what it writes as columns are the rows of a C-ordered ar
 
 from libc.math cimport fabs, isfinite
 from libc.stdlib cimport free, malloc
-from scipy.linalg.cython_lapack cimport dpocon, dpotrf, dsyevd, dtrtri
+from scipy.linalg.cython_lapack cimport dpocon, dpotrf, dpotrs, dsyevd, dtrtri
 
 include "cappedlda/_kernels/blas_int.pxi"
 
@@ -36,27 +36,47 @@ cdef inline bint find_eigen(double *C, double *values, Py_ssize_t n) except -1:
     return info == 0 and isfinite(values[n - 1])  # LAPACK may take NaN without complaint
 
 
-cdef inline bint find_inverse_root(double *C, double *work, Py_ssize_t n, double least) noexcept:
-    """Replace the upper triangle of a symmetric C (n, n) by T with T'CT = I.
+cdef inline bint find_factor(double *C, double *work, Py_ssize_t n, double least) noexcept:
+    """Replace the upper triangle of a symmetric C (n, n) by its Cholesky factor R: C = R'R.
 
-    It is the inverse of the Cholesky factor. Work has room for 4 n numbers. Returns whether C has
-    one, and a reciprocal condition number above `least`.
+    Work has room for 4 n numbers. Returns whether C has one, and a reciprocal condition number
+    above `least`; if that is 0 it is not looked at.
     """
     cdef:
         blas_int size = <blas_int> n, info = 0
         blas_int *integers = <blas_int *> (work + 3 * n)
-        char lower = b"L", general = b"N"  # the upper triangle of a C-ordered array, for LAPACK
-        double norm = 0.0, column, condition = 0.0
+        char lower = b"L"  # the upper triangle of a C-ordered array, for LAPACK
+        double norm = 0.0, row, condition = 1.0
         Py_ssize_t i, j
-    for j in range(n):
-        column = 0.0
-        for i in range(n):
-            column += fabs(C[i * n + j])
-        norm = max(norm, column)
     with nogil:
+        if least > 0.0:
+            for j in range(n):
+                row = 0.0
+                for i in range(n):
+                    row += fabs(C[j * n + i])
+                norm = max(norm, row)
         dpotrf(&lower, &size, C, &size, &info)
-        if info == 0:
+        if info == 0 and least > 0.0:
             dpocon(&lower, &size, C, &size, &norm, &condition, work, integers, &info)
-        if info == 0 and condition > least:
-            dtrtri(&lower, &general, &size, C, &size, &info)
     return info == 0 and condition > least
+
+
+cdef inline bint invert_factor(double *R, Py_ssize_t n) noexcept:
+    """Replace the upper triangle of R (n, n) by that of its inverse; returns whether it has one."""
+    cdef:
+        blas_int size = <blas_int> n, info = 0
+        char lower = b"L", general = b"N"
+    with nogil:
+        dtrtri(&lower, &general, &size, R, &size, &info)
+    return info == 0
+
+
+cdef inline void solve_by_factor(
+    double *R, double *rows, Py_ssize_t n, Py_ssize_t count,
+) noexcept:
+    """Replace each of some rows (count, n) by the solution for R'R, of which R is the factor."""
+    cdef:
+        blas_int size = <blas_int> n, number = <blas_int> count, info = 0
+        char lower = b"L"
+    with nogil:
+        dpotrs(&lower, &size, &number, R, &size, rows, &size, &info)

@@ -76,13 +76,13 @@ class PlainLDA:
         n, total = n_features or len(scatter), moments.weights.sum()
         self._weights = moments.weights
         self.freedom = freedom_of(total, len(centres))
-        trace = scatter.trace()
+        trace, ridge = scatter.trace(), 0.0
         if shrinkage > 0.0 or not trace > 0.0:
             ridge = shrinkage_ridge(shrinkage, trace, n) if trace > 0.0 else 1.0
             np.einsum("ii->i", scatter)[...] += ridge
         scatter /= self.freedom
         # What is flat within the classes has no influence; see `plain`.
-        T = linalg.triangular_whitener(scatter, FLAT[np.dtype(dtype)])
+        T = linalg.triangular_whitener(scatter, FLAT[np.dtype(dtype)], ridge / self.freedom)
         self._T = T if unit is None else T / unit[:, None]
         means = centres + self._moves
         means -= means.sum(axis=0) / len(means)  # lest little but rounding is left between them

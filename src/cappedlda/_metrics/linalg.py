@@ -126,32 +126,36 @@ def leading_directions(Y, B, cutoff=RANK_CUTOFF):
     return W[: len(B) * rank].reshape(len(B), rank)
 
 
-def range_whitener(A, cutoff):
-    """Return T with T'AT = I, in the directions in which a symmetric A has any variance.
+def solve_on_range(A, B, cutoff, ridge=0.0):
+    """Return A^+ B for a symmetric A, without the directions in which it has only rounding.
 
-    An A that is far from singular goes by its Cholesky factor, which is faster than by its
-    eigenvectors. Eigenvalues below the share `cutoff` of the largest are taken for zero.
+    Eigenvalues below the share `cutoff` of the largest are taken for zero. An A that is far from
+    singular goes by its Cholesky factor, which is faster than by its eigenvectors; so does one
+    that has had a `ridge` added above that share.
     """
-    T = _definite_whitener(A)
-    return _eigen_whitener(A, cutoff) if T is None else T
+    Y = np.array(B.T, np.float64, order="C")
+    if algebra.solve_definite(_plain(A), _least_condition(A, cutoff, ridge), Y):
+        return Y.T
+    T = _eigen_whitener(A, cutoff)
+    return T @ (T.T @ B)
 
 
-def triangular_whitener(A, cutoff):
-    """Return the same as `range_whitener`, but for a rotation, as an upper triangle (n, n)."""
-    T = _definite_whitener(A)
-    if T is not None:
+def triangular_whitener(A, cutoff, ridge=0.0):
+    """Return an upper triangle T (n, n) with A^+ = T T'; see `solve_on_range`."""
+    T = np.empty(A.shape)
+    if algebra.whiten_definite(_plain(A), _least_condition(A, cutoff, ridge), T):
         return T
     T = linalg.rq(_eigen_whitener(A, cutoff), mode="r", check_finite=False)
     return np.pad(T, ((0, 0), (len(A) - T.shape[1], 0)))
 
 
-def _definite_whitener(A):
-    """Return the inverse of the Cholesky factor, or None if A is not far from singular."""
-    T = np.empty(A.shape)
-    return T if algebra.whiten_definite(_plain(A), FAR_FROM_SINGULAR, T) else None
+def _least_condition(A, cutoff, ridge):
+    """Return the least reciprocal condition number of A for a Cholesky factor, 0 for any."""
+    return 0.0 if ridge > cutoff * A.trace() else FAR_FROM_SINGULAR
 
 
 def _eigen_whitener(A, cutoff):
+    """Return T with T'AT = I, in the directions in which a symmetric A has any variance."""
     values, vectors = eigh(A)
     some = values > cutoff * values[-1]
     return vectors[:, some] / np.sqrt(values[some])

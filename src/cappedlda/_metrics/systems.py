@@ -5,7 +5,7 @@
 
 from scipy.linalg import LinAlgError
 
-from cappedlda._metrics.linalg import range_whitener, ridged, solve_spd
+from cappedlda._metrics.linalg import ridged, solve_on_range, solve_spd
 
 # Variances, relative to the largest, that rounding may have made negative.
 INDEFINITE = 1e-6
@@ -27,7 +27,7 @@ class MatrixSystem:
     """
 
     def __init__(self, scatter, weight, ridge, tol=None, guess=None):
-        self.matrix = ridged(scatter, weight, ridge)
+        self.matrix, self._ridge = ridged(scatter, weight, ridge), ridge
 
     def __matmul__(self, V):
         """Return A V for V of shape (n, k)."""
@@ -35,8 +35,7 @@ class MatrixSystem:
 
     def solve_on_range(self, B, cutoff):
         """Return A^+ B, without the directions in which A has only rounding."""
-        T = range_whitener(self.matrix, cutoff)
-        return T.dot(T.T.dot(B))
+        return solve_on_range(self.matrix, B, cutoff, self._ridge)
 
     def solve(self, B):
         """Return A^{-1} B for B of shape (n, k)."""
