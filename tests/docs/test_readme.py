@@ -1,15 +1,11 @@
-"""The README's examples and its table are true."""
+"""The README's examples and commands are true."""
 
 import doctest
-import json
 import re
 from pathlib import Path
 
 import pytest
 from common import check_console
-
-from cappedlda._cli import main
-from cappedlda._util.tables import table
 
 README = Path(__file__).parents[2] / "README.md"
 
@@ -32,18 +28,6 @@ def test_examples(readme):
     report = []
     runner.run(test, out=report.append)
     assert runner.summarize(verbose=False).failed == 0, "".join(report)
-
-
-def test_first_example_has_five_lines(readme):
-    assert code_blocks(readme, "python")[0].count(">>>") == 5
-
-
-def test_table(readme, capsys, tmp_path):
-    main(["demo", "--json", "--out", str(tmp_path / "demo.png")])
-    results = json.loads(capsys.readouterr().out)["results"]
-    for result in results:
-        del result["ms"]
-    assert code_blocks(readme, "text") == [table(results) + "\n"]
 
 
 @pytest.mark.usefixtures("in_tmp")

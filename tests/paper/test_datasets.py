@@ -276,30 +276,38 @@ def test_nothing_is_unpickled(tmp_path):
 # Without a folder
 
 
-def test_made_sets_need_no_network(monkeypatch):
-    monkeypatch.setattr(_catalogue, "fetch_openml", None)
+def test_made_sets_need_no_network(spy):
+    fetched = spy(_catalogue, "fetch_openml")
     np.testing.assert_array_equal(load_dataset("monks3")[0], make_monks3()[0])
     X, y = load_dataset("waveform")
     assert X.shape == (5000, 21)
     two, labels = load_dataset("waveform_2class")
     np.testing.assert_array_equal(two, X)
     np.testing.assert_array_equal(labels, y == 0)
+    assert not fetched
 
 
-def fake_openml(monkeypatch, X, y):
-    calls = []
+@pytest.fixture
+def openml(monkeypatch):
+    """`openml(X, y)` lets OpenML answer so, or `openml(error)` fail; it returns the questions."""
 
-    def fetch(**options):
-        calls.append(options)
-        return X, y
+    def answer(*found):
+        calls = []
 
-    monkeypatch.setattr(_catalogue, "fetch_openml", fetch)
-    return calls
+        def fetch(**options):
+            calls.append(options)
+            if isinstance(found[0], Exception):
+                raise found[0]
+            return found
+
+        monkeypatch.setattr(_catalogue, "fetch_openml", fetch)
+        return calls
+
+    return answer
 
 
-def test_openml_is_asked_for_the_right_set(monkeypatch):
-    X = np.ones((345, 6))
-    calls = fake_openml(monkeypatch, X, np.array(["1", "2", "2"] * 115))
+def test_openml_is_asked_for_the_right_set(openml):
+    calls = openml(np.ones((345, 6)), np.array(["1", "2", "2"] * 115))
     _, y = load_dataset("bupa")
     np.testing.assert_array_equal(y, [0, 1, 1] * 115)
     (options,) = calls
@@ -308,11 +316,11 @@ def test_openml_is_asked_for_the_right_set(monkeypatch):
     assert options["as_frame"] is False
 
 
-def test_set_derived_from_openml(monkeypatch):
+def test_set_derived_from_openml(openml):
     X = np.zeros((9298, 256))
     X[0, [0, 1, 16, 17]] = [1.0, 2.0, 3.0, 4.0]
     X[0, 255] = 8.0
-    fake_openml(monkeypatch, X, np.arange(9298) % 10)
+    openml(X, np.arange(9298) % 10)
     halved, y = load_dataset("usps_8x8")
     assert halved.shape == (9298, 64)
     assert halved[0, 0] == 2.5
@@ -321,17 +329,14 @@ def test_set_derived_from_openml(monkeypatch):
     np.testing.assert_array_equal(y, np.arange(9298) % 10)
 
 
-def test_other_set_at_openml_is_refused(monkeypatch):
-    fake_openml(monkeypatch, np.ones((149, 4)), np.arange(149) % 3)
+def test_other_set_at_openml_is_refused(openml):
+    openml(np.ones((149, 4)), np.arange(149) % 3)
     with pytest.raises(ValueError, match=r"OpenML's data set 61 has .*\(149, 4, 3\).*'iris'"):
         load_dataset("iris")
 
 
-def test_openml_out_of_reach(monkeypatch):
-    def fetch(**options):
-        raise OSError("no route to host")
-
-    monkeypatch.setattr(_catalogue, "fetch_openml", fetch)
+def test_openml_out_of_reach(openml):
+    openml(OSError("no route to host"))
     with pytest.raises(ConnectionError, match=r"'iris'.*id 61.*no route to host.*put iris\.npz"):
         load_dataset("iris")
 
