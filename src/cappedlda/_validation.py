@@ -217,8 +217,13 @@ def dimensions(values):
     return (2, len(first)) if isinstance(first, (list, tuple, np.ndarray)) else (1, 1)
 
 
-def check_masked(values, name):
-    """Check that no entry of an array is masked: what is below a mask is no number."""
+def check_readable(values, name):
+    """Check that all values can be read: no query, and no mask, below which is no number."""
+    if type(values).__name__ == "LazyFrame":
+        raise TypeError(
+            f"{name} is a LazyFrame, a query that has not run; give {name}.collect(), or read it "
+            "in batches with fit_chunks."
+        )
     if isinstance(values, np.ma.MaskedArray) and np.ma.is_masked(values):
         raise ValueError(
             f"{name} is a masked array, of which {np.ma.count_masked(values)} entries are masked; "
@@ -231,7 +236,7 @@ def check_missing_labels(y, name="y"):
 
     Missing numbers are found by scikit-learn, which has its own words for them.
     """
-    check_masked(y, name)
+    check_readable(y, name)
     # NumPy would make a word of a NaN among words.
     y = np.array(y, object) if isinstance(y, (list, tuple)) else np.asarray(y)
     if y.ndim == 1 and y.dtype == object:
@@ -448,7 +453,7 @@ def check_weights(sample_weight, X, codes, classes):
     """Return the sample weights in float64, or None for all ones."""
     if sample_weight is None:
         return None
-    check_masked(sample_weight, "sample_weight")
+    check_readable(sample_weight, "sample_weight")
     with config_context(array_api_dispatch=False):
         weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
     check_class_weights(np.bincount(codes, weights, minlength=len(classes)), classes)

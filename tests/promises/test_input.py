@@ -314,6 +314,7 @@ def test_a_query_that_has_not_run_is_refused(data):
     query = pl.DataFrame(X).lazy()
     message = r"X is a LazyFrame, .*; give X.collect\(\), or read it in batches with fit_chunks"
     check_no_trace(CappedLDA(), query, y, TypeError, message)
+    check_no_trace(CappedLDA(), X, pl.DataFrame(y).lazy(), TypeError, "y is a LazyFrame")
     model = CappedLDA().fit(X, y)
     for ask in (model.predict, model.explain, model.outlyingness):
         with pytest.raises(TypeError, match=message):

@@ -9,7 +9,7 @@ from sklearn.utils.validation import _get_feature_names, column_or_1d
 from cappedlda._data.columns import Columns
 from cappedlda._data.factory import float_type
 from cappedlda._validation import (
-    check_masked,
+    check_readable,
     check_text,
     encode,
     known_codes,
@@ -105,7 +105,7 @@ class ChunkReader:
         if isinstance(X, Columns):
             source = X.frame
         else:
-            check_masked(X, f"X of {name}")
+            check_readable(X, f"X of {name}")
             if self.example is None:
                 check_text(X)
             X = np.asarray(X)
@@ -124,7 +124,7 @@ class ChunkReader:
     def _checked_labels(self, chunk, n_rows=None):
         """Return a chunk with its labels and weights as arrays."""
         name = chunk.name
-        check_masked(chunk.y, f"y of {name}")
+        check_readable(chunk.y, f"y of {name}")
         y, weight = _column(chunk.y), _column(chunk.sample_weight)
         n_rows = len(y) if n_rows is None else n_rows
         for what, length in (("y", y), ("sample_weight", weight)):

@@ -29,7 +29,7 @@ from cappedlda._data.threads import single_threaded_blas
 from cappedlda._regime import REGIME
 from cappedlda._validation import (
     FLOATS,
-    check_masked,
+    check_readable,
     check_text,
     known_codes,
     listed,
@@ -192,7 +192,7 @@ def aligned(values, X, name):
     if not is_dask(values):
         import dask.array as da
 
-        check_masked(values, name)
+        check_readable(values, name)
         values = np.asarray(values)
         check_length(values.shape, X, name)
         # They have to travel once: in the graph of each pass they would do so again and again.

@@ -3,7 +3,7 @@
 import numpy as np
 from scipy import sparse
 
-from cappedlda._validation import FLOATS, check_masked
+from cappedlda._validation import FLOATS, check_readable
 
 
 def kind_of(X):
@@ -18,7 +18,7 @@ def kind_of(X):
         return "dask"
     if is_spark(X):
         return "spark"
-    check_readable(X)
+    check_readable(X, "X")
     if sparse.issparse(X):
         return "sparse"
     if is_read_by_slices(X):
@@ -56,16 +56,6 @@ def is_read_by_slices(X):
         and not hasattr(X, "iloc")  # a frame is sliced by names
         and not sparse.issparse(X)
     )
-
-
-def check_readable(X):
-    """Check that X has all its rows, and all numbers of them."""
-    if type(X).__name__ == "LazyFrame":
-        raise TypeError(
-            "X is a LazyFrame, a query that has not run; give X.collect(), or read it in batches "
-            "with fit_chunks."
-        )
-    check_masked(X, "X")
 
 
 def index_of(X):

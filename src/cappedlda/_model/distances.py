@@ -10,7 +10,7 @@ from cappedlda._data.samples import measured
 from cappedlda._data.sparse import rows_of
 from cappedlda._model import cells
 from cappedlda._model.discriminant import predictions, probabilities
-from cappedlda._validation import FLOATS, check_masked, known_codes
+from cappedlda._validation import FLOATS, check_readable, known_codes
 
 
 def of_chunks(model, make_chunks):
@@ -68,7 +68,7 @@ def columns_of(model, X, y):
 
 def codes_of(model, y, n_rows):
     """Return the codes of labels, or refuse them."""
-    check_masked(y, "y")
+    check_readable(y, "y")
     y = column_or_1d(np.asarray(y))
     if len(y) != n_rows:
         raise ValueError(f"X has {n_rows} rows and y has {len(y)}; give one label per row.")
