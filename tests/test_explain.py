@@ -10,6 +10,7 @@ from common import make_classes
 from scipy import sparse
 
 from cappedlda import CappedLDA, CappedLDACV, load_model, save_model
+from cappedlda._model.explain import contributions
 from cappedlda._rules.rule import RowRule
 from cappedlda.paper import CLDA
 
@@ -268,3 +269,19 @@ def test_dask_is_told_how(clean):
     lda = CappedLDA().fit(X, y)
     with pytest.raises(TypeError, match="and explain the result"):
         lda.explain(da.from_array(X, chunks=50), y)
+
+
+def test_groups_of_features_are_named_by_what_they_add(rng):
+    X, y = make_classes(rng, [200, 200], 12)
+    X[5, 4:8] += 40.0 * X.std(axis=0)[4:8]
+    model = CappedLDA().fit(X, y)
+    groups = np.repeat(["left", "middle", "right"], 4)
+    table = model.explain(X, y, groups=groups)
+    line = table.iloc[0]
+    assert (line["row"], line["group"]) == (5, "middle")
+    parts = contributions(model, X[[5]], y[[5]])[0]
+    assert line["group_share"] == pytest.approx(parts[4:8].sum() / parts.sum())
+    plain = model.explain(X, y)
+    assert set(table) - set(plain) == {"group", "group_share"}
+    with pytest.raises(ValueError, match=r"groups has the shape \(3,\); give the group of each of"):
+        model.explain(X, y, groups=[1, 2, 3])

@@ -270,6 +270,8 @@ class CappedDiscriminant(LinearDiscriminant):
         y: ArrayLike | None = None,
         n_features: int = 3,
         rows: Literal["all"] | ArrayLike | None = None,
+        *,
+        groups: ArrayLike | None = None,
     ) -> Any:
         """Explain why rows are flagged: which limit they exceed, and by which features.
 
@@ -283,6 +285,8 @@ class CappedDiscriminant(LinearDiscriminant):
             Number of features to name for each row.
         rows : "all", array-like of int or bool, or None, default=None
             Which rows to explain, by position. None explains flagged and left-out rows.
+        groups : array-like of shape (n_features,), default=None
+            The group of each feature, such as its channel, to name the one that contributes most.
 
         Returns
         -------
@@ -301,6 +305,8 @@ class CappedDiscriminant(LinearDiscriminant):
               usual value (the mean of the class over the rows inside cap and gate), and their
               difference in robust standard deviations. A feature that is unusual only together
               with others has a small `z`;
+            - `group`, `group_share`: with `groups`, the one whose features contribute most, and
+              its share of the squared distance. Shares of other groups may be negative;
             - `wrong_cells`: the cells that do not fit the rest of the row, in words, with their
               expected values (see the method `wrong_cells`).
 
@@ -318,7 +324,7 @@ class CappedDiscriminant(LinearDiscriminant):
         'petal length (cm) 15, expected about 1.43'
         """
         check_is_fitted(self)
-        return explain(self, X, y, n_features, rows)
+        return explain(self, X, y, n_features, rows, groups=groups)
 
     def wrong_cells(self, X: MatrixLike, y: ArrayLike | None = None) -> Bools:
         """Return which cells do not fit the other cells of their row.

@@ -234,6 +234,17 @@ def test_a_class_without_whole_rows_is_none(most_bytes, csv, capsys, limit):
     assert len(found) == facts["rows"]
 
 
+@pytest.mark.parametrize("options", [[], ["--cv"]], ids=["fit", "cv"])
+def test_fits_to_many_rows_in_memory_tell_their_passes(csv, capsys, limit, options):
+    limit(told_numbers=0)
+    argv = ["fit", "data.csv", "--target", "kind", "--model", "m.npz", *options]
+    captured = run(capsys, *argv)
+    assert "pass   1  objective" in captured.err
+    assert "pass" not in captured.out
+    assert load_model("m.npz").verbose == 0
+    assert "pass" not in run(capsys, *argv, "--quiet").err
+
+
 def test_progress_of_passes(csv, capsys, limit):
     limit(training_bytes=0)
     limit(seconds=0.0)

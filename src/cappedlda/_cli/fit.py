@@ -2,6 +2,7 @@
 
 import sys
 import warnings
+from contextlib import contextmanager, redirect_stdout
 from copy import copy
 
 import numpy as np
@@ -48,13 +49,26 @@ def fit(args):
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         warn_of_numbers(reader, data.X)
-        data.fit(model)
+        with telling_passes(model, data.X, args.quiet):
+            data.fit(model)
     for warning in caught:
         print(f"cappedlda fit: warning: {warning.message}", file=sys.stderr)
     if args.model is not None:
         save(args.model, model, reader, notes)
     told = [str(warning.message) for warning in caught]
     return tell(args, reader, notes, model, data, told, progress)
+
+
+@contextmanager
+def telling_passes(model, X, quiet):
+    """Let a fit to many rows in memory tell its passes; those that read a file do it anyway."""
+    if quiet or X is None or X.size < LIMITS.told_numbers:
+        yield
+        return
+    model.set_params(verbose=2)
+    with redirect_stdout(sys.stderr):
+        yield
+    model.set_params(verbose=0)
 
 
 def warn_of_numbers(reader, X):

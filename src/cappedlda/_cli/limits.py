@@ -13,6 +13,7 @@ class Limits:
     sampled_rows: int = 20_000  # in pictures and cross-validation
     listed_rows: int = 200  # unusual rows in a report
     listed_classes: int = 100  # in the table of a report
+    told_numbers: int = 20_000_000  # in memory, of which a fit tells each pass
     seconds: float = 10.0  # between two lines of progress
 
 

@@ -24,7 +24,7 @@ SELECT = {
 }
 
 
-def explain(model, X, y=None, n_features=3, rows=None, names=None, raw=np.asarray):
+def explain(model, X, y=None, n_features=3, rows=None, names=None, raw=np.asarray, groups=None):
     """Return the table of `CappedLDA.explain`; other names of the features may be given.
 
     `raw` turns rows into the units in which values are told.
@@ -43,13 +43,14 @@ def explain(model, X, y=None, n_features=3, rows=None, names=None, raw=np.asarra
         )
     check_count("n_features", n_features, 1, np.inf, "use a positive integer")
     names, index = names_of(model, X) if names is None else np.array(names, object), index_of(X)
+    groups = None if groups is None else checked_groups(groups, model.n_features_in_)
     wanted = wanted_rows(rows, X.shape[0] if hasattr(X, "shape") else len(X))
     parts, start = [], 0
     for block, labels in blocks_of(X, y) if kind == "sliced" else [(X, y)]:
         block = check_new(model, block, first=start)
         stop = start + block.shape[0]
         asked = None if wanted is None else wanted[start:stop]
-        found = explain_rows(model, block, labels, n_features, names, raw, asked)
+        found = explain_rows(model, block, labels, n_features, names, raw, groups, asked)
         found["wrong_cells"] = wrong_cells_of(model, block, found, n_features, names, raw)
         parts.append({**found, "row": start + found["row"]})
         start = stop
@@ -61,7 +62,7 @@ def explain(model, X, y=None, n_features=3, rows=None, names=None, raw=np.asarra
     return as_table(columns, is_polars(X))
 
 
-def explain_rows(model, X, y, n_features, names, raw, wanted=None):
+def explain_rows(model, X, y, n_features, names, raw, groups, wanted=None):
     """Return the columns of the table for some checked rows, in their order."""
     n_rows = X.shape[0]
     codes = None if y is None else codes_of(model, y, n_rows)
@@ -84,7 +85,9 @@ def explain_rows(model, X, y, n_features, names, raw, wanted=None):
         **{name: which[chosen] for name, which in marks.items()},
         "beyond": np.array([BEYOND[pair] for pair in beyond], dtype="U4"),
         "outlyingness": ratio[chosen],
-        **leading_features(model, X, codes, gate_ratio >= cap_ratio, n_features, names, raw),
+        **leading_features(
+            model, X, codes, gate_ratio >= cap_ratio, n_features, names, raw, groups
+        ),
     }
 
 
@@ -96,8 +99,8 @@ def ratios(model, X, codes, space="both"):
         return outlyingness_and_codes(model, X, codes, space)
 
 
-def leading_features(model, X, codes, by_gate, n_features, names, raw):
-    """Return the columns on the features that contribute most to the distance of each row.
+def leading_features(model, X, codes, by_gate, n_features, names, raw, groups):
+    """Return the columns on the features, and group, that contribute most to each distance.
 
     A row that is farther off in all features together has a distance that is a sum over
     features of squared deviations; one that is farther off in the discriminant space, a sum of
@@ -115,7 +118,28 @@ def leading_features(model, X, codes, by_gate, n_features, names, raw):
             f"usual_{k}": usual[at],
             f"z_{k}": z[at],
         }
-    return columns
+    return columns if groups is None else columns | leading_groups(parts, groups)
+
+
+def leading_groups(parts, groups):
+    """Return the columns on the group whose features contribute most to the distance of a row."""
+    known = np.unique(groups)
+    sums = np.stack([parts[:, groups == name].sum(axis=1) for name in known], axis=1)
+    largest = np.argmax(sums, axis=1)
+    with np.errstate(invalid="ignore"):  # what is infinitely far has no shares
+        share = sums[np.arange(len(sums)), largest] / parts.sum(axis=1)
+    return {"group": known[largest], "group_share": share}
+
+
+def checked_groups(groups, n_features):
+    """Return the group of each feature as an array."""
+    groups = np.asarray(groups)
+    if groups.shape != (n_features,):
+        raise ValueError(
+            f"groups has the shape {groups.shape}; give the group of each of the {n_features} "
+            "features."
+        )
+    return groups
 
 
 def deviations(model, X, codes, by_gate):
