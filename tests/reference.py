@@ -299,3 +299,56 @@ def left_out_fits(X, y, weights):
         H = X - means[y]
         # The degrees of freedom stay those of all rows: only the shape of distances matters.
         yield row, means, (H.T * w) @ H / (weights.sum() - n_classes)
+
+
+def label_noise(X, y, kept, shrinkage=0.0):
+    """Two rounds of the label layer: every distance from a fit without the row."""
+    c, n = y.max() + 1, X.shape[1]
+    means = np.stack([X[kept & (y == k)].mean(axis=0) for k in range(c)])
+    unit = np.sqrt(np.mean((X[kept] - means[y[kept]]) ** 2, axis=0))
+    Z, w, rate, without = X / unit, kept * 1.0, 0.1, None
+    log_priors = np.log(np.bincount(y) / len(y))
+    for _ in range(2):
+        D, judged = np.zeros((len(y), c)), kept.copy()
+        freedom = w.sum() - c
+        m, S = moments(Z, y, w)
+        # The ridge is that of all rows; it stays when a row is left out.
+        ridge = shrinkage / (1.0 - shrinkage) * np.trace(S) / n * np.eye(n)
+        for j in np.flatnonzero(kept):
+            others = np.where(np.arange(len(y)) == j, 0.0, w)
+            means, scatter = moments(Z, y, others)
+            inverse = np.linalg.inv((scatter + ridge) / freedom)
+            D[j] = [(Z[j] - mean) @ inverse @ (Z[j] - mean) for mean in means]
+            h, of_class = Z[j] - m[y[j]], w[y == y[j]].sum()
+            share = w[j] * of_class / (of_class - w[j])
+            judged[j] = 1.0 - share * h @ np.linalg.solve(S + ridge, h) >= 0.05
+        D, own, found = D[judged], y[judged], []
+        for tau in np.geomspace(0.05, 1.5, 8):
+            scores = log_priors - tau * D / 2.0
+            p = np.exp(scores - scores.max(axis=1, keepdims=True))
+            p = (p / p.sum(axis=1, keepdims=True))[np.arange(len(own)), own]
+            rho = rate
+            for _ in range(8):
+                q = (1 - rho) * p / ((1 - rho) * p + rho / (c - 1) * (1 - p))
+                rho = np.clip(np.mean(1 - q), 1e-6, 0.9 * (c - 1) / c)
+            q = (1 - rho) * p / ((1 - rho) * p + rho / (c - 1) * (1 - p))
+            likelihood = np.log((1 - rho) * p + rho / (c - 1) * (1 - p)).sum()
+            found.append((likelihood, rho, q, np.log(p).sum()))
+        without = max(item[3] for item in found) if without is None else without
+        best = max(found, key=lambda item: item[0])
+        far_apart = found[-1][2] @ (1 - p) < 0.2 * rho * found[-1][2].sum()
+        if far_apart and found[-1][0] > best[0] - 0.5 * np.log(len(own)):
+            best = found[-1]
+        likelihood, rate, q, _ = best
+        w = kept * 1.0
+        w[judged] = q
+        shares = np.bincount(y, w)
+        log_priors = np.log(shares / shares.sum())
+    return SimpleNamespace(rate=rate, gain=likelihood - without, quality=w)
+
+
+def moments(X, y, weights):
+    """Class means, and the scatter of the rows about them."""
+    means = np.stack([np.average(X[y == k], axis=0, weights=weights[y == k]) for k in set(y)])
+    H = X - means[y]
+    return means, (H.T * weights) @ H

@@ -18,6 +18,7 @@ CAPPED = {
     "priors": ["uniform", [0.2, 0.3, 0.5]],
     "cells": ["all"],
     "missing": ["ignore"],
+    "label_noise": [0.1],
 }
 NORM = {
     "n_components": [1],
@@ -76,6 +77,10 @@ def test_pairs_of_capped_lda(rows, pair):
     if "leave_out" in pair and pair.get("epsilon", "auto") != "auto":
         words = f"leave_out='flagged' has no effect with epsilon={pair['epsilon']!r}, .*use epsilon"
         with pytest.raises(ValueError, match=words):
+            CappedLDA(**pair).fit(*rows)
+        return
+    if "label_noise" in pair and pair.get("epsilon") == np.inf:
+        with pytest.raises(ValueError, match="label_noise=0.1 does not work with epsilon=inf"):
             CappedLDA(**pair).fit(*rows)
         return
     both = answer(CappedLDA(**pair), rows)

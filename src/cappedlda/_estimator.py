@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from cappedlda._data.blocks import OF_LABELS
 from cappedlda._data.chunk_cache import cache_folder
 from cappedlda._data.chunks import ChunkRows
 from cappedlda._data.factory import training_rows
@@ -556,6 +557,10 @@ class CappedDiscriminant(LinearDiscriminant):
                     "make_chunks), which returns them chunk by chunk, transform_frame(X, y) for "
                     "Spark, or outlyingness(X, y) > 1 for flagged rows."
                 )
+            if name in OF_LABELS and "scalings_" in vars(self):
+                looked = hasattr(self, "label_status_")
+                remedy = "use label_quality(X, y)" if looked else 'fit with label_noise="auto"'
+                raise AttributeError(f"This model has no {name}; {remedy}.")
             return object.__getattribute__(self, name)  # fails again, in its own words
 
     def __sklearn_tags__(self):
@@ -588,10 +593,10 @@ class CappedDiscriminant(LinearDiscriminant):
         n_supervised = self._n_supervised(n_components, n_directions)
         with single_threaded_blas():
             solution = self._solve(rows, priors, n_components, n_directions)
-        rule = linear_rule(solution.W, solution.covariance, solution.centres, priors)
+        rule = linear_rule(solution.W, solution.covariance, solution.centres, solution.priors)
         self._remember_features(features)
         self.classes_ = classes
-        self.priors_ = priors
+        self.priors_ = solution.priors
         self.coef_, self.intercept_ = (solution.temperature * part for part in rule)
         self._store(rows, solution, n_components, n_supervised)
         warn_of(solution, self, n_supervised, stacklevel=4)

@@ -117,6 +117,16 @@ def check_shrinkage(shrinkage):
         check_real("shrinkage", shrinkage, below_zero, 1.0, advice)
 
 
+def check_label_noise(label_noise):
+    """Check the parameter label_noise."""
+    advice = 'use None, "auto" or a rate between 0 and 0.5'
+    if isinstance(label_noise, str):
+        if label_noise != "auto":
+            raise ValueError(f"label_noise={label_noise!r} is unknown; {advice}.")
+    elif label_noise is not None:
+        check_real("label_noise", label_noise, 0.0, np.nextafter(0.5, 0.0), advice)
+
+
 def check_priors(priors, n_classes):
     """Return the priors as an array that sums to one, or None."""
     if priors is None:

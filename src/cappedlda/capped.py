@@ -9,9 +9,17 @@ from scipy.sparse import csr_array
 
 from cappedlda._estimator import CappedDiscriminant, as_cap, check_implicit, too_many
 from cappedlda._fit import Objective, Options, fit_capped
+from cappedlda._model import labels
+from cappedlda._model.discriminant import by_rows
 from cappedlda._model.switching import SwitchingHints
-from cappedlda._typing import ArrayLike
-from cappedlda._validation import check_choice, check_epsilon, check_seed, check_shrinkage
+from cappedlda._typing import ArrayLike, Bools, Floats, Labels, MatrixLike
+from cappedlda._validation import (
+    check_choice,
+    check_epsilon,
+    check_label_noise,
+    check_seed,
+    check_shrinkage,
+)
 
 
 class CappedLDA(SwitchingHints, CappedDiscriminant):
@@ -66,6 +74,13 @@ class CappedLDA(SwitchingHints, CappedDiscriminant):
         infinite cells as wrong ones, or raises an error with ``cells="all"``. For sparse X, and
         without a covariance of all features, NaN and infinity are always errors. `fit` accepts
         neither.
+    label_noise : "auto", float or None, default=None
+        Whether to look for wrong labels. "auto" estimates their rate and which labels are wrong,
+        by leave-one-out; if it finds any, rows count in the last step by the probability that
+        their label is right. If it finds none, the fit is that of None, bit for bit. A number
+        between 0 and 0.5 is the rate to begin with; then wrong labels are taken for granted. It
+        needs 20 rows per class on average that are not left out. It does not work with
+        ``epsilon=inf``, nor for sparse X with more than 1000 features.
     n_jobs : int, default=None
         Number of threads; None uses all cores available to the process. Fits that run at the
         same time share them. The result is the same, bit for bit, for any number.
@@ -107,7 +122,8 @@ class CappedLDA(SwitchingHints, CappedDiscriminant):
         Largest distance of a row of each class that is not flagged. With ``epsilon="auto"`` it is
         1.5 times the cap of the class.
     weights_ : ndarray of shape (n_samples,)
-        0 for training rows that are left out, 1 for all others.
+        0 for training rows that are left out, 1 for all others; times `label_quality_` if wrong
+        labels were found.
     distances_ : ndarray of shape (n_samples,)
         Distance of each training row from the centre of its class, in the discriminant space
         of the rows inside cap and gate (for large data, of all rows that are not left out).
@@ -116,6 +132,26 @@ class CappedLDA(SwitchingHints, CappedDiscriminant):
         features together. Look at them; the fit may still use them.
     left_out_ : ndarray of shape (n_samples,), bool
         Training rows that the fit did not use.
+    label_noise_ : float
+        Estimated rate of wrong labels; 0 if none were found. This and the following attributes
+        are there only if `label_noise` is not None.
+    label_status_ : {"none", "found", "too_few_rows", "class_lost"}
+        Whether wrong labels were found. "too_few_rows" and "class_lost" (nearly all labels of a
+        class would be wrong) also give the fit of ``label_noise=None``, with a warning.
+    label_gain_ : float
+        Log-likelihood of the labels with wrong ones, minus that without.
+    label_quality_ : ndarray of shape (n_samples,)
+        Probability that the label of each training row is right, from leave-one-out distances.
+        The lowest are most worth checking, also if no wrong labels were found. 1 for labels that
+        are not judged: of classes with fewer than 10 rows, and of rows that no other is like.
+        This and the next two are not there after `fit_chunks`, nor for dask or Spark; use the
+        method `label_quality`.
+    mislabelled_ : ndarray of shape (n_samples,), bool
+        Rows whose label looks wrong: its quality is below 0.5 and wrong labels were found, or
+        the row is left out and fits another class well. A row far inside another class is no
+        proof of a wrong label.
+    suggested_labels_ : ndarray of shape (n_samples,)
+        The most likely other label of rows in `mislabelled_`, and the given label of all others.
     leave_out_level_ : float
         Multiple of cap and gate beyond which rows are left out. inf leaves out nothing; a fit
         that starts with a sample always has a finite level.
@@ -162,6 +198,14 @@ class CappedLDA(SwitchingHints, CappedDiscriminant):
     """
 
     shrinkage_: float
+    label_noise_: float
+    label_status_: str
+    label_gain_: float
+    label_quality_: Floats
+    mislabelled_: Bools
+    suggested_labels_: Labels
+
+    label_noise: float | Literal["auto"] | None = None  # CappedLDACV has no such parameter
 
     def __init__(
         self,
@@ -173,6 +217,7 @@ class CappedLDA(SwitchingHints, CappedDiscriminant):
         priors: ArrayLike | Literal["uniform"] | None = None,
         cells: Literal["capped", "completed", "all"] = "capped",
         missing: Literal["error", "ignore"] = "error",
+        label_noise: float | Literal["auto"] | None = None,
         n_jobs: int | None = None,
         random_state: int | np.random.RandomState | None = None,
         verbose: int = 0,
@@ -184,6 +229,7 @@ class CappedLDA(SwitchingHints, CappedDiscriminant):
         self.priors = priors
         self.cells = cells
         self.missing = missing
+        self.label_noise = label_noise
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose
@@ -195,6 +241,10 @@ class CappedLDA(SwitchingHints, CappedDiscriminant):
                 raise ValueError(
                     f"{too_many(rows)} for shrinkage={self.shrinkage!r}; use None or 'few_rows'."
                 )
+            if self.label_noise is not None:
+                raise ValueError(
+                    f"{too_many(rows)} for label_noise={self.label_noise!r}; use None."
+                )
         options = self._options(rows, priors, n_components)
         return fit_capped(rows, Objective(epsilon=as_cap(self.epsilon)), options)
 
@@ -203,6 +253,8 @@ class CappedLDA(SwitchingHints, CappedDiscriminant):
             priors=priors,
             n_components=n_components,
             leave_out=self.leave_out,
+            label_noise=self.label_noise,
+            given_priors=self.priors is not None,
             drop_cells=self.cells == "completed",
             shrinkage=self.shrinkage,
             random_state=self.random_state,
@@ -215,6 +267,7 @@ class CappedLDA(SwitchingHints, CappedDiscriminant):
         vars(self).pop("_wrong_cells", None)
         if solution.wrong_cells is not None:
             self._wrong_cells = csr_array(solution.wrong_cells)
+        labels.store(self, rows, solution)
 
     @property
     def wrong_cells_(self) -> csr_array:
@@ -223,9 +276,48 @@ class CappedLDA(SwitchingHints, CappedDiscriminant):
             return self._wrong_cells
         return csr_array((len(self.weights_), self.n_features_in_), dtype=bool)
 
+    def label_quality(self, X: MatrixLike, y: ArrayLike) -> Floats:
+        """Return how probable it is that the labels of rows are right.
+
+        The rows are taken as new ones: `label_quality_` of training rows is nearly the same, but
+        each of them was left out of the fit that judges it.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,)
+            Labels, all of them classes of the model.
+
+        Returns
+        -------
+        quality : ndarray of shape (n_samples,)
+            From 0 to 1; the lowest are most worth checking. 1 for labels that the fit did not
+            judge: of classes with fewer than 10 rows, or of all if it had too few rows.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from sklearn.datasets import load_iris
+        >>> from cappedlda import CappedLDA
+        >>> X, y = load_iris(return_X_y=True)
+        >>> lda = CappedLDA(label_noise="auto").fit(X, y)
+        >>> new = y[::30].copy()
+        >>> new[1] = 2  # a wrong label
+        >>> bool(lda.label_quality(X[::30], new).argmin() == 1)
+        True
+        """
+        labels.check(self)
+        return by_rows(self, labels.quality, X, y)
+
     def _check_parameters(self):
         self._check_common_parameters()
         check_epsilon(self.epsilon)
+        check_label_noise(self.label_noise)
+        if self.label_noise is not None and self.epsilon == np.inf:
+            raise ValueError(
+                f"label_noise={self.label_noise!r} does not work with epsilon=inf: outliers in the "
+                'fit would pass for wrong labels; use epsilon="auto", or label_noise=None.'
+            )
         if self.leave_out == "flagged" and self.epsilon != "auto":
             what = "nothing" if self.epsilon == np.inf else "all rows beyond it"
             raise ValueError(

@@ -161,7 +161,7 @@ def test_examples_in_docstrings_run(value):
 
 def test_fitted_attributes_are_the_documented_ones(dirty):
     X, y, _ = dirty
-    model = cappedlda.CappedLDA().fit(X, y)
+    model = cappedlda.CappedLDA(label_noise="auto").fit(X, y)
     documentation = inspect.cleandoc(cappedlda.CappedLDA.__doc__)
     attributes = documentation.split("Attributes\n")[1].split("See Also\n")[0]
     documented = {line.split(" : ")[0] for line in attributes.splitlines() if " : " in line}

@@ -133,6 +133,10 @@ class ArrayRows(Rows):
         weight = None if self.sample_weight is None else self.sample_weight[rows]
         return job(X, codes, weight, *[None if out is None else out[rows] for out in outs])
 
+    def each(self, function):
+        """Return what a function of (X, codes) returns for all rows, shape (N,)."""
+        return np.concatenate([*self.map(lambda X, codes, _: function(X, codes))])
+
     def weight_of(self, kept):
         """Return the weight of the rows of a mask."""
         weight = self.sample_weight

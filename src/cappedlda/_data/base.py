@@ -34,6 +34,7 @@ class Rows:
     class_counts: np.ndarray  # (c,), rows of each class that have a weight above 0
     gate: Gate | None = None  # rows beyond a multiple of it count for nothing; weights and
     gate_level: float = np.inf  # counts of classes do not know it
+    weigh: Any = None  # returns factors of the weights of rows (X, codes), if there are any
     example: Any = None  # begin of the data, with feature names; None if X itself tells them
     feature_names: Any = None  # of a data frame, for messages
     progress = False  # whether lines are printed within long passes
@@ -95,7 +96,7 @@ class Rows:
     def job(self, query, most_border_rows=0):
         """Return the job of a pass."""
         gate = self.gate if self.gate_level < np.inf else None
-        return PassJob(query, gate, self.gate_level, most_border_rows)
+        return PassJob(query, gate, self.gate_level, most_border_rows, self.weigh)
 
     def check_finite(self):
         """Raise an error if a number is not finite; not asked for where reading has done so."""
@@ -115,6 +116,15 @@ class Rows:
     def within_gate(self, level):
         """Return the rows with those beyond a multiple of the gate out of every sum."""
         return self._with_gate(self.gate, level)
+
+    def weighed(self, weigh):
+        """Return the rows with weights times what a function of (X, codes) returns for them."""
+        rows = self._copy()
+        rows.weigh = weigh
+        return rows
+
+    def each(self, function):
+        """Return what a function of (X, codes) returns for all rows; None if it is not kept."""
 
     def _with_gate(self, gate, level):
         rows = self._copy()

@@ -27,6 +27,9 @@ from cappedlda._validation import (
     weight_unit,
 )
 
+# Attributes with an entry for each training row, if wrong labels were looked for.
+OF_LABELS = ("label_quality_", "mislabelled_", "suggested_labels_")
+
 
 @dataclass
 class LabelCounts:
@@ -163,6 +166,6 @@ def checked_block(model, X):
 def without_samples(model):
     """Return a fitted model without what has the size of the training data."""
     bare = copy.copy(model)
-    for name in ("distances_", "weights_", "outliers_", "left_out_"):
+    for name in ("distances_", "weights_", "outliers_", "left_out_", *OF_LABELS):
         vars(bare).pop(name, None)
     return bare

@@ -353,7 +353,7 @@ class DaskRows(BlockRows):
 
     def per_sample(self, solution):
         """Return lazy results for each row."""
-        rules = solution.flag_rule, solution.leave_out_rule, solution.norm
+        rules = solution.flag_rule, solution.leave_out_rule, solution.norm, solution.weigh
         table = blockwise(
             measure_block,
             self._X,

@@ -4,6 +4,7 @@ Blocks are C-ordered arrays in memory. Whoever holds the rows cuts them into blo
 these jobs on them; see `base`.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 
@@ -29,6 +30,7 @@ class PassJob:
     gate: Gate | None = None  # None also if the ratios of the rows to it are known
     level: float = np.inf
     most_border_rows: int = 0  # rows near the caps are noted, at most so many
+    weigh: Callable | None = None  # returns factors of the weights of rows (X, codes)
 
     def begin(self, dtype, *checksums):
         """Return what makes the record of a slab that comes in pieces."""
@@ -86,6 +88,8 @@ class SlabPass:
         """
         job, record = self._job, self._record
         query, noted = job.query, job.most_border_rows > 0
+        if job.weigh is not None:
+            sample_weight = weights_inside(job.weigh(X, codes), sample_weight)
         if noted:
             distances = np.empty(len(X))
             gate_ratios = None if job.gate is None else np.empty(len(X))
@@ -134,7 +138,7 @@ class SlabPass:
 
 
 def weights_inside(inside, sample_weight):
-    """Return the weights of rows with those outside out of every sum."""
+    """Return the weights of rows with those outside out of every sum, or times numbers."""
     return inside * (1.0 if sample_weight is None else sample_weight)
 
 

@@ -107,11 +107,17 @@ class SampleDistances:
         return per_sample(self._distances, outliers, support, norm)
 
 
-def measured(rows, flag_rule, leave_out_rule, norm):
-    """Return `PerSample` of other rows than a fit has seen, by its rules."""
+def measured(rows, flag_rule, leave_out_rule, norm, weigh=None):
+    """Return `PerSample` of other rows than a fit has seen, by its rules.
+
+    Weights are multiplied by what `weigh` returns for (X, codes), if it is given.
+    """
     distances = flag_rule.distances(rows)
     outliers = ~flag_rule.contains(rows, distances)
-    return per_sample(distances, outliers, leave_out_rule.contains(rows), norm)
+    found = per_sample(distances, outliers, leave_out_rule.contains(rows), norm)
+    if weigh is None:
+        return found
+    return found._replace(weights=found.weights * weigh(rows.X, rows.codes))
 
 
 def per_sample(distances, outliers, support, norm):

@@ -15,7 +15,8 @@ Find the rows we trust (`core_of`):
 Finish (`fit_capped`):
 
 7. Decide what to leave out: the least that harms none of the rows we trust.
-8. LDA on all rows of that support, and the evaluation of all rows.
+8. LDA on all rows of that support, and the evaluation of all rows. With `label_noise`, rows of
+   doubtful labels count for less.
 
 The guide tells the same with the same numbers (docs/guide/method.md). Arrays, chunks, dask and
 sparse rows all come this way, and so does each fit of a cross-validation. `fit_norm` minimises a
@@ -31,6 +32,12 @@ from cappedlda._data.array import ArrayRows
 from cappedlda._data.scatter_cache import ScatterCacheRows
 from cappedlda._fit.cells import fit_right_cells
 from cappedlda._fit.hidden_cloud import core_without_cloud
+from cappedlda._fit.labels import (
+    labels_weighed,
+    noise_of_labels,
+    solution_with_labels,
+    without_wrong_priors,
+)
 from cappedlda._fit.result import Solution
 from cappedlda._fit.result import evaluate as evaluate_solver
 from cappedlda._fit.reweighting import (
@@ -191,17 +198,28 @@ def trimmed_fit(prepared, objective, options):
     level, temperature = decide_level(prepared, core, reweighted, objective, options, shrinkage)
 
     # 8. LDA on all rows of that support, and the evaluation of all rows.
-    evaluated = core
+    evaluated, labels = core, None
     if sample is not rows:
-        reweighted, evaluated = on_all_rows(prepared, core, level, objective, options, trace)
+        labels = noise_of_labels(prepared, reweighted, core.ratios <= level, options)
+        weighed, wanted = prepared, options
+        if labels is not None and labels.found:
+            weighed, wanted = labels_weighed(prepared, labels), without_wrong_priors(options)
+        reweighted, evaluated = on_all_rows(weighed, core, level, objective, wanted, trace)
     elif level > 1.0 and not (reweighted.mask == (core.ratios <= level)).all():
         at_level = prepared.all_rows.within_gate(level)
         reweighted = reweight(at_level, core.frame, level, objective, gate, options)
         trace.n_passes += 1
     elif level > 1.0:  # the same rows, but others may come
         reweighted = replace(reweighted, rule=core.frame.rule(gate, level))
+    if sample is rows:
+        labels = noise_of_labels(prepared, reweighted, reweighted.mask, options)
+        if labels is not None and labels.found:
+            at_level = prepared.all_rows.within_gate(level).reweighted(labels.weights)
+            wanted = replace(without_wrong_priors(options), shrinkage=reweighted.shrinkage)
+            reweighted = reweight(at_level, core.frame, level, objective, gate, wanted)
+            trace.n_passes += 1
     found = reweighted, evaluated, trace, objective, prepared, options.n_components
-    solution = solution_of(*found)
+    solution = solution_of(*found) if labels is None else solution_with_labels(labels, *found)
     solution.level = level
     solution.temperature = temperature
     return solution

@@ -122,7 +122,7 @@ def is_worthwhile(rows, plain, completed, solution):
         weights = fitted.within.weight
         freedom = freedom_of(weights.sum(), len(weights))
         of_rows = 1.0 if rows.sample_weight is None else np.minimum(rows.sample_weight, 1.0)
-        left_out = of_rows * ~fitted.samples.left_out
+        left_out = of_rows * fitted.samples.weights
         distances.append(left_out_distances(metric, freedom, weights, rows, in_fit, left_out))
     return cells_cost_too_much(
         *distances, rows, trusted, wrong.any(axis=1), np.log(solution.priors)

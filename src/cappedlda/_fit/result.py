@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from cappedlda._data.samples import PerSample
+from cappedlda._loo.labels import LabelNoise
 from cappedlda._metrics import linalg
 from cappedlda._metrics.within import WithinCovariance
 from cappedlda._rules.rule import RowRule
@@ -94,6 +95,12 @@ class Solution:
     level: float = 1.0
     n_sampled: int = 0
     wrong_cells: np.ndarray | None = None  # (N, n), bool; of those that were dropped
+    labels: LabelNoise | None = None  # None if wrong ones were not looked for
+
+    @property
+    def weigh(self):
+        """What weighs rows by their labels, or None if no wrong ones were found."""
+        return self.labels.rule if self.labels is not None and self.labels.found else None
 
     def covariance_of_features(self, most_features):
         """Return the within-class covariance as a matrix, or None.

@@ -40,8 +40,8 @@ class Reweighted:
         Of the support.
     mask : ndarray of shape (N,), bool, or None
         The rows of the support, if something is kept for each row.
-    kept : ndarray of shape (c,)
-        Weight of each class in the support.
+    kept, kept_rows : ndarray of shape (c,)
+        Weight of each class in the support, and its rows.
     weight : float
         Weight of all rows that were looked at.
     within : WithinCovariance or None
@@ -57,6 +57,7 @@ class Reweighted:
     rule: RowRule
     mask: np.ndarray | None
     kept: np.ndarray
+    kept_rows: np.ndarray
     weight: float
     within: WithinCovariance | None
     shrinkage: float
@@ -119,6 +120,8 @@ def reweight(rows, frame, level, objective, gate, options, sample=None):
     shrink = shrinkage_rule(options.shrinkage, sample or rows, kept_rows, record.kept[:, 1])
     settings = system_of(rows), tol, rows.dtype, rows.regime, shrink
     sizes = None if rows.implicit_scatter else record.scatter.diagonal().copy()
+    if options.renew_priors:
+        frame = frame.changed(priors=record.kept[:, 1] / record.kept_weight)
     if options.renew_centres:
         frame = frame.recentred(record.recentre(frame.centres, frame.scale))
     scatter = support_scatter(record, frame, sizes, *settings)
@@ -144,6 +147,7 @@ def reweight(rows, frame, level, objective, gate, options, sample=None):
         rule,
         mask,
         record.kept[:, 1],
+        record.kept[:, 0],
         record.weight,
         within,
         scatter.shrinkage,
@@ -231,7 +235,7 @@ def solution_of(reweighted, evaluated, trace, objective, prepared, n_components)
         strengths=answer.strengths,
         extra=unsupervised_directions(answer.A, answer.B, answer.scale, count),
         centres=answer.centres,
-        priors=frame.priors,
+        priors=reweighted.frame.priors,
         epsilon=frame.epsilon,
         q=objective.q,
         norm=None,

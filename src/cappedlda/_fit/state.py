@@ -41,6 +41,9 @@ class Options:
     start: str | np.ndarray = "robust"
     n_components: int = 1
     leave_out: str = "harmful"
+    label_noise: str | float | None = None  # whether wrong labels are looked for; their rate
+    given_priors: bool = False  # whether the priors are none of the data
+    renew_priors: bool = False  # whether they are the shares of the kept rows
     drop_cells: bool = False  # whether wrong cells of a row may be dropped instead of the row
     ridge: float = 0.0
     shrinkage: str | float | None = "few_rows"

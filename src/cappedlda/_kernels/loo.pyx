@@ -122,33 +122,86 @@ def log_loss(
     double sharpness,                 # factor of the distances
 ):
     """Log-loss of the rows: its sum, and how fast this grows with the sharpness."""
-    cdef Py_ssize_t j, k, i, N = distances.shape[0], c = distances.shape[1]
-    cdef const double *row
-    cdef double half = 0.5 * sharpness, total = 0.0, slope = 0.0
-    cdef double odds, own, best, score, likely, steps
+    cdef Py_ssize_t j, N = distances.shape[0], c = distances.shape[1]
+    cdef double total = 0.0, slope = 0.0, steps
     cdef double *scores = room_for(c)
     with nogil:
         for j in range(N):
-            if not weights[j] > 0.0:
-                continue
-            i = codes[j]
-            row = &distances[j, 0]
-            own = half * row[i] - log_priors[i]
-            best = 0.0
-            for k in range(c):
-                scores[k] = own - half * row[k] + log_priors[k]
-                best = max(best, scores[k])
-            scores[i] = -DBL_MAX
-            odds = exp(-best) if best > 0.0 else 1.0
-            steps = 0.0
-            for k in range(c):
-                score = scores[k] - best
-                if not score < NOTHING:
-                    likely = exp(score)
-                    odds += likely
-                    steps += likely * (row[i] - row[k])
-            if odds != 1.0 or best > 0.0:
-                total += weights[j] * (best + log(odds))
-                slope += weights[j] * 0.5 * steps / odds
+            if weights[j] > 0.0:
+                total += weights[j] * surprise(
+                    &distances[j, 0], &log_priors[0], 0.5 * sharpness, c, codes[j], scores, &steps)
+                slope += weights[j] * 0.5 * steps
         free(scores)
     return total, slope
+
+
+cdef inline double surprise(
+    const double *row, const double *log_priors, double half, Py_ssize_t c, Py_ssize_t i,
+    double *scores, double *steps,
+) noexcept nogil:
+    """Minus the log-probability of class i by squared distances, and twice its derivative.
+
+    There is room for c scores.
+    """
+    cdef Py_ssize_t k
+    cdef double own = half * row[i] - log_priors[i], best = 0.0, odds, score, likely
+    for k in range(c):
+        scores[k] = own - half * row[k] + log_priors[k]
+        best = max(best, scores[k])
+    scores[i] = -DBL_MAX
+    odds = exp(-best) if best > 0.0 else 1.0
+    steps[0] = 0.0
+    for k in range(c):
+        score = scores[k] - best
+        if not score < NOTHING:
+            likely = exp(score)
+            odds += likely
+            steps[0] += likely * (row[i] - row[k])
+    if not (odds != 1.0 or best > 0.0):
+        return 0.0
+    steps[0] /= odds
+    return best + log(odds)
+
+
+def fit_label_rate(
+    const double[:, ::1] distances,   # IN (N, c) squared
+    const int32_t[::1] codes,         # IN (N,)
+    const double[::1] weights,        # IN (N,)
+    const double[::1] log_priors,     # IN (c,)
+    double sharpness,                 # factor of the distances
+    double rate,                      # of wrong labels, to begin with
+    double least, double most,        # between which it stays
+    int steps,
+    double[::1] own,                  # OUT (N,) probability of the own class; of rows of no weight
+):                                    # nothing is written
+    """Rate of wrong labels after some steps of EM.
+
+    Returns it, the log-likelihood of the labels with it, and that without wrong labels.
+    """
+    cdef Py_ssize_t j, N = distances.shape[0], c = distances.shape[1]
+    cdef double total = 0.0, likelihood = 0.0, none = 0.0, loss, wrong, other, ignored
+    cdef double *scores = room_for(c)
+    cdef int step
+    with nogil:
+        for j in range(N):
+            if weights[j] > 0.0:
+                loss = surprise(
+                    &distances[j, 0], &log_priors[0], 0.5 * sharpness, c, codes[j], scores,
+                    &ignored)
+                own[j] = exp(-loss)
+                none -= weights[j] * loss
+                total += weights[j]
+        for step in range(steps):
+            other = rate / (c - 1)
+            wrong = 0.0
+            for j in range(N):
+                if weights[j] > 0.0:
+                    wrong += weights[j] * (other * (1.0 - own[j])) / (
+                        (1.0 - rate) * own[j] + other * (1.0 - own[j]))
+            rate = min(max(wrong / total, least), most)
+        other = rate / (c - 1)
+        for j in range(N):
+            if weights[j] > 0.0:
+                likelihood += weights[j] * log((1.0 - rate) * own[j] + other * (1.0 - own[j]))
+        free(scores)
+    return rate, likelihood, none

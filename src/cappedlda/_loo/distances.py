@@ -85,7 +85,8 @@ class PlainLDA:
         T = linalg.triangular_whitener(scatter, FLAT[np.dtype(dtype)], ridge / self.freedom)
         self._T = T if unit is None else T / unit[:, None]
         means = centres + self._moves
-        means -= means.sum(axis=0) / len(means)  # lest little but rounding is left between them
+        self._middle = means.sum(axis=0) / len(means)
+        means -= self._middle  # or little but rounding would be left between them
         self._images = means @ self._T
         self._directions = self._T @ self._images.T
 
@@ -121,6 +122,14 @@ class PlainLDA:
         """Return the squared distances of the means of some classes from all."""
         sizes = np.square(self._images).sum(axis=1)
         return sizes[classes, None] + sizes - 2.0 * (self._images[classes] @ self._images.T)
+
+    def linear_scores(self):
+        """Return coefficients (n, c) and offsets (c,) of minus half the squared distances.
+
+        For rows that were not in the fit, up to a number that is the same for all classes.
+        """
+        offsets = -0.5 * np.square(self._images).sum(axis=1) - self._middle @ self._directions
+        return self._directions, offsets
 
     @property
     def whitener(self):

@@ -66,6 +66,15 @@ class RowSpace:
         """Return a rule for coordinates as one for raw features."""
         return replace(rule, W=self.lift(rule.W), centres=self.lift_points(rule.centres))
 
+    def lift_labels(self, labels):
+        """Return what is known of labels with a rule for raw features."""
+        rule = None if labels is None else labels.rule
+        if rule is None:
+            return labels
+        coef = self.lift(rule.coef)
+        lifted = replace(rule, coef=coef, intercept=rule.intercept - self._origin @ coef)
+        return replace(labels, rule=lifted)
+
     def lift_solution(self, solution, n_components):
         """Return a solution found in coordinates as one of raw features.
 
@@ -84,5 +93,6 @@ class RowSpace:
             centres=self.lift_points(solution.centres),
             flag_rule=self.lift_rule(solution.flag_rule),
             leave_out_rule=self.lift_rule(solution.leave_out_rule),
+            labels=self.lift_labels(solution.labels),
             within=None if within is None else within.lifted(self._basis, self._scale),
         )

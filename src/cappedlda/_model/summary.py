@@ -145,7 +145,17 @@ def decisions_of(model):
     if hasattr(model, "shrinkage_"):
         lines.append(f"covariance shrunk by shrinkage_ = {model.shrinkage_:.3g}")
     lines.append(f"left out of the fit: {left_out_rows(model.leave_out_level_)}")
+    if hasattr(model, "label_status_"):
+        lines.append(wrong_labels_of(model))
     return lines + wrong_cells_of(model)
+
+
+def wrong_labels_of(model):
+    """Return a line on what was found about labels."""
+    if model.label_status_ == "found":
+        return f"wrong labels: about {model.label_noise_:.1%} of the rows that are not left out"
+    judged = model.label_status_ == "none"
+    return f"wrong labels: {'none found' if judged else f'not judged ({model.label_status_})'}"
 
 
 def wrong_cells_of(model):

@@ -19,6 +19,11 @@ _REMEDIES = {
     "rank_deficient": "Only {rank} of {wanted} directions separate the classes; decrease "
     "n_components.",
 }
+# Why wrong labels were not found.
+_NOT_JUDGED = {
+    "too_few_rows": "Labels are judged only with 20 rows per class on average",
+    "class_lost": "Nearly all labels of a class would be wrong",
+}
 
 
 def status_of(solution, n_supervised):
@@ -42,6 +47,13 @@ def warn_of(solution, model, n_supervised, stacklevel):
             more="increase max_iter or tol" if can_go_on else "the result is usable",
         )
         warnings.warn(f"{model.status_}: {message}", ConvergenceWarning, stacklevel=stacklevel)
+    if solution.labels is not None and solution.labels.status in _NOT_JUDGED:
+        reason = _NOT_JUDGED[solution.labels.status]
+        warnings.warn(
+            f"{solution.labels.status}: {reason}; this is the fit of label_noise=None.",
+            UserWarning,
+            stacklevel=stacklevel,
+        )
     if model._warns_of_losses:
         _warn_of_losses(solution, model, stacklevel + 1)
     if solution.uncapped.any():

@@ -15,8 +15,17 @@ from sklearn.utils.validation import check_is_fitted
 
 from cappedlda._estimator import CappedDiscriminant
 from cappedlda._loo.calibration import Calibration
+from cappedlda._loo.labels import LabelRule
 from cappedlda._model.decision import calibration_of
-from cappedlda._model_file.fields import CALIBRATION, CV_FIELDS, FIELDS, GATE, LABELS, RULES
+from cappedlda._model_file.fields import (
+    CALIBRATION,
+    CV_FIELDS,
+    FIELDS,
+    GATE,
+    LABEL_RULE,
+    LABELS,
+    RULES,
+)
 from cappedlda._model_file.recipe import Category, Log, Recipe
 from cappedlda._rules.gate import Gate
 from cappedlda._rules.rule import RowRule
@@ -179,7 +188,7 @@ def fitted_values(model):
     arrays = {f.name: plain(f.name, found[f.name]) for f in fields if f.shape is not None}
     scalars = {f.name: found[f.name] for f in fields if f.shape is None}
     groups = (GATE, model._flag_rule.gate), (CALIBRATION, calibration_of(model))
-    for group, value in groups:
+    for group, value in (*groups, (LABEL_RULE, getattr(model, "_label_rule", None))):
         if value is not None:
             arrays |= {f.name: getattr(value, f.name.partition("_")[2]) for f in group}
     return arrays, scalars
@@ -242,6 +251,8 @@ def read_model(path, max_bytes=MOST_BYTES):
     set_rules(model, values)
     calibration = group_of(values, CALIBRATION, Calibration)
     model._calibration = None if calibration is None else calibration._asdict()
+    if "label_status_" in values:
+        model._label_rule = group_of(values, LABEL_RULE, LabelRule)
     if cv:
         values["cv_results_"] = {k: np.array(v) for k, v in values["cv_results_"].items()}
     vars(model).update(values, n_features_in_=values["means_"].shape[1])
@@ -251,7 +262,7 @@ def read_model(path, max_bytes=MOST_BYTES):
 def checked_values(path, found, cv):
     """Return the values of the fields, or refuse one that is missing or of another kind."""
     values, sizes, fields = {}, {}, own_fields(cv)
-    for group in (GATE, CALIBRATION):  # all of it or nothing
+    for group in (GATE, CALIBRATION, LABEL_RULE):  # all of it or nothing
         fields += group if any(field.name in found for field in group) else ()
     for field in fields:
         if field.name not in found:

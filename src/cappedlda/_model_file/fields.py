@@ -69,6 +69,9 @@ FIELDS = (
     Field("n_iter_", None, INTEGER),
     Field("n_passes_", None, INTEGER),
     Field("status_", None, WORD),
+    Field("label_noise_", None, REAL, optional=True),
+    Field("label_status_", None, WORD, optional=True),
+    Field("label_gain_", None, REAL, optional=True),
 )
 # The rules: rows outside are flagged, and left out. The caps of the first are `caps_`, and of its
 # gate the second has other caps.
@@ -93,6 +96,11 @@ CALIBRATION = (
     Field("calibration_nearest", "v", NUMBERS),
     Field("calibration_off_plane", "v", NUMBERS),
     Field("calibration_flat", "n", MARKS),
+)
+LABEL_RULE = (
+    Field("label_coef", "nc", NUMBERS),
+    Field("label_intercept", "c", NUMBERS),
+    Field("label_rates", "c", NUMBERS),
 )
 CV_FIELDS = (
     Field("n_splits_", None, INTEGER),

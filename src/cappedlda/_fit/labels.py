@@ -1,0 +1,63 @@
+"""Wrong labels in a fit: rows with a doubtful label count for less in the last LDA."""
+
+from dataclasses import replace
+
+import numpy as np
+
+from cappedlda._fit.reweighting import solution_of
+from cappedlda._loo.labels import Units, label_noise
+from cappedlda._metrics.shrinkage import MOST_SHRUNK
+
+
+def noise_of_labels(prepared, reweighted, kept, options):
+    """Return the `LabelNoise` of the sample, or of all rows if there is none; None if not wanted.
+
+    Parameters
+    ----------
+    prepared : Prepared
+    reweighted : Reweighted
+        LDA on the kept rows, or on the core of them.
+    kept : ndarray of shape (N,), bool
+        Rows of the sample that are not left out.
+    options : Options
+    """
+    if options.label_noise is None:
+        return None
+    answer = reweighted.answer
+    scale = np.where(answer.flat, np.inf, answer.scale)
+    shrinkage = min(reweighted.shrinkage, MOST_SHRUNK)
+    units = Units(answer.centres, scale, reweighted.frame.n_features, shrinkage)
+    totals = prepared.all_rows.class_weights
+    rate = None if options.label_noise == "auto" else float(options.label_noise)
+    labels = label_noise(prepared.all_sample, kept, units, totals, rate)
+    if prepared.n_sampled == 0 or labels.rule is None:
+        return labels
+    return replace(labels, quality=prepared.all_rows.each(labels.rule))
+
+
+def without_wrong_priors(options):
+    """Return options by which priors are the shares of right labels, unless they are given."""
+    return replace(options, renew_priors=not options.given_priors)
+
+
+def labels_weighed(prepared, labels):
+    """Return what is prepared with all rows weighed by what a sample says of their labels."""
+    rows, quality = prepared.all_rows, labels.quality
+    rows = rows.weighed(labels.rule) if quality is None else rows.reweighted(quality)
+    return replace(prepared, all_rows=rows, rows=rows.within_gate(1.0))
+
+
+def solution_with_labels(labels, reweighted, evaluated, trace, objective, prepared, n_components):
+    """Return the answer as what a fit returns, with what is known of labels."""
+    if labels.found:
+        sample = prepared.all_sample.reweighted(labels.weights)
+        prepared = replace(prepared, all_sample=sample)
+    solution = solution_of(reweighted, evaluated, trace, objective, prepared, n_components)
+    solution.labels = labels
+    if labels.found:
+        # Not by their weight: a doubtful label is not left out.
+        solution.kept_shares = reweighted.kept_rows / prepared.all_rows.class_counts
+        if solution.samples is not None:
+            weights = solution.samples.weights * labels.quality
+            solution.samples = solution.samples._replace(weights=weights)
+    return solution

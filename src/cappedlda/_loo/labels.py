@@ -1,0 +1,279 @@
+"""Wrong labels: how probable it is that the label of a row is right.
+
+A label is wrong at one rate, and then any other class is as likely to be the right one. Each kept
+row has as weight the probability that its label is right, in its own class only: no row is moved
+to another class. Two rounds:
+
+1. Leave-one-out distances of all rows from the classes, by LDA with these weights.
+2. The rate of wrong labels, and how sharply distances tell classes apart, by maximum likelihood;
+   by these the weights of the rows.
+
+The weights count only if wrong labels make the labels so much more likely that chance does not, or
+if the classes are so far apart that nothing else explains the labels.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from cappedlda._data.threads import shared_threads
+from cappedlda._initial.csteps import Pieces
+from cappedlda._initial.standardize import in_units
+from cappedlda._kernels import loo
+from cappedlda._loo.distances import ClassMoments, PlainLDA
+
+ROUNDS = 2
+# Steps of EM for the rate, from this one on.
+STEPS = 8
+FIRST_RATE = 0.1
+# Between these the rate stays; the second in units of that of labels drawn by chance.
+LEAST_RATE = 1e-6
+MOST_RATE = 0.9
+# Factors of the squared distances to choose from.
+SHARPNESS = np.geomspace(0.05, 1.5, 8)
+# Classes are far apart if overlap explains less than this share of the wrong labels. Then labels do
+# not tell wrong ones from blurred distances, and the sharpest factor is taken if its likelihood is
+# lower by no more than the second number, in units of the logarithm of the rows.
+MOST_OVERLAP = 0.2
+NO_WORSE = 0.5
+# 1 - leverage of a row below which nearly nothing is known of it without it.
+LEAST_REST = 0.05
+# Rows per class on average, and rows of a class, of which labels are judged.
+LEAST_MEAN_ROWS = 20
+LEAST_ROWS = 10
+# Weight of a class of which nearly all labels would be wrong.
+LEAST_WEIGHT = 2.0
+# A row left out fits another class if it is that many times nearer.
+NEARER = 2.0
+
+
+@dataclass(frozen=True)
+class LabelRule:
+    """How probable it is that labels of rows that were not in the fit are right."""
+
+    coef: np.ndarray  # (n, c), of raw features
+    intercept: np.ndarray  # (c,)
+    rates: np.ndarray  # (c,), of wrong labels; 0 in classes that are not judged
+
+    def scores(self, X):
+        """Return the log-probabilities of the classes, up to a number for each row."""
+        with np.errstate(over="ignore", invalid="ignore"):
+            return X @ self.coef + self.intercept
+
+    def __call__(self, X, codes):
+        """Return the probability that each label is right, shape (N,)."""
+        scores, own = self.scores(X), (np.arange(X.shape[0]), codes)
+        with np.errstate(over="ignore", invalid="ignore"):
+            odds = np.exp(scores - scores[own][:, None])
+            odds[own] = 0.0
+            quality = right_label(odds.sum(axis=1), self.rates[codes], len(self.rates))
+        return np.where(np.isnan(quality), 1.0, quality)  # too far to tell, or not judged
+
+    def suspects(self, rows, flag_rule, quality, left_out, found):
+        """Return which labels look wrong, and the most likely ones, as codes.
+
+        Parameters
+        ----------
+        rows : ArrayRows
+        flag_rule : RowRule
+        quality : ndarray of shape (N,)
+        left_out : ndarray of shape (N,), bool
+        found : bool
+            Whether the labels of kept rows are doubted.
+        """
+        wrong = ~left_out & (quality < 0.5) & found
+        (out,) = np.nonzero(left_out)
+        if len(out):
+            some = rows.take(out)
+            likely = self.scores(some.X).argmax(axis=1)
+            nearest, own = flag_rule.nearest(some)[0], flag_rule.ratios(some)
+            wrong[out] = (likely != some.codes) & (nearest <= 1.0) & (own >= NEARER * nearest)
+        suggested, (called,) = rows.codes.copy(), np.nonzero(wrong)
+        if len(called):
+            some = rows.take(called)
+            scores = self.scores(some.X)
+            scores[np.arange(len(called)), some.codes] = -np.inf
+            suggested[called] = scores.argmax(axis=1)
+        return wrong, suggested
+
+
+def right_label(odds, rates, n_classes):
+    """Return the probability of a label by the odds of all other classes against its own."""
+    return 1.0 / (1.0 + rates / ((n_classes - 1) * (1.0 - rates)) * odds)
+
+
+def are_far_apart(own, rate, weights, n_classes):
+    """Return whether rows with right labels hardly reach other classes.
+
+    Parameters
+    ----------
+    own : ndarray of shape (N,)
+        Probability of the class of each label.
+    rate : float
+        Of wrong labels.
+    weights : ndarray of shape (N,)
+    n_classes : int
+    """
+    right = weights * right_label((1.0 - own) / own, rate, n_classes)
+    return bool(right @ (1.0 - own) < MOST_OVERLAP * rate * right.sum())
+
+
+@dataclass(frozen=True)
+class LabelNoise:
+    """What is found about the labels of rows."""
+
+    status: str  # "none", "found", "too_few_rows" or "class_lost"
+    rate: float = 0.0  # of wrong labels
+    gain: float = 0.0  # of the log-likelihood of the labels, by wrong ones
+    rule: LabelRule | None = None  # None if the labels were not judged
+    quality: np.ndarray | None = None  # (N,), probability that each label is right, of all rows
+    weights: np.ndarray | None = None  # of the sample that was judged; 1 of what it leaves out
+
+    @property
+    def found(self):
+        """Whether there are wrong labels."""
+        return self.status == "found"
+
+
+@dataclass(frozen=True)
+class Units:
+    """Where rows are measured from, in which units, and how much their scatter is shrunk."""
+
+    centres: np.ndarray  # (c, n)
+    scale: np.ndarray  # (n,), inf for features that are not used
+    n_features: int
+    shrinkage: float
+
+
+@np.errstate(over="ignore", invalid="ignore", divide="ignore")  # by rows that are far off
+def label_noise(rows, kept, units, totals, rate=None):
+    """Find out whether labels are wrong, and which.
+
+    Parameters
+    ----------
+    rows : ArrayRows
+    kept : ndarray of shape (N,), bool
+        The rows that the fit does not leave out.
+    units : Units
+    totals : ndarray of shape (c,)
+        Weight of each class among all rows, of which these may be a sample.
+    rate : float, optional
+        Of wrong labels, to begin with; then they are there.
+
+    Returns
+    -------
+    noise : LabelNoise
+    """
+    n_jobs = rows.n_jobs if rows.X.size >= rows.regime.threaded_elements else 1
+    with shared_threads(n_jobs) as map_:
+        judge = LabelJudge(rows, kept, units, totals, map_)
+        if judge.kept_weights.sum() < LEAST_MEAN_ROWS * rows.n_classes:
+            return LabelNoise("too_few_rows")
+        status, without = "none", None
+        for _ in range(ROUNDS):
+            likelihood, none = judge.take_round(FIRST_RATE if rate is None else rate)
+            without = none if without is None else without
+            if judge.lost:
+                status = "class_lost"
+                break
+        gain = likelihood - without
+        clear = gain > np.log(judge.judged_weight) or (judge.far_apart and judge.doubts_any)
+        if status == "none" and (rate is not None or clear):
+            status = "found"
+    return LabelNoise(status, judge.rate, float(gain), *judge.answer())
+
+
+class LabelJudge:
+    """Weighs rows by their labels, round by round."""
+
+    def __init__(self, rows, kept, units, totals, map_):
+        self._map, self._codes, self._units = map_, rows.codes.astype(np.int32, copy=False), units
+        weights = np.ones(rows.shape[0]) if rows.sample_weight is None else rows.sample_weight
+        self._kept, self._of_rows, self._dtype = kept & (weights > 0.0), weights, rows.dtype
+        X, c = np.ascontiguousarray(rows.X, np.float64), rows.n_classes
+        self._raw = rows.with_features(X).labelled(self._codes)
+        self._deviations, _ = in_units(self._raw, units.centres, units.scale, map_=map_)
+        self._origin = units.centres.mean(axis=0)
+        self._centres = (units.centres - self._origin) / units.scale
+        self.kept_weights = np.bincount(self._codes, weights * self._kept, c)
+        self._judged_classes = self.kept_weights >= LEAST_ROWS
+        # A sample may have more of a small class than its share.
+        self._share_of_all = totals / np.bincount(self._codes, weights, c)
+        self._log_priors = np.log(totals / totals.sum())
+        self._weights, self.rate, self.lost = np.ones(len(weights)), None, False
+
+    @property
+    def doubts_any(self):
+        """Whether a label is more likely wrong than right."""
+        return bool((self._quality < 0.5).any())
+
+    def take_round(self, first_rate):
+        """Weigh the rows anew.
+
+        Returns
+        -------
+        likelihood, none : float
+            Log-likelihood of the labels, with wrong ones and without.
+        """
+        discriminant, distances, judged = self._distances()
+        weights = self._of_rows * judged
+        self.judged_weight = weights.sum()
+        given = distances, self._codes, weights, self._log_priors
+        most = MOST_RATE * (1.0 - 1.0 / len(self._log_priors))
+        limits = min(self.rate or first_rate, most), LEAST_RATE, most, STEPS
+        best, none = None, -np.inf
+        for sharpness in SHARPNESS:
+            own = np.ones(len(judged))
+            rate, likelihood, without = loo.fit_label_rate(*given, sharpness, *limits, own)
+            none = max(none, without)
+            margin, far_apart = 0.0, False
+            if sharpness == SHARPNESS[-1]:
+                far_apart = are_far_apart(own, rate, weights, len(self._log_priors))
+                margin = NO_WORSE * np.log(self.judged_weight) * far_apart
+            if best is None or likelihood > best[0] - margin:
+                best = likelihood, rate, sharpness, own, far_apart
+        likelihood, self.rate, sharpness, own, self.far_apart = best
+        self._rule = self._rule_of(discriminant, sharpness)
+        rates = self._rule.rates[self._codes]
+        quality = right_label((1.0 - own) / own, rates, len(self._log_priors))
+        self._quality = np.where(judged & (rates > 0.0), quality, 1.0)
+        self._weights = self._quality
+        left = np.bincount(self._codes, self._of_rows * self._kept * self._weights)
+        self.lost = bool((self._judged_classes & (left < LEAST_WEIGHT)).any())
+        priors = left * self._share_of_all
+        self._log_priors = np.log(priors / priors.sum())
+        return likelihood, none
+
+    def _distances(self):
+        """Return LDA with the weights, the leave-one-out distances, and which rows are judged."""
+        raw, units = self._raw, self._units
+        in_fit = self._kept * self._weights
+        rows = raw.with_features(self._deviations)
+        rows.sample_weight = self._of_rows * in_fit
+        pieces = Pieces(rows, self._map)
+        moments = ClassMoments(*pieces.sums(np.ones(len(in_fit), bool)))
+        settings = units.n_features, None, units.shrinkage, self._dtype
+        discriminant = PlainLDA(moments, self._centres, *settings)
+        # A row of weight k is k rows, of which one is left out.
+        left_out = np.minimum(self._of_rows, 1.0) * in_fit
+        distances = discriminant.distances(pieces, left_out)
+        own = distances[np.arange(len(in_fit)), self._codes]
+        of_class = moments.weights[self._codes]
+        nu = of_class / (of_class - left_out)
+        rest = nu / (nu + left_out / discriminant.freedom * own)
+        return discriminant, distances, self._kept & (rest >= LEAST_REST)
+
+    def _rule_of(self, discriminant, sharpness):
+        """Return the rule by which the round tells the labels of other rows."""
+        scale = self._units.scale[:, None]
+        coef, offset = discriminant.linear_scores()
+        intercept = self._log_priors + sharpness * offset
+        coef = sharpness * coef / scale
+        rates = np.where(self._judged_classes, self.rate, 0.0)
+        return LabelRule(coef, intercept - self._origin @ coef, rates)
+
+    def answer(self):
+        """Return the rule, the quality of all labels, and the weights of the rows."""
+        quality, (others,) = self._quality.copy(), np.nonzero(~self._kept)
+        quality[others] = self._rule(self._raw.X[others], self._codes[others])
+        return self._rule, quality, self._weights

@@ -1,0 +1,325 @@
+"""Wrong labels: the two rounds, what they find, and what they must not change."""
+
+import numpy as np
+import pytest
+import reference
+from common import make_classes, spoil
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.linalg import subspace_angles
+from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
+
+from cappedlda import CappedLDA, CappedLDACV, load_model, save_model
+from cappedlda._data.array import ArrayRows
+from cappedlda._initial.csteps import Pieces
+from cappedlda._kernels import loo
+from cappedlda._loo import labels
+from cappedlda._loo.distances import ClassMoments, PlainLDA
+
+ATTRIBUTES = ("scalings_", "coef_", "intercept_", "means_", "priors_", "covariance_", "weights_")
+LABEL_ATTRIBUTES = ("label_noise_", "label_gain_", "label_quality_", "mislabelled_")
+
+
+def flipped(rng, y, share):
+    """Labels of which a share is replaced by another class, and which they are."""
+    wrong = np.zeros(len(y), bool)
+    wrong[rng.permutation(len(y))[: round(share * len(y))]] = True
+    steps = rng.integers(1, y.max() + 1, len(y))
+    return np.where(wrong, (y + steps) % (y.max() + 1), y), wrong
+
+
+@pytest.fixture
+def noisy(rng):
+    """Four classes that overlap a little, a tenth of the labels wrong: X, y, wrong ones."""
+    X, y = make_classes(rng, [120, 150, 100, 130], 5, spread=1.3)
+    return X, *flipped(rng, y, 0.1)
+
+
+def test_directions_survive_wrong_labels(rng):
+    y = rng.integers(0, 3, 200_000)
+    X = 2.0 * np.eye(3, 5)[y] + rng.normal(size=(200_000, 5))
+    z, _ = flipped(rng, y, 0.3)
+    right, noisy = (LinearDiscriminantAnalysis(solver="eigen").fit(X, t).scalings_ for t in (y, z))
+    assert np.degrees(subspace_angles(right[:, :2], noisy[:, :2])).max() < 1.0
+
+
+def test_distances_with_weights_are_those_of_fits_without_the_row(rng):
+    X, y = make_classes(rng, [20, 15, 18], 4)
+    weights = rng.uniform(0.05, 1.0, len(y)) * (np.arange(len(y)) % 7 > 0)
+    codes, centres = y.astype(np.int32), np.zeros((3, 4))
+    rows = Pieces(ArrayRows(X - centres[y], codes, 3, weights))
+    moments = ClassMoments(*rows.sums(np.ones(len(y), bool)))
+    found = PlainLDA(moments, centres).distances(rows, weights)
+    freedom = weights.sum() - 3
+    for j in range(len(y)):
+        others = np.where(np.arange(len(y)) == j, 0.0, weights)
+        means = np.stack([np.average(X[y == k], axis=0, weights=others[y == k]) for k in range(3)])
+        H = X - means[y]
+        inverse = np.linalg.inv((H.T * others) @ H / freedom)
+        steps = X[j] - means
+        expected = np.einsum("ki,ij,kj->k", steps, inverse, steps)
+        np.testing.assert_allclose(found[j], expected, rtol=1e-9)
+
+
+def test_rounds_are_those_of_the_reference(noisy):
+    X, y, _ = noisy
+    model = CappedLDA(label_noise="auto").fit(X, y)
+    expected = reference.label_noise(X, y, ~model.left_out_, model.shrinkage_)
+    assert model.label_status_ == "found"
+    assert model.label_noise_ == pytest.approx(expected.rate, rel=1e-6)
+    assert model.label_gain_ == pytest.approx(expected.gain, rel=1e-6)
+    kept = ~model.left_out_
+    np.testing.assert_allclose(model.label_quality_[kept], expected.quality[kept], rtol=1e-6)
+
+
+def test_the_likelihood_does_not_fall_in_the_steps(rng):
+    distances = rng.chisquare(3.0, size=(200, 3)) * 2.0
+    codes, weights = rng.integers(0, 3, 200).astype(np.int32), rng.random(200)
+    log_priors = np.log([0.2, 0.3, 0.5])
+    own = np.empty(200)
+    found = [
+        loo.fit_label_rate(distances, codes, weights, log_priors, 0.7, 0.3, 1e-6, 0.6, steps, own)[
+            1
+        ]
+        for steps in range(12)
+    ]
+    assert np.diff(found).min() >= 0.0
+    scores = log_priors - 0.35 * distances
+    p = np.exp(scores - scores.max(axis=1, keepdims=True))
+    p = (p / p.sum(axis=1, keepdims=True))[np.arange(200), codes]
+    np.testing.assert_allclose(own, p, rtol=1e-12)
+    none = loo.fit_label_rate(distances, codes, weights, log_priors, 0.7, 0.3, 1e-6, 0.6, 0, own)[2]
+    assert none == pytest.approx(weights @ np.log(p), rel=1e-12)
+
+
+@pytest.mark.parametrize("n", [2, 10])
+@pytest.mark.parametrize("apart", [8.0, 12.0, 20.0])
+@pytest.mark.parametrize("size", [100, 300])
+def test_the_flipped_rows_of_classes_far_apart_are_named(rng, n, apart, size):
+    y = np.repeat([0, 1], size)
+    X = rng.normal(size=(2 * size, n))
+    X[:, 0] += apart * y
+    z, wrong = flipped(rng, y, 0.1)
+    model = CappedLDA(label_noise="auto").fit(X, z)
+    np.testing.assert_array_equal(model.mislabelled_, wrong)
+    np.testing.assert_array_equal(model.suggested_labels_, y)
+    assert model.score(X, y) == 1.0
+
+
+def test_nothing_found_is_the_fit_without(clean):
+    X, y = clean
+    plain, model = CappedLDA().fit(X, y), CappedLDA(label_noise="auto").fit(X, y)
+    assert model.label_status_ == "none"
+    assert model.label_noise_ == 0.0
+    assert not model.mislabelled_.any()
+    np.testing.assert_array_equal(model.suggested_labels_, y)
+    assert model.label_quality_.min() < 1.0  # a ranking all the same
+    for name in (*ATTRIBUTES, "distances_", "outliers_", "left_out_", "caps_"):
+        np.testing.assert_array_equal(getattr(model, name), getattr(plain, name))
+
+
+def test_found_labels_count_for_less_in_their_own_class(noisy):
+    X, y, wrong = noisy
+    plain, model = CappedLDA().fit(X, y), CappedLDA(label_noise="auto").fit(X, y)
+    assert model.label_status_ == "found"
+    assert model.label_noise_ == pytest.approx(0.1, abs=0.04)
+    called = model.mislabelled_
+    assert wrong[called].mean() > 0.8
+    assert called[wrong].mean() > 0.5
+    kept = ~model.left_out_
+    np.testing.assert_array_equal(model.weights_[kept], model.label_quality_[kept])
+    assert not model.weights_[~kept].any()
+    shares = np.bincount(y, model.weights_)
+    np.testing.assert_allclose(model.priors_, shares / shares.sum(), rtol=1e-12)
+    for k in range(4):
+        mean = np.average(X[y == k], axis=0, weights=model.weights_[y == k])
+        np.testing.assert_allclose(model.means_[k], mean, rtol=1e-9)
+    for name in ("outliers_", "left_out_", "distances_", "caps_"):  # they keep their meaning
+        np.testing.assert_array_equal(getattr(model, name), getattr(plain, name))
+    assert (model.suggested_labels_ != y)[called].all()
+    assert (model.suggested_labels_ == y)[~called].all()
+
+
+def test_given_priors_stay(noisy):
+    X, y, _ = noisy
+    model = CappedLDA(label_noise="auto", priors="uniform").fit(X, y)
+    assert model.label_status_ == "found"
+    np.testing.assert_array_equal(model.priors_, np.full(4, 0.25))
+
+
+def test_a_rate_to_begin_with_takes_wrong_labels_for_granted(clean):
+    model = CappedLDA(label_noise=0.2).fit(*clean)
+    assert model.label_status_ == "found"
+    assert 0.0 < model.label_noise_ < 0.2
+
+
+@given(seed=st.integers(0, 1000), share=st.sampled_from([0.0, 0.1, 0.4]))
+def test_weights_leave_every_class_its_rows(seed, share):
+    rng = np.random.default_rng(seed)
+    X, y = make_classes(rng, [40, 60, 30], 3, spread=1.0)
+    z, _ = flipped(rng, y, share)
+    model = CappedLDA(label_noise="auto").fit(X, z)
+    assert ((model.label_quality_ >= 0.0) & (model.label_quality_ <= 1.0)).all()
+    assert (model.weights_ <= 1.0).all()
+    assert np.bincount(z, model.weights_).min() >= 2.0
+
+
+def test_order_shift_and_units_change_nothing(rng, noisy):
+    X, y, _ = noisy
+    model = CappedLDA(label_noise="auto").fit(X, y)
+    order, units = rng.permutation(len(y)), np.array([1e-3, 1.0, 10.0, 1e4, 3.0])
+    moved = CappedLDA(label_noise="auto").fit((X * units + 5.0)[order], 3 - y[order])
+    for name in LABEL_ATTRIBUTES:
+        expected = getattr(model, name)
+        expected = expected[order] if np.ndim(expected) else expected
+        np.testing.assert_allclose(getattr(moved, name), expected, rtol=1e-5, atol=1e-9)
+    np.testing.assert_array_equal(moved.suggested_labels_, 3 - model.suggested_labels_[order])
+
+
+def test_integer_weights_are_repeated_rows(noisy):
+    X, y, _ = noisy
+    weights = np.where(np.arange(len(y)) % 3 == 0, 2.0, 1.0)
+    repeated = np.repeat(np.arange(len(y)), weights.astype(int))
+    model = CappedLDA(label_noise="auto").fit(X, y, sample_weight=weights)
+    same = CappedLDA(label_noise="auto").fit(X[repeated], y[repeated])
+    assert model.label_noise_ == pytest.approx(same.label_noise_, rel=1e-6)
+    assert model.label_gain_ == pytest.approx(same.label_gain_, rel=1e-6)
+    np.testing.assert_allclose(model.label_quality_[repeated], same.label_quality_, rtol=1e-6)
+    np.testing.assert_allclose(model.coef_, same.coef_, rtol=1e-6)
+
+
+def test_single_precision_finds_the_same(noisy):
+    X, y, _ = noisy
+    model, single = (CappedLDA(label_noise="auto").fit(x, y) for x in (X, X.astype(np.float32)))
+    np.testing.assert_array_equal(single.mislabelled_, model.mislabelled_)
+    # Distances of float32 rows have 1e-6 of their size, and probabilities the same absolutely.
+    np.testing.assert_allclose(single.label_quality_, model.label_quality_, atol=1e-3)
+
+
+def test_far_rows_are_left_out_and_judged_all_the_same(rng, noisy):
+    X, y, wrong = noisy
+    spoilt = np.arange(len(y)) % 20 == 0
+    X = spoil(rng, X, spoilt, size=1e5)
+    model = CappedLDA(label_noise="auto").fit(X, y)
+    assert model.left_out_[spoilt].all()
+    assert not model.mislabelled_[spoilt].any()  # they fit no class
+    assert np.isfinite(model.label_quality_).all()
+    assert wrong[model.mislabelled_].mean() > 0.8
+
+
+def test_a_row_that_is_left_out_but_fits_another_class_is_named(rng):
+    y = np.repeat([0, 1, 2], 60)
+    X = 30.0 * np.eye(3)[y] + rng.normal(size=(180, 3))
+    z = y.copy()
+    z[:3] = 1
+    model = CappedLDA(label_noise="auto").fit(X, z)
+    np.testing.assert_array_equal(np.flatnonzero(model.mislabelled_), [0, 1, 2])
+    np.testing.assert_array_equal(model.suggested_labels_, y)
+
+
+def test_quality_of_new_rows(noisy, rng):
+    X, y, _ = noisy
+    model = CappedLDA(label_noise="auto").fit(X, y)
+    found = model.label_quality(X, y)
+    kept = ~model.left_out_
+    # Each row has a part in the fit that judges it: of 500, little.
+    assert np.corrcoef(found[kept], model.label_quality_[kept])[0, 1] > 0.999
+    np.testing.assert_allclose(found[~kept], model.label_quality_[~kept], rtol=1e-9)
+    right = model.predict(X)
+    assert model.label_quality(X, right).mean() > 0.95
+    others = model.predict_proba(X).argmin(axis=1)
+    assert model.label_quality(X, others).mean() < 0.15
+
+
+def test_quality_is_stored_in_a_model_file(noisy, tmp_path):
+    X, y, _ = noisy
+    model = CappedLDA(label_noise="auto").fit(X, y)
+    save_model(model, tmp_path / "model.npz")
+    again = load_model(tmp_path / "model.npz")
+    assert again.label_noise_ == model.label_noise_
+    assert again.label_status_ == "found"
+    np.testing.assert_array_equal(again.label_quality(X, y), model.label_quality(X, y))
+    with pytest.raises(AttributeError, match=r"use label_quality\(X, y\)"):
+        again.label_quality_  # noqa: B018
+
+
+def test_too_few_rows(rng):
+    X, y = make_classes(rng, [10, 12, 14], 3)
+    plain = CappedLDA().fit(X, y)
+    with pytest.warns(UserWarning, match="too_few_rows: Labels are judged only with 20 rows per"):
+        model = CappedLDA(label_noise="auto").fit(X, y)
+    assert model.label_status_ == "too_few_rows"
+    np.testing.assert_array_equal(model.coef_, plain.coef_)
+    np.testing.assert_array_equal(model.label_quality_, np.ones(36))
+    np.testing.assert_array_equal(model.label_quality(X, y), np.ones(36))
+    assert not model.mislabelled_.any()
+
+
+def test_a_class_that_would_be_lost(clean, monkeypatch):
+    monkeypatch.setattr(labels, "LEAST_WEIGHT", 45.0)  # one class has only 40 rows
+    plain = CappedLDA().fit(*clean)
+    with pytest.warns(UserWarning, match="class_lost: Nearly all labels of a class"):
+        model = CappedLDA(label_noise=0.3).fit(*clean)
+    assert model.label_status_ == "class_lost"
+    assert model.label_noise_ == 0.0
+    np.testing.assert_array_equal(model.coef_, plain.coef_)
+
+
+def test_small_classes_are_not_judged(rng, noisy):
+    X, y, _ = noisy
+    X, y = np.vstack([X, X[:6]]), np.append(y, [4] * 6)
+    model = CappedLDA(label_noise="auto").fit(X, y)
+    assert model.label_status_ == "found"
+    kept = ~model.left_out_
+    assert (model.label_quality_[kept & (y == 4)] == 1.0).all()
+
+
+def test_fewer_rows_than_features(rng):
+    X, y = make_classes(rng, [60, 60], 200, spread=1.0)
+    z, wrong = flipped(rng, y, 0.1)
+    model = CappedLDA(label_noise=0.1).fit(X, z)
+    assert model.label_status_ == "found"
+    assert model.label_quality_[wrong].mean() < 0.5 < model.label_quality_[~wrong].mean()
+    left_out = model.left_out_
+    found = model.label_quality(X, z)
+    np.testing.assert_allclose(found[left_out], model.label_quality_[left_out], rtol=1e-6)
+
+
+def test_completed_cells(rng):
+    y = rng.integers(0, 3, 600)
+    X = 4.0 * np.eye(3, 8)[y] + rng.normal(size=(600, 8)) + 2.0 * rng.normal(size=(600, 1))
+    z, wrong = flipped(rng, y, 0.1)
+    dirty = X + (rng.random(X.shape) < 0.1) * 60.0
+    model = CappedLDA(label_noise="auto", cells="completed").fit(dirty, z)
+    assert model.wrong_cells_.nnz > 300
+    assert model.label_status_ == "found"
+    assert wrong[model.mislabelled_].mean() > 0.8
+
+
+@pytest.mark.parametrize("value", [0.0, 0.5, 1.0, -0.1, "yes", np.nan])
+def test_bad_values(value, clean):
+    with pytest.raises(ValueError, match='label_noise=.*use None, "auto" or a rate between'):
+        CappedLDA(label_noise=value).fit(*clean)
+
+
+def test_what_it_cannot_do(clean, rng):
+    from scipy.sparse import random
+
+    with pytest.raises(ValueError, match="label_noise='auto' does not work with epsilon=inf"):
+        CappedLDA(label_noise="auto", epsilon=np.inf).fit(*clean)
+    X = random(60, 1200, density=0.05, format="csr", random_state=0)
+    with pytest.raises(ValueError, match="too many for label_noise='auto'"):
+        CappedLDA(label_noise="auto").fit(X, np.arange(60) % 2)
+    with pytest.raises(TypeError, match="label_noise"):
+        CappedLDACV(label_noise="auto")
+    model = CappedLDA().fit(*clean)
+    with pytest.raises(ValueError, match='label_noise=None; fit it with label_noise="auto"'):
+        model.label_quality(*clean)
+    with pytest.raises(AttributeError, match='fit with label_noise="auto"'):
+        model.mislabelled_  # noqa: B018
+
+
+def test_a_later_fit_forgets_labels(clean):
+    model = CappedLDA(label_noise="auto").fit(*clean)
+    model.set_params(label_noise=None).fit(*clean)
+    assert not any(hasattr(model, name) for name in (*LABEL_ATTRIBUTES, "label_status_"))
