@@ -37,9 +37,9 @@ def problem(rng):
     return make_classes(rng, [30, 40, 25], 5, spread=2.0)
 
 
-def published(X, y, W, epsilon, scale="s2", tol=1e-12):
+def published(X, y, W, epsilon, tol=1e-12):
     rows = rows_of(X, y)
-    method = PaperIteration(rows.class_means(), rows.class_weights, W, epsilon, tol, scale=scale)
+    method = PaperIteration(rows.class_means(), rows.class_weights, W, epsilon, tol)
     method.begin(rows)
     return rows, method
 
@@ -74,23 +74,6 @@ def test_a_binding_epsilon_caps_rows_in_the_reference_too(problem):
     assert method.step(rows.run(method.query())) is None
     assert method.objective_path[0] == pytest.approx(ratios[0], rel=1e-6)
     assert angle(method.W, iterates[1]) < 1e-6
-
-
-@pytest.mark.parametrize(
-    ("scale", "length"),
-    [
-        ("unit", lambda W: np.linalg.norm(W, axis=0)),
-        ("maxabs", lambda W: np.max(np.abs(W), axis=0)),
-    ],
-)
-def test_columns_have_the_asked_length(problem, scale, length):
-    X, y = problem
-    rows, method = published(X, y, np.eye(5, 2), np.inf, scale)
-    _, plain = published(X, y, np.eye(5, 2), np.inf)
-    for each in (method, plain):
-        each.step(rows.run(each.query()))
-    np.testing.assert_allclose(length(method.W), 1.0)
-    assert angle(method.W, plain.W) < 1e-7
 
 
 def test_the_fit_is_the_limit_of_the_iteration(problem):

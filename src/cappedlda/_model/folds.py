@@ -12,15 +12,8 @@ from cappedlda._model.discriminant import class_codes, linear_rule
 class Fold:
     """Training rows, and the held-out rows that score what is fitted to them.
 
-    Classes without training rows are left out: no candidate can know them.
-
-    Parameters
-    ----------
-    rows : ArrayRows
-    train, test : ndarray of int or bool
-        Which rows.
-    priors : ndarray of shape (c,), optional
-        By default the shares of the training rows.
+    Classes without training rows are left out: no candidate can know them. Without priors, these
+    are the shares of the training rows.
     """
 
     def __init__(self, rows, train, test, priors=None):

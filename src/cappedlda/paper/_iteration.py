@@ -28,37 +28,19 @@ class PaperIteration(Iteration):
     S1 = sum_j F_j h_j h_j' and S2 = sum_i G_i b_i b_i'. One epsilon caps both norms. It
     is in the units of the projected data, which the iteration itself changes. There is
     no guarantee that the ratio falls or that the iteration settles.
-
-    Parameters
-    ----------
-    centres : ndarray of shape (c, n)
-        Class means.
-    class_weights : ndarray of shape (c,)
-    W : ndarray of shape (n, d)
-        Start; the paper takes the first columns of the identity.
-    epsilon : float or "auto"
-        "auto" is a fence on the initial distances.
-    tol : float
-        On the relative change of the ratio.
-    ridge : float
-        Relative to the mean of the diagonal of S1.
-    scale : {"s2", "unit", "maxabs"}
-        Length of the columns, on which the paper is silent: w'S2w = 1, w'w = 1, or
-        largest entry 1.
     """
 
-    def __init__(self, centres, class_weights, W, epsilon, tol, ridge=RIDGE, scale="s2"):
+    def __init__(self, centres, class_weights, W, epsilon, tol, ridge=RIDGE):
         total = class_weights.sum()
         n_classes, n = centres.shape
         self.frame = Frame.of(centres, np.ones(n), class_weights / total, n)
-        self.W = W
+        self.W = W  # (n, d); the paper starts with the first columns of the identity
         self.A = None
         self.change = np.inf
         self.objective_path = []
-        self._epsilon = epsilon
-        self.tol = tol
-        self._ridge = ridge
-        self._scale = scale
+        self._epsilon = epsilon  # "auto" is a fence on the initial distances
+        self.tol = tol  # on the relative change of the ratio
+        self._ridge = ridge  # relative to the mean of the diagonal of S1
         self._n_columns = W.shape[1]
         self._H_b = np.sqrt(total) * self.frame.B
 
@@ -130,13 +112,8 @@ class PaperIteration(Iteration):
         S1[np.diag_indices_from(S1)] += self._ridge * np.trace(S1) / len(S1)
         self.A = MatrixSystem(S1, 1.0, 0.0)
         W = linalg.leading_directions(self.A.solve(root_S2), root_S2)[:, : self._n_columns]
-        if self._scale == "s2":
-            length = np.sqrt(np.sum((root_S2.T @ W) ** 2, axis=0))
-        elif self._scale == "unit":
-            length = np.sqrt(np.sum(W**2, axis=0))
-        else:
-            length = np.max(np.abs(W), axis=0)
-        self.W = W / length
+        # On the length of the columns the paper is silent: w'S2w = 1.
+        self.W = W / np.sqrt(np.sum((root_S2.T @ W) ** 2, axis=0))
 
     def _ended(self):
         return "converged" if self.W.shape[1] == self._n_columns else "rank_deficient"

@@ -1,9 +1,11 @@
-"""The table of data sets, and how each is read, made or fetched."""
+"""How data sets are read, made or fetched; catalogue.json has what is known of each."""
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Callable
+from importlib import resources
 from pathlib import Path
 from typing import Literal, NamedTuple
 
@@ -60,118 +62,24 @@ def _one_against_rest(name, label):
     return X, (y == label).astype(np.int64)
 
 
-DATASETS = {
-    "australian": DatasetInfo((690, 14, 2), (690, 14, 2), openml=40981),
-    "bupa": DatasetInfo(
-        (345, 6, 2),
-        (345, 6, 2),
-        openml=8,
-        target="selector",
-        remark="The class is the column that marks a training part, as is customary.",
-    ),
-    "car": DatasetInfo(
-        (1782, 6, 4),
-        (1728, 6, 4),
-        openml=21,
-        remark="The paper says 1782 rows; all combinations of the attributes are 1728.",
-    ),
-    "credit": DatasetInfo((690, 15, 2), (690, 15, 2), openml=29, remark="Has missing values."),
-    "diabetes": DatasetInfo((768, 8, 2), (768, 8, 2), openml=37, remark='"Diabetics" there.'),
-    "echo": DatasetInfo(
-        (131, 10, 2),
-        (131, 10, 2),
-        remark="Has missing values; which columns the paper uses is not known.",
-    ),
-    "wpbc": DatasetInfo(
-        (198, 34, 2),
-        (198, 33, 2),
-        remark="Has missing values; the paper says 34 features, which is 33 and the patient "
-        "number or the class.",
-    ),
-    "german": DatasetInfo((1000, 20, 2), (1000, 20, 2), openml=31),
-    "haberman": DatasetInfo((306, 3, 2), (306, 3, 2), openml=43),
-    "waveform": DatasetInfo(
-        (5000, 21, 2),
-        (5000, 21, 3),
-        make=lambda: make_waveform(random_state=_WAVEFORM_SEED),
-        remark="The paper says 2 classes; without a folder it is drawn by make_waveform.",
-    ),
-    "house_votes": DatasetInfo((435, 16, 2), (435, 16, 2), openml=56, remark="Has missing values."),
-    "iris": DatasetInfo((150, 4, 3), (150, 4, 3), openml=61),
-    "monks3": DatasetInfo(
-        (432, 6, 2), (432, 6, 2), make=make_monks3, remark="Made from its rule without a folder."
-    ),
-    "sonar": DatasetInfo((208, 60, 2), (208, 60, 2), openml=40),
-    "spect": DatasetInfo(
-        (267, 44, 2),
-        (267, 44, 2),
-        remark="SPECTF; copies of 349 rows repeat the training rows and are not this set.",
-    ),
-    "cmc": DatasetInfo(
-        (1473, 9, 2), (1473, 9, 3), openml=23, remark="The paper says 2 classes; see cmc_2class."
-    ),
-    "dermatology": DatasetInfo((366, 34, 6), (366, 34, 6), openml=35, remark="Has missing values."),
-    "glass": DatasetInfo((214, 9, 6), (214, 9, 6), openml=41),
-    "heartc": DatasetInfo(
-        (303, 14, 2),
-        (303, 13, 2),
-        openml=49,
-        remark="Has missing values; the 14th feature of the paper very probably is the class.",
-    ),
-    "ionosphere": DatasetInfo((351, 34, 2), (351, 34, 2), openml=59),
-    "seeds": DatasetInfo(
-        (300, 2, 2),
-        (210, 7, 3),
-        openml=1499,
-        remark="The paper says 300 rows, 2 features, 2 classes; its figures are of 210 rows.",
-    ),
-    "coil100": DatasetInfo(
-        (None, 256, 100),
-        (7200, 256, 100),
-        group="image",
-        remark="16 x 16 pixels; how many views the paper takes is not known.",
-    ),
-    "usps_8x8": DatasetInfo(
-        (9298, 64, 10),
-        (9298, 64, 10),
-        group="image",
-        make=_halved_usps,
-        remark="Means of 2 x 2 pixels of usps.",
-    ),
-    "usps": DatasetInfo(
-        None,
-        (9298, 256, 10),
-        group="variant",
-        openml=41082,
-        remark="16 x 16 pixels, before the halving; from -1 to 1 at OpenML.",
-    ),
-    "coil100_32x32": DatasetInfo(
-        None, (7200, 1024, 100), group="variant", remark="Before the halving."
-    ),
-    "echo_survival": DatasetInfo(
-        None, (131, 10, 2), group="variant", remark="echo with other columns, a guess."
-    ),
-    "waveform_2class": DatasetInfo(
-        None,
-        (5000, 21, 2),
-        group="variant",
-        make=lambda: _one_against_rest("waveform", 0),
-        remark="Class 0 of waveform against the rest, a guess.",
-    ),
-    "cmc_2class": DatasetInfo(
-        None,
-        (1473, 9, 2),
-        group="variant",
-        make=lambda: _one_against_rest("cmc", 1),
-        remark="Class 1 of cmc (long-term) against the rest, a guess.",
-    ),
-    "heartc_num": DatasetInfo(
-        None,
-        (303, 14, 2),
-        group="variant",
-        remark="heartc with its class as a feature, to explain the paper's figure; no benchmark.",
-    ),
+# Sets that can be made where there is no folder.
+_MAKERS = {
+    "waveform": lambda: make_waveform(random_state=_WAVEFORM_SEED),
+    "monks3": make_monks3,
+    "usps_8x8": _halved_usps,
+    "waveform_2class": lambda: _one_against_rest("waveform", 0),
+    "cmc_2class": lambda: _one_against_rest("cmc", 1),
 }
+_FACTS = json.loads(resources.files(__package__).joinpath("catalogue.json").read_text("utf-8"))
+
+
+def _info(name, facts):
+    paper = None if facts["paper"] is None else tuple(facts["paper"])
+    facts = facts | {"paper": paper, "shape": tuple(facts["shape"])}
+    return DatasetInfo(**facts, make=_MAKERS.get(name))
+
+
+DATASETS = {name: _info(name, facts) for name, facts in _FACTS.items()}
 
 
 def dataset_names(group: Literal["uci", "image", "variant"] | None = None) -> list[str]:

@@ -52,21 +52,12 @@ class Unprojected:
 
 
 class PublishedCLDA:
-    """Algorithm 1 as published, with epsilon at a quantile of the norms of its start.
-
-    Parameters
-    ----------
-    n_components : int
-    norms : {"within", "between"}
-        The norms of the rows about their class means, or of the weighted class means.
-    quantile : float
-        Above 1, no cap.
-    """
+    """Algorithm 1 as published, with epsilon at a quantile of the norms of its start."""
 
     def __init__(self, n_components, norms, quantile):
         self.n_components = n_components
-        self.norms = norms
-        self.quantile = quantile
+        self.norms = norms  # "within": rows about class means; "between": weighted class means
+        self.quantile = quantile  # above 1, no cap
 
     def fit(self, X, y):
         """Return the fitted CLDA."""
