@@ -680,8 +680,14 @@ def too_many(rows):
     return f"X is sparse and has n_features={rows.shape[1]}, more than {most}, too many"
 
 
-def check_implicit(rows, n_components, n_directions):
-    """Check that no unsupervised directions are asked for, which need a scatter matrix."""
+def check_implicit(rows, n_components, n_directions, shrinkage=None, label_noise=None):
+    """Check that nothing is asked for that needs a scatter matrix, where there is none."""
+    if not rows.implicit_scatter:
+        return
+    if shrinkage not in ("few_rows", None):
+        raise ValueError(f"{too_many(rows)} for shrinkage={shrinkage!r}; use None or 'few_rows'.")
+    if label_noise is not None:
+        raise ValueError(f"{too_many(rows)} for label_noise={label_noise!r}; use None.")
     if n_components > n_directions:
         raise ValueError(
             f"{too_many(rows)} for n_components={n_components}, which asks for unsupervised "

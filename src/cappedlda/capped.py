@@ -7,7 +7,7 @@ from typing import Literal
 import numpy as np
 from scipy.sparse import csr_array
 
-from cappedlda._estimator import CappedDiscriminant, as_cap, check_implicit, too_many
+from cappedlda._estimator import CappedDiscriminant, as_cap, check_implicit
 from cappedlda._fit import Objective, Options, fit_capped
 from cappedlda._model import labels
 from cappedlda._model.discriminant import by_rows
@@ -235,16 +235,8 @@ class CappedLDA(SwitchingHints, CappedDiscriminant):
         self.verbose = verbose
 
     def _solve(self, rows, priors, n_components, n_directions):
-        if rows.implicit_scatter:
-            check_implicit(rows, n_components, n_directions)
-            if self.shrinkage not in ("few_rows", None):
-                raise ValueError(
-                    f"{too_many(rows)} for shrinkage={self.shrinkage!r}; use None or 'few_rows'."
-                )
-            if self.label_noise is not None:
-                raise ValueError(
-                    f"{too_many(rows)} for label_noise={self.label_noise!r}; use None."
-                )
+        needs = {"shrinkage": self.shrinkage, "label_noise": self.label_noise}
+        check_implicit(rows, n_components, n_directions, **needs)
         options = self._options(rows, priors, n_components)
         return fit_capped(rows, Objective(epsilon=as_cap(self.epsilon)), options)
 

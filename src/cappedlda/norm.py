@@ -129,8 +129,7 @@ default="robust"
 
     def _solve(self, rows, priors, n_components, n_directions):
         start = check_start(self.start, (rows.shape[1], n_directions))
-        if rows.implicit_scatter:
-            check_implicit(rows, n_components, n_directions)
+        check_implicit(rows, n_components, n_directions)
         ridge = ITERATION_RIDGE if self.ridge == "auto" else self.ridge
         options = Options(
             priors=priors,

@@ -9,7 +9,7 @@ from sklearn.base import clone
 
 from cappedlda import CappedLDA, CappedNormLDA
 from cappedlda._data.array import ArrayRows
-from cappedlda._data.scatter_cache import ScatterCache, ScatterCacheRows
+from cappedlda._data.scatter_cache import ScatterCacheRows
 from cappedlda._rules.rule import Query
 
 
@@ -25,7 +25,7 @@ def problem(rng, dtype):
     record = rows.run(query, distances)
     kept = (distances <= 2.5) & (weight > 0.0)
     assert 50 < kept.sum() < 150
-    return rows, query, ScatterCache.of(kept, record, query)
+    return rows, query, (kept, record.moments(query.centres, query.scale).recentred())
 
 
 @pytest.fixture
@@ -36,14 +36,14 @@ def passes(spy):
 
 @pytest.mark.parametrize("centred", [True, False])
 def test_the_same_kept_rows_have_the_same_record_without_a_scatter(problem, passes, centred):
-    rows, query, cache = problem
+    rows, query, (support, moments) = problem
     if centred:
         # About the very means; then the caps that keep the same rows are others.
-        query = replace(query, centres=cache.means, caps=np.full(3, np.inf))
-        rows = rows.reweighted(cache.support)
+        query = replace(query, centres=moments.centres, caps=np.full(3, np.inf))
+        rows = rows.reweighted(support)
     expected = rows.run(query)
     passes.clear()
-    record = ScatterCacheRows(rows, cache).run(query)
+    record = ScatterCacheRows(rows, support, moments).run(query)
     assert [query.scatter for _, query, *_ in passes] == [False]
     assert_close_record(record, expected, TOLERANCE[rows.dtype].pass_rtol)
 
@@ -59,7 +59,7 @@ def test_a_few_other_rows_change_the_scatter(problem, passes, units):
     caps = np.array([2.3, 2.6, 2.8])
     other = replace(query, caps=caps, centres=query.centres + 0.1, scale=units * query.scale)
     expected, near = rows.run(other), rows.run(replace(query, caps=caps))
-    recalling = ScatterCacheRows(rows, cache)
+    recalling = ScatterCacheRows(rows, *cache)
     passes.clear()
     for _ in range(2):  # the second time the very rows are known
         assert_close_record(recalling.run(other), expected, 10 * TOLERANCE[rows.dtype].pass_rtol)
@@ -73,7 +73,7 @@ def test_of_many_other_rows_the_scatter_is_made_anew(problem, passes):
     rows, query, cache = problem
     wider = replace(query, caps=np.full(3, np.inf))
     expected = rows.run(wider)
-    recalling = ScatterCacheRows(rows, cache)
+    recalling = ScatterCacheRows(rows, *cache)
     passes.clear()
     for _ in range(2):
         assert_close_record(recalling.run(wider), expected, TOLERANCE[rows.dtype].pass_rtol)
@@ -81,15 +81,13 @@ def test_of_many_other_rows_the_scatter_is_made_anew(problem, passes):
 
 
 def test_what_a_large_part_of_the_scatter_leaves_is_made_anew(problem, passes):
-    rows, query, cache = problem
-    far = replace(cache, scatter=cache.scatter.copy())
-    (some,) = np.nonzero(cache.support)
+    rows, query, (support, moments) = problem
+    (some,) = np.nonzero(support)
     X = rows.X.copy()
     X[some[0]] += 1e4  # beyond the cap now, and most of the scatter before
     rows = rows.with_features(X)
     whole = rows.run(Query.of_all_rows(query.centres, query.scale)).scatter
-    far.scatter[...] = whole
-    recalling = ScatterCacheRows(rows, far)
+    recalling = ScatterCacheRows(rows, support, replace(moments, scatter=whole))
     passes.clear()
     expected = rows.run(query)
     assert_close_record(recalling.run(query), expected, TOLERANCE[rows.dtype].pass_rtol)
@@ -98,7 +96,7 @@ def test_what_a_large_part_of_the_scatter_leaves_is_made_anew(problem, passes):
 
 def test_other_weights_and_passes_without_a_scatter_recall_nothing(problem, passes):
     rows, query, cache = problem
-    recalling = ScatterCacheRows(rows, cache)
+    recalling = ScatterCacheRows(rows, *cache)
     for other in (replace(query, q=1.0, floor=0.1), replace(query, scatter=False)):
         expected = rows.run(other)
         assert_close_record(recalling.run(other), expected, TOLERANCE[rows.dtype].pass_rtol)

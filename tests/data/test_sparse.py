@@ -109,14 +109,14 @@ def test_recentred_scatter_is_that_about_the_means(rng, thinned):
     X, y = thinned
     codes = y.astype(np.int32)
     query = make_query(rng, X, y, q=2.0)
-    records = [
-        rows.run(query) for rows in (rows_of(X, codes), SparseRows(sparse.csr_array(X), codes, 3))
-    ]
-    V = rng.normal(size=(12, 2))
-    for record in records:
-        means = record.recentre(query.centres, query.scale)
-        np.testing.assert_allclose(means, query.centres + record.sums / record.kept[:, 1:])
-    dense, wide = (record.scatter for record in records)
+    V, scatters = rng.normal(size=(12, 2)), []
+    for rows in (rows_of(X, codes), SparseRows(sparse.csr_array(X), codes, 3)):
+        record = rows.run(query)
+        moments = record.moments(query.centres, query.scale).recentred()
+        means = query.centres + record.sums / record.kept[:, 1:]
+        np.testing.assert_allclose(moments.centres, means)
+        scatters.append(moments.scatter)
+    dense, wide = scatters
     rtol = 10 * TOLERANCE[X.dtype].pass_rtol
     np.testing.assert_allclose(
         wide.sums(wide.images(V)), dense @ V, atol=rtol * np.abs(dense @ V).max()

@@ -202,8 +202,9 @@ def test_means_and_covariances_of_a_record(rng, n, d, weights):
     for given in (centres, *other_layouts(centres)):
         moved, _ = record_of(rng, n, d, weights)
         moved.scatter, moved.sums = record.scatter.copy(), record.sums
-        np.testing.assert_allclose(moved.recentre(given, scale), means, rtol=1e-14)
-        np.testing.assert_allclose(moved.scatter, scatter, rtol=1e-11, atol=1e-11)
+        moments = moved.moments(given, scale).recentred()
+        np.testing.assert_allclose(moments.centres, means, rtol=1e-14)
+        np.testing.assert_allclose(moments.scatter, scatter, rtol=1e-11, atol=1e-11)
 
 
 def test_deviations_of_centres_in_any_layout(rng):

@@ -11,10 +11,11 @@ from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 
 from cappedlda import CappedLDA, CappedLDACV, load_model, save_model
 from cappedlda._data.array import ArrayRows
+from cappedlda._data.moments import Moments
 from cappedlda._initial.csteps import Pieces
 from cappedlda._kernels import loo
 from cappedlda._loo import labels
-from cappedlda._loo.distances import ClassMoments, PlainLDA
+from cappedlda._loo.distances import PlainLDA
 
 ATTRIBUTES = ("scalings_", "coef_", "intercept_", "means_", "priors_", "covariance_", "weights_")
 LABEL_ATTRIBUTES = ("label_noise_", "label_gain_", "label_quality_", "mislabelled_")
@@ -48,7 +49,7 @@ def test_distances_with_weights_are_those_of_fits_without_the_row(rng):
     weights = rng.uniform(0.05, 1.0, len(y)) * (np.arange(len(y)) % 7 > 0)
     codes, centres = y.astype(np.int32), np.zeros((3, 4))
     rows = Pieces(ArrayRows(X - centres[y], codes, 3, weights))
-    moments = ClassMoments(*rows.sums(np.ones(len(y), bool)))
+    moments = Moments(*rows.sums(np.ones(len(y), bool)))
     found = PlainLDA(moments, centres).distances(rows, weights)
     freedom = weights.sum() - 3
     for j in range(len(y)):

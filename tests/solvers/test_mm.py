@@ -26,7 +26,7 @@ QS = [0.5, 1.0, 1.5, 2.0]
 def majorizer(X, codes, objective, tol=1e-6, sample_weight=None, **renewed):
     rows = rows_of(X, codes, sample_weight)
     priors, initial = rows.class_weights / len(X), initial_estimate(rows, robust=True)
-    frame, _ = lda_on_support(rows, initial, priors, X.shape[1])
+    frame, *_ = lda_on_support(rows, initial, priors, X.shape[1])
     return rows, MMSolver(frame, objective, tol, **renewed)
 
 

@@ -3,6 +3,8 @@
 Rows are centred in their images, so that sparse rows stay sparse.
 """
 
+from copy import copy
+
 import numpy as np
 from scipy import sparse
 
@@ -67,7 +69,9 @@ class ImplicitScatter:
         squares[kept] = len(self._scale) * (roots[kept] * norms[kept]) ** 2
         return squares
 
-    def recentre(self, centres, moves):
-        """Move the centres by scaled and weighted moves (c, n), which lowers the diagonal."""
-        self._centres = centres
-        self._diagonal = np.maximum(self._diagonal - np.sum(moves**2, axis=0), 0.0)
+    def recentred(self, centres, moves):
+        """Return it about other centres; scaled and weighted moves (c, n) lower the diagonal."""
+        scatter = copy(self)
+        scatter._centres = centres
+        scatter._diagonal = np.maximum(self._diagonal - np.sum(moves**2, axis=0), 0.0)
+        return scatter

@@ -5,6 +5,7 @@ from dataclasses import dataclass, fields
 
 import numpy as np
 
+from cappedlda._data.moments import Moments, freedom_of
 from cappedlda._kernels import algebra, kernels, selection
 
 # What sums up the bins of histograms, for a few of them faster than `sum`.
@@ -64,6 +65,11 @@ class Record:
         return math.fsum(self.kept[:, 1].tolist())
 
     @property
+    def freedom(self):
+        """Degrees of freedom of the scatter of the kept rows."""
+        return freedom_of(self.kept_weight, len(self.kept))
+
+    @property
     def overflows(self):
         """Whether a distance or the scatter is too large for floating-point numbers."""
         return self.not_finite > 0 or not math.isfinite(
@@ -89,35 +95,14 @@ class Record:
 
     def means(self, centres):
         """Return the means of the kept rows, shape (c, n), given the centres of the pass."""
-        return centres + self.mean_of(self.sums)
+        means = np.empty(centres.shape)
+        algebra.means_of(self.sums, self.kept, means)
+        return centres + means
 
-    def mean_of(self, sums):
-        """Return sums of kept rows of shape (c, n) over their weight; 0 where none is kept."""
-        means = np.empty(sums.shape)
-        algebra.means_of(sums, self.kept, means)
-        return means
-
-    def recentre(self, centres, scale):
-        """Give the scatter of equal weights (q = 2) about the means of the kept rows.
-
-        Parameters
-        ----------
-        centres : ndarray of shape (c, n)
-            The centres of the pass.
-        scale : ndarray of shape (n,)
-
-        Returns
-        -------
-        means : ndarray of shape (c, n)
-        """
-        means, moves = np.empty(centres.shape), np.empty(centres.shape)
-        centres, scale = np.ascontiguousarray(centres), np.ascontiguousarray(scale)
-        algebra.move_centres(centres, self.sums, self.kept, scale, means, moves)
-        if isinstance(self.scatter, np.ndarray):
-            self.scatter -= moves.T.dot(moves)
-        else:
-            self.scatter.recentre(means, moves)
-        return means
+    def moments(self, centres, scale):
+        """Return the moments of rows kept with equal weights (q = 2), about those centres."""
+        weights = self.kept[:, 1].copy()
+        return Moments(weights, self.sums, self.scatter, centres, scale, factor=2.0)
 
     def mirror(self):
         """Copy the upper triangles, which the kernels fill, to the lower ones."""

@@ -5,7 +5,7 @@ With equal weights (q = 2) their scatter is then known, or changed by the few ro
 go: a pass that only projects, which is cheap where there are many features, tells which.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
@@ -18,48 +18,9 @@ MOST_CHANGED = 0.25
 MOST_GONE = 0.5
 
 
-@dataclass(frozen=True)
-class ScatterCache:
-    """The scatter of some rows with equal weights.
-
-    Attributes
-    ----------
-    support : ndarray of shape (N,), bool
-        Which rows.
-    scatter : ndarray of shape (n, n)
-        About their means, of weights 2.
-    means : ndarray of shape (c, n)
-    weights : ndarray of shape (c,)
-    scale : ndarray of shape (n,)
-        Unit of each feature in the scatter.
-    """
-
-    support: np.ndarray
-    scatter: np.ndarray
-    means: np.ndarray
-    weights: np.ndarray
-    scale: np.ndarray
-
-    @classmethod
-    def of(cls, support, record, query):
-        """Return the cache of the rows that a record has kept, for a query of equal weights."""
-        means, weights = record.means(query.centres), record.kept[:, 1]
-        moves = _moves(means - query.centres, weights, query.scale)
-        return cls(support, record.scatter - moves.T @ moves, means, weights, query.scale)
-
-    def about(self, centres, scale):
-        """Return the scatter about some centres, in units of the features."""
-        scatter = self.scatter
-        if not np.array_equal(scale, self.scale):
-            change = self.scale / scale
-            scatter = scatter * change * change[:, None]
-        moves = _moves(self.means - centres, self.weights, scale)
-        return scatter + moves.T @ moves
-
-
-def _moves(moves, weights, scale):
-    """Return the factor of what a scatter of weights 2 changes if its centres move."""
-    return moves * (np.sqrt(2.0 * weights)[:, None] / scale)
+def remembers(rows):
+    """Return whether a scatter of rows takes so long that it should be remembered."""
+    return not rows.implicit_scatter and rows.shape[1] >= rows.regime.cache_features
 
 
 class ScatterCacheRows(ArrayRows):
@@ -68,14 +29,16 @@ class ScatterCacheRows(ArrayRows):
     Parameters
     ----------
     rows : ArrayRows
-    cache : ScatterCache
+    support : ndarray of shape (N,), bool
+    moments : Moments
+        Of its rows, about their means.
     """
 
-    def __init__(self, rows, cache):
+    def __init__(self, rows, support, moments):
         settings = rows.sample_weight, rows.n_jobs, rows.regime
         super().__init__(rows.X, rows.codes, rows.n_classes, *settings)
         self.gate_ratio, self.progress = rows.gate_ratio, rows.progress
-        self._cache = cache
+        self._support, self._moments = support, moments
 
     def run(self, query, distances=None):
         """Return the record of one pass over all rows; `distances` are filled if given."""
@@ -91,12 +54,13 @@ class ScatterCacheRows(ArrayRows):
             record = super().run(query, distances)
         else:
             record.scatter = scatter
-        self._cache = ScatterCache.of(support, record, query)
+        moments = record.moments(query.centres, query.scale)
+        self._support, self._moments = support, moments.recentred()
         return record
 
     def _scatter(self, support, query):
         """Return the scatter of a support by that of the last one, or None if they differ much."""
-        scatter, last = self._cache.about(query.centres, query.scale), self._cache.support
+        scatter, last = self._moments.about(query.centres, query.scale), self._support
         most = MOST_CHANGED * len(support)
         if np.count_nonzero(support != last) > most:
             return None

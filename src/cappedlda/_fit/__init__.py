@@ -29,7 +29,7 @@ from functools import partial
 import numpy as np
 
 from cappedlda._data.array import ArrayRows
-from cappedlda._data.scatter_cache import ScatterCacheRows
+from cappedlda._data.scatter_cache import ScatterCacheRows, remembers
 from cappedlda._fit.cells import fit_right_cells
 from cappedlda._fit.hidden_cloud import core_without_cloud
 from cappedlda._fit.labels import (
@@ -53,7 +53,6 @@ from cappedlda._fit.reweighting import (
 from cappedlda._fit.state import Options, Prepared
 from cappedlda._fit.steps import (
     lda_on_support,
-    system_of,
     with_caps_by_distances,
     with_caps_of,
     with_start,
@@ -62,7 +61,7 @@ from cappedlda._initial import initial_estimate
 from cappedlda._initial.sampling import stratified_sample
 from cappedlda._loo.leave_out import Decision, KnownCore, harmless_level, vouched_level
 from cappedlda._metrics.frame import Objective
-from cappedlda._metrics.row_space import RowSpace
+from cappedlda._metrics.row_space import space_of
 from cappedlda._metrics.shrinkage import MOST_SHRUNK
 from cappedlda._rules.fences import FLAG_LEVEL
 from cappedlda._rules.gate import gate_caps
@@ -94,7 +93,7 @@ def bears_cells(prepared, objective, options):
     rows = prepared.all_rows
     enough = rows.regime.unshrunk_rows_per_feature * rows.shape[1]
     automatic = objective.epsilon == "auto" and options.leave_out == "harmful"
-    known = prepared.n_sampled == 0 and prepared.space is None and not rows.implicit_scatter
+    known = prepared.n_sampled == 0 and prepared.by_features
     return automatic and known and isinstance(rows.X, np.ndarray) and prepared.weight >= enough
 
 
@@ -145,18 +144,17 @@ def prepare(rows, objective, options):
         others = None if others is None else others.measured(gate).within_gate(1.0)
 
     # 4. The space of the rows, if these are fewer than the features.
-    space = None
-    if n_rows < n_features and not rows.implicit_scatter:
-        space = RowSpace(rows.X, initial.centres, initial.scale)
+    space = space_of(rows, initial)
+    if space is not None:
         rows = sample = space.rows(rows)
         all_rows = all_sample = space.rows(all_rows)
         initial = space.initial(initial)
         means = None if means is None else space.points(means)
 
     # The first LDA, on the support, and caps from its distances.
-    frame, cache = lda_on_support(sample, initial, options.priors, n_features)
-    if cache is not None:
-        few, sample = sample is rows, ScatterCacheRows(sample, cache)
+    frame, *support = lda_on_support(sample, initial, options.priors, n_features)
+    if remembers(sample):
+        few, sample = sample is rows, ScatterCacheRows(sample, *support)
         rows = sample if few else rows
     if means is not None:
         frame = frame.recentred(means)
@@ -175,15 +173,7 @@ def finish(prepared, objective, options):
         solution = uncapped_fit(prepared, objective, options)
     else:
         solution = trimmed_fit(prepared, objective, options)
-    return lifted(solution, prepared, options)
-
-
-def lifted(solution, prepared, options):
-    """Return the solution in raw features."""
-    if prepared.space is not None:
-        solution = prepared.space.lift_solution(solution, options.n_components)
-    solution.n_sampled = prepared.n_sampled
-    return solution
+    return prepared.lifted(solution, options.n_components)
 
 
 def trimmed_fit(prepared, objective, options):
@@ -241,7 +231,7 @@ def core_of(prepared, objective, options):
     report = None if options.report is None else options.report.over(prepared.all_sample)
     settings = objective, gate, options
     reweighted, core, trace = until_stable(sample, frame, *settings, report=report)
-    if gate is not None and objective.epsilon == "auto" and prepared.space is None:
+    if gate is not None and objective.epsilon == "auto" and prepared.by_features:
         shrinkage = judged_shrinkage(reweighted)
         found = core_without_cloud(sample, core, objective, gate, options, shrinkage)
         if found is not None:
@@ -262,8 +252,8 @@ def decide_level(prepared, core, reweighted, objective, options, shrinkage):
         return Decision(1.0)
     if options.leave_out == "flagged":
         return Decision(FLAG_LEVEL)
-    if sample.implicit_scatter:
-        return Decision(1.0)  # it knows no distances in all features
+    if not prepared.knows_distances:
+        return Decision(1.0)
     known = None
     if options.renew_centres and sample.dtype == np.float64:
         known = KnownCore.of(reweighted, core.ratios <= 1.0, frame.scale)
@@ -348,7 +338,7 @@ def fit_norm(rows, objective, options):
     weights = prepared.all_rows.class_weights
     solution = evaluate_solver(*found, objective.flag_level, gate, weights)
     solution.level = np.inf if objective.epsilon == np.inf else 1.0
-    return lifted(solution, prepared, options)
+    return prepared.lifted(solution, options.n_components)
 
 
 def mm_solver(rows, frame, objective, options, other_rows=False):
@@ -357,5 +347,5 @@ def mm_solver(rows, frame, objective, options, other_rows=False):
     # good rows.
     renew_shape = objective.q == 2.0 or objective.epsilon == np.inf or frame.K is None
     renewed = options.renew_centres, renew_shape
-    settings = options.tol, *renewed, other_rows, system_of(rows), rows.regime
+    settings = options.tol, *renewed, other_rows, rows.regime
     return MMSolver(with_caps_of(objective, frame), objective, *settings)

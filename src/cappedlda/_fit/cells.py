@@ -19,7 +19,6 @@ import numpy as np
 from cappedlda._initial.standardize import medians_and_scale
 from cappedlda._loo.cells import cells_cost_too_much, left_out_distances
 from cappedlda._metrics.cells import CUT, CellMetric, metric_of_plane
-from cappedlda._metrics.frame import freedom_of
 
 # Share of the rows with a far cell from which on the fit is tried without such cells.
 LEAST_HIT = 0.05
@@ -119,8 +118,7 @@ def is_worthwhile(rows, plain, completed, solution):
         metric = metric_of(fitted)
         if metric is None:
             return False
-        weights = fitted.within.weight
-        freedom = freedom_of(weights.sum(), len(weights))
+        weights, freedom = fitted.within.weights, fitted.within.freedom
         of_rows = 1.0 if rows.sample_weight is None else np.minimum(rows.sample_weight, 1.0)
         left_out = of_rows * fitted.samples.weights
         distances.append(left_out_distances(metric, freedom, weights, rows, in_fit, left_out))

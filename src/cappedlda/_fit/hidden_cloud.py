@@ -50,7 +50,7 @@ def core_without_cloud(sample, core, objective, gate, options, shrinkage=0.0):
     core : Evaluated
     trace : Trace
     """
-    if sample.implicit_scatter or core.frame.W.shape[1] == 0:
+    if core.frame.W.shape[1] == 0:
         return None
     inside = core.ratios <= 1.0
     larger, frame, n_passes = larger_part(sample, core.frame, inside, options.priors)
@@ -96,7 +96,7 @@ def larger_part(sample, frame, inside, priors):
             break
         part, found, n_passes = nearer, True, n_passes + 1
         support = InitialEstimate(frame.centres, frame.scale, part, frame.least)
-        frame, _ = lda_on_support(sample, support, priors, frame.n_features)
+        frame, *_ = lda_on_support(sample, support, priors, frame.n_features)
     if not found:
         return part, None, n_passes
     return part, with_caps_by_distances(sample, frame, STRICT_REACH), n_passes + 1

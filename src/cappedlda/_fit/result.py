@@ -5,10 +5,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from cappedlda._data.moments import Moments
 from cappedlda._data.samples import PerSample
 from cappedlda._loo.labels import LabelNoise
 from cappedlda._metrics import linalg
-from cappedlda._metrics.within import WithinCovariance
+from cappedlda._metrics.row_space import RowSpace
 from cappedlda._rules.rule import RowRule
 from cappedlda._solvers.base import Trace
 
@@ -58,8 +59,10 @@ class Solution:
         Share of the weight of each class that made the answer.
     emptied : ndarray of int
         Features that vary within classes, but not within those of the support.
-    within : WithinCovariance or None
-        Of the rows that made the answer; None if it is not a matrix, or not of equal weights.
+    within : Moments or None
+        Of the rows that made the answer; None if they are not of equal weights.
+    space : RowSpace or None
+        In whose coordinates they are.
     calibrator : callable
         Returns what can tell how far kept rows lie from the classes, a `Calibrator`, or None.
     temperature : float
@@ -89,7 +92,8 @@ class Solution:
     class_weights: np.ndarray
     kept_shares: np.ndarray
     emptied: np.ndarray
-    within: WithinCovariance | None = None
+    within: Moments | None = None
+    space: RowSpace | None = None
     calibrator: Callable = no_calibrator
     temperature: float = 1.0
     level: float = 1.0
@@ -108,10 +112,14 @@ class Solution:
         With fewer rows than features it is larger than all that the fit has made, and there is
         none of more than `most_features`.
         """
-        within = self.within
-        if within is None or (within.basis is not None and len(within.scale) > most_features):
+        within, space = self.within, self.space
+        if within is None or not within.dense or (space and space.n_features > most_features):
             return None
-        covariance = within.full()
+        with np.errstate(over="ignore", invalid="ignore"):
+            if space is not None:
+                covariance = space.lift_covariance(within)
+            else:
+                covariance = within.covariance * within.scale * within.scale[:, None]
         return covariance if np.isfinite(covariance).all() else None  # squares may overflow
 
 

@@ -8,14 +8,13 @@ from typing import Any
 
 import numpy as np
 
+from cappedlda._data.moments import Moments
 from cappedlda._fit.result import Solution, unsupervised_directions
 from cappedlda._fit.shrinking import shrinkage_rule
-from cappedlda._fit.steps import system_of
 from cappedlda._loo.calibration import calibrator_of
 from cappedlda._metrics import linalg
-from cappedlda._metrics.frame import Frame, degrees_of_freedom, vanishing
-from cappedlda._metrics.plain import Discriminant, plain_lda, support_scatter
-from cappedlda._metrics.within import WithinCovariance
+from cappedlda._metrics.frame import Frame, vanishing
+from cappedlda._metrics.plain import Discriminant, Metric
 from cappedlda._rules.fences import Fences, consistency_factor, fixed_point_caps, least_fence
 from cappedlda._rules.rule import RowRule
 from cappedlda._solvers.base import Trace, check_overflow
@@ -40,12 +39,12 @@ class Reweighted:
         Of the support.
     mask : ndarray of shape (N,), bool, or None
         The rows of the support, if something is kept for each row.
-    kept, kept_rows : ndarray of shape (c,)
-        Weight of each class in the support, and its rows.
+    kept_rows : ndarray of shape (c,)
+        Rows of each class in the support.
     weight : float
         Weight of all rows that were looked at.
-    within : WithinCovariance or None
-        Of the support; None if its scatter is not a matrix.
+    within : Moments
+        Of the support.
     shrinkage : float
     objective : float
         Mean of the capped squared distances, before this LDA.
@@ -56,10 +55,9 @@ class Reweighted:
     frame: Frame
     rule: RowRule
     mask: np.ndarray | None
-    kept: np.ndarray
     kept_rows: np.ndarray
     weight: float
-    within: WithinCovariance | None
+    within: Moments
     shrinkage: float
     objective: float
     make_answer: Callable[[], Discriminant]
@@ -118,39 +116,37 @@ def reweight(rows, frame, level, objective, gate, options, sample=None):
         return mask if sample is None else rule.contains(sample)
 
     shrink = shrinkage_rule(options.shrinkage, sample or rows, kept_rows, record.kept[:, 1])
-    settings = system_of(rows), tol, rows.dtype, rows.regime, shrink
-    sizes = None if rows.implicit_scatter else record.scatter.diagonal().copy()
+    moments = record.moments(frame.centres, frame.scale)
+    sizes = moments.scatter.diagonal()
     if options.renew_priors:
         frame = frame.changed(priors=record.kept[:, 1] / record.kept_weight)
     if options.renew_centres:
-        frame = frame.recentred(record.recentre(frame.centres, frame.scale))
-    scatter = support_scatter(record, frame, sizes, *settings)
-    ridged = plain_lda(scatter, objective.ridge, measuring=True)
-    within = None if rows.implicit_scatter else WithinCovariance.of(record, frame.scale)
+        moments = moments.recentred()
+        frame = frame.recentred(moments.centres)
+    metric = Metric.of(moments, frame, sizes, tol, rows.dtype, rows.regime, shrink)
+    ridged = metric.lda(objective.ridge, measuring=True)
 
     consistency, all_kept = 1.0, record.kept_weight >= (1.0 - 1e-9) * record.weight
     if not (all_kept or frame.any_uncapped or ridged.W.shape[1] == 0):
         consistency = consistency_factor(level * frame.epsilon, ridged.W.shape[1])
     # Distances are in units of the spread itself, whatever its degrees of freedom.
-    spread = math.sqrt(record.kept_weight / (degrees_of_freedom(record) or 1.0))
+    spread = math.sqrt(record.kept_weight / (moments.freedom or 1.0))
     W = math.sqrt(consistency) * spread * ridged.W
     frame = frame.changed(centres=ridged.centres, scale=ridged.scale, B=ridged.B, W=W)
     frame = frame.without_caps_on(vanishing(record))
 
     def make_answer():
-        exact = options.ridge, objective.ridge
-        answer = ridged if rows.implicit_scatter else plain_lda(scatter, *exact)
+        answer = metric.answer(ridged, options.ridge, objective.ridge)
         return answer._replace(W=math.sqrt(consistency) * answer.W)
 
     return Reweighted(
         frame,
         rule,
         mask,
-        record.kept[:, 1],
         record.kept[:, 0],
         record.weight,
-        within,
-        scatter.shrinkage,
+        moments,
+        metric.shrinkage,
         record.objective / (record.weight or 1.0),
         make_answer,
     )
@@ -205,7 +201,7 @@ def until_stable(rows, frame, objective, gate, options, sample=None, report=None
         if trace.change <= STABLE:
             return reweighted, evaluated, trace
         frame = evaluated.frame
-    if reweighted.kept.sum() < evaluated.kept_weight:
+    if reweighted.within.weights.sum() < evaluated.kept_weight:
         larger = reweight(rows, frame, 1.0, *settings)
         evaluated, trace.n_passes = evaluate(rows, larger.frame, objective), trace.n_passes + 2
     trace.n_passes += 1
@@ -214,7 +210,7 @@ def until_stable(rows, frame, objective, gate, options, sample=None, report=None
 
 def share_changed(reweighted, evaluated):
     """Return the share of the rows that LDA on a support keeps more or fewer than those."""
-    return abs(reweighted.kept.sum() - evaluated.kept_weight) / (reweighted.weight or 1.0)
+    return abs(reweighted.within.weights.sum() - evaluated.kept_weight) / (reweighted.weight or 1.0)
 
 
 def without_caps(frame):
@@ -247,7 +243,7 @@ def solution_of(reweighted, evaluated, trace, objective, prepared, n_components)
         flag_rule=flag_rule,
         leave_out_rule=reweighted.rule,
         class_weights=prepared.all_rows.class_weights,
-        kept_shares=reweighted.kept / prepared.all_rows.class_weights,
+        kept_shares=reweighted.within.weights / prepared.all_rows.class_weights,
         emptied=emptied(answer, prepared),
         within=reweighted.within,
         calibrator=partial(calibrator_of, reweighted, flag_rule, prepared),
@@ -257,8 +253,6 @@ def solution_of(reweighted, evaluated, trace, objective, prepared, n_components)
 def emptied(answer, prepared):
     """Return the features that vary within classes, but not within those of the support."""
     sample = prepared.all_sample
-    if prepared.space is not None or sample.implicit_scatter:
-        return np.empty(0, int)
     (flat,) = np.nonzero(answer.flat)
     if len(flat) == 0:
         return flat

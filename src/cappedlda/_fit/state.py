@@ -87,6 +87,23 @@ class Prepared:
     space: RowSpace | None
     n_sampled: int
 
+    @property
+    def knows_distances(self):
+        """Whether rows are measured in all directions: not if a scatter is only multiplied."""
+        return not self.all_rows.implicit_scatter
+
+    @property
+    def by_features(self):
+        """Whether the coordinates are the features, and rows are measured in all of them."""
+        return self.space is None and self.knows_distances
+
+    def lifted(self, solution, n_components):
+        """Return a solution in raw features."""
+        if self.space is not None:
+            solution = self.space.lift_solution(solution, n_components)
+        solution.n_sampled = self.n_sampled
+        return solution
+
     @cached_property
     def weight(self):
         """Weight of all rows, also of those that the gate leaves out."""

@@ -2,12 +2,10 @@
 
 import numpy as np
 
-from cappedlda._data.scatter_cache import ScatterCache
 from cappedlda._metrics import linalg
-from cappedlda._metrics.cg import ImplicitSystem
 from cappedlda._metrics.frame import Frame, kept_covariance
 from cappedlda._metrics.plain import ROUNDING
-from cappedlda._metrics.systems import MatrixSystem
+from cappedlda._metrics.systems import system_of
 from cappedlda._rules.fences import REACH, Fences, fixed_point_caps, least_fence
 from cappedlda._rules.rule import Query
 from cappedlda._solvers.base import check_overflow
@@ -16,11 +14,6 @@ from cappedlda._solvers.mm import SYSTEM_TOLERANCE
 # The first LDA only has to be near enough to see the outliers.
 START_TOLERANCE = 1e-3
 START_RIDGE = 1e-6  # of the unit variance of the scaled features
-
-
-def system_of(rows):
-    """Return what solves with the scatter of records of some rows."""
-    return ImplicitSystem if rows.implicit_scatter else MatrixSystem
 
 
 def with_caps_of(objective, frame):
@@ -45,30 +38,26 @@ def with_caps_by_distances(rows, frame, reach=REACH):
 
 
 def lda_on_support(rows, initial, priors, n_features):
-    """Return LDA on the support of an initial estimate.
+    """Return LDA on the support of an initial estimate, its rows and their moments.
 
     Returns
     -------
     frame : Frame
-    cache : ScatterCache or None
-        The scatter of the support, if there are many features and it is a matrix.
+    support : ndarray of shape (N,), bool
+    moments : Moments
     """
     support = initial.support
     counts = np.bincount(rows.codes[support], minlength=rows.n_classes)
     if not counts.all():
         support = support | (counts == 0)[rows.codes]
     support = rows.reweighted(support)
-    query = Query.of_all_rows(initial.centres, initial.scale)
-    record = support.run(query)
+    record = support.run(Query.of_all_rows(initial.centres, initial.scale))
     check_overflow(record)
     weight = 2.0 * record.weight
     ridge = max(START_RIDGE, ROUNDING[rows.dtype] * record.scatter.trace() / weight)
-    cache = None
-    if not rows.implicit_scatter and rows.shape[1] >= rows.regime.cache_features:
-        cache = ScatterCache.of(support.sample_weight > 0.0, record, query)
-    centres = record.recentre(initial.centres, initial.scale)
-    frame = Frame.of(centres, initial.scale, priors, n_features, initial.least)
-    A = system_of(rows)(record.scatter, weight, ridge, SYSTEM_TOLERANCE * START_TOLERANCE)
+    moments = record.moments(initial.centres, initial.scale).recentred()
+    frame = Frame.of(moments.centres, initial.scale, priors, n_features, initial.least)
+    A = system_of(moments.scatter, weight, ridge, SYSTEM_TOLERANCE * START_TOLERANCE)
     frame.raise_variances(A)
     W = linalg.leading_directions(A.solve(frame.B), frame.B)
     if W.shape[1] == 0:
@@ -77,7 +66,7 @@ def lda_on_support(rows, initial, priors, n_features):
         # Of rare indicators, say, the densest half has none: then nothing is known to be unusual.
         everything = initial._replace(support=np.ones_like(initial.support))
         return lda_on_support(rows, everything, priors, n_features)
-    return frame.changed(W=W, K=W.T.dot(frame.B)), cache
+    return frame.changed(W=W, K=W.T.dot(frame.B)), support.sample_weight > 0.0, moments
 
 
 def with_start(start, rows, frame, space):

@@ -6,10 +6,11 @@
 `dense` does both on arrays, `sparse` the first, which needs no covariance.
 """
 
+from cappedlda._data.sparse import SparseRows
 from cappedlda._initial import dense, sparse
 
 
 def initial_estimate(rows, robust):
     """Return the initial estimate of rows in memory, robust or plain."""
-    kind = sparse if rows.implicit_scatter else dense
+    kind = sparse if isinstance(rows, SparseRows) else dense
     return (kind.robust_estimate if robust else kind.plain_estimate)(rows)

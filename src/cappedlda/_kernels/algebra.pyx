@@ -356,21 +356,21 @@ cdef inline double mean(double sum, double weight) noexcept nogil:
 
 
 def move_centres(
-    const double[:, ::1] centres, const double[:, ::1] sums, const double[:, ::1] kept,
-    const double[::1] scale, double[:, ::1] means, double[:, ::1] moves,
+    const double[:, ::1] centres, const double[:, ::1] sums, const double[:] weights,
+    double factor, const double[::1] scale, double[:, ::1] means, double[:, ::1] moves,
 ):
-    """Move centres (c, n) to the means of the kept rows.
+    """Move centres (c, n) to the means of rows, given their sums about them.
 
-    The products of the moves are what a scatter of rows of weight 2, in units of the scale,
-    loses by it.
+    The products of the moves are what a scatter of a multiple of the weights, in units of the
+    scale, loses by it.
     """
     cdef:
         Py_ssize_t i, j
         double root, move
     for i in range(sums.shape[0]):
-        root = sqrt(2.0 * kept[i, 1])
+        root = sqrt(factor * weights[i])
         for j in range(sums.shape[1]):
-            move = mean(sums[i, j], kept[i, 1])
+            move = mean(sums[i, j], weights[i])
             means[i, j] = centres[i, j] + move
             moves[i, j] = move * (root / scale[j])
 

@@ -11,11 +11,11 @@ from typing import NamedTuple
 import numpy as np
 
 from cappedlda._data.array import ArrayRows
+from cappedlda._data.moments import Moments
 from cappedlda._initial.csteps import Pieces
-from cappedlda._loo.distances import LEAST_REST, ClassMoments, PlainLDA
+from cappedlda._loo.distances import LEAST_REST, PlainLDA
 from cappedlda._metrics.plain import units_of
 from cappedlda._metrics.shrinkage import MOST_SHRUNK
-from cappedlda._metrics.within import WithinCovariance
 from cappedlda._regime import Regime
 
 # Rows that are noted, at most: with 4096 a share of 1 % has a standard error of 0.16 %.
@@ -51,7 +51,7 @@ class Calibrator:
 
     Attributes
     ----------
-    within : WithinCovariance
+    within : Moments
     centres : ndarray of shape (c, n)
     shrinkage : float
     regime : Regime
@@ -65,7 +65,7 @@ class Calibrator:
         Training rows (m, n), their classes and weights, also rows that are not noted.
     """
 
-    within: WithinCovariance
+    within: Moments
     centres: np.ndarray
     shrinkage: float
     regime: Regime
@@ -100,12 +100,12 @@ class Calibrator:
         within = self.within
         centres = (self.centres - self.centres.mean(axis=0)) / within.scale
         centres = centres.take(varying, axis=1)  # C-ordered
-        scatter = within.matrix[np.ix_(varying, varying)] * within.weight.sum()
-        moments = ClassMoments(within.weight, np.zeros_like(centres), scatter)
+        scatter = within.covariance[np.ix_(varying, varying)] * within.weights.sum()
+        moments = Moments(within.weights, np.zeros_like(centres), scatter)
         settings = {"shrinkage": min(self.shrinkage, MOST_SHRUNK)}
         if self.shrinkage == 0.0:  # as for the answer: on units and type depends what is flat
             settings["dtype"] = self.X.dtype
-            variances = scatter.diagonal() / within.weight.sum()
+            variances = scatter.diagonal() / within.weights.sum()
             settings["unit"] = np.sqrt(np.where(variances > 0.0, variances, 1.0))
         return PlainLDA(moments, centres, len(within.scale), **settings)
 
@@ -118,7 +118,7 @@ class Calibrator:
     def _flat(self):
         """Return which features are constant within the classes: shrinkage would lift them."""
         centres = self.centres / self.within.scale
-        return units_of(self.within.matrix.diagonal(), centres.var(axis=0), centres)[1]
+        return units_of(self.within.covariance.diagonal(), centres.var(axis=0), centres)[1]
 
     def _deviations(self, features):
         """Return the scaled deviations of the rows from their centres, C-ordered."""
@@ -140,11 +140,11 @@ def calibrator_of(reweighted, flag_rule, prepared):
     prepared : Prepared
     """
     sample, answer = prepared.all_sample, reweighted.answer
-    if reweighted.within is None or prepared.space is not None:
+    if not prepared.by_features:
         return None
     weights = np.ones(sample.shape[0]) if sample.sample_weight is None else sample.sample_weight
     kept = kept_of(sample, reweighted, prepared)
-    left_out, of_class = kept * np.minimum(weights, 1.0), reweighted.within.weight[sample.codes]
+    left_out, of_class = kept * np.minimum(weights, 1.0), reweighted.within.weights[sample.codes]
     wanted = kept | flag_rule.contains(sample)
     wanted &= (weights > 0.0) & (of_class - left_out > LEAST_REST * of_class)
     if not wanted.any():

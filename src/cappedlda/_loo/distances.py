@@ -6,13 +6,10 @@ one. So the distances of all rows from all classes, each row left out of its own
 hardly more than the distances themselves (Sherman and Morrison).
 """
 
-from typing import NamedTuple
-
 import numpy as np
 
-from cappedlda._kernels import algebra, loo
+from cappedlda._kernels import loo
 from cappedlda._metrics import linalg
-from cappedlda._metrics.frame import freedom_of
 from cappedlda._metrics.plain import FLAT
 from cappedlda._metrics.shrinkage import shrinkage_ridge
 
@@ -20,38 +17,13 @@ from cappedlda._metrics.shrinkage import shrinkage_ridge
 LEAST_REST = 1e-6
 
 
-class ClassMoments(NamedTuple):
-    """Weight, sums and scatter of rows about given centres; moments of disjoint rows add up.
-
-    Attributes
-    ----------
-    weights : ndarray of shape (c,)
-    sums : ndarray of shape (c, n)
-    scatter : ndarray of shape (n, n)
-        Its upper triangle.
-    """
-
-    weights: np.ndarray
-    sums: np.ndarray
-    scatter: np.ndarray
-
-    def plus(self, other):
-        """Return the moments of these rows and of others."""
-        return ClassMoments(*map(np.add, self, other))
-
-    def centred(self, unit=None):
-        """Return the means of the classes and the scatter about them, perhaps in other units."""
-        means, scatter = np.empty(self.sums.shape), np.empty(self.scatter.shape)
-        algebra.centre(*self, unit, means, scatter)
-        return means, scatter
-
-
 class PlainLDA:
     """Linear discriminant analysis on rows of which only the moments are known.
 
     Parameters
     ----------
-    moments : ClassMoments
+    moments : Moments
+        Of deviations.
     centres : ndarray of shape (c, n)
         About which the moments were taken.
     n_features : int, optional
@@ -73,9 +45,9 @@ class PlainLDA:
         self, moments, centres, n_features=None, unit=None, shrinkage=0.0, dtype=np.float64
     ):
         self._moves, scatter = moments.centred(unit)
-        n, total = n_features or len(scatter), moments.weights.sum()
+        n = n_features or len(scatter)
         self._weights = moments.weights
-        self.freedom = freedom_of(total, len(centres))
+        self.freedom = moments.freedom
         trace, ridge = scatter.trace(), 0.0
         if shrinkage > 0.0 or not trace > 0.0:
             ridge = shrinkage_ridge(shrinkage, trace, n) if trace > 0.0 else 1.0

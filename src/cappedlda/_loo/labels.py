@@ -16,11 +16,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from cappedlda._data.moments import Moments
 from cappedlda._data.threads import shared_threads
 from cappedlda._initial.csteps import Pieces
 from cappedlda._initial.standardize import in_units
 from cappedlda._kernels import loo
-from cappedlda._loo.distances import ClassMoments, PlainLDA
+from cappedlda._loo.distances import PlainLDA
 
 ROUNDS = 2
 # Steps of EM for the rate, from this one on.
@@ -251,7 +252,7 @@ class LabelJudge:
         rows = raw.with_features(self._deviations)
         rows.sample_weight = self._of_rows * in_fit
         pieces = Pieces(rows, self._map)
-        moments = ClassMoments(*pieces.sums(np.ones(len(in_fit), bool)))
+        moments = Moments(*pieces.sums(np.ones(len(in_fit), bool)))
         settings = units.n_features, None, units.shrinkage, self._dtype
         discriminant = PlainLDA(moments, self._centres, *settings)
         # A row of weight k is k rows, of which one is left out.

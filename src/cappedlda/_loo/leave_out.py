@@ -15,12 +15,13 @@ from typing import NamedTuple
 import numpy as np
 
 from cappedlda._data.array import ArrayRows
+from cappedlda._data.moments import Moments
 from cappedlda._data.threads import shared_threads
 from cappedlda._initial.csteps import Pieces
 from cappedlda._initial.standardize import in_units
 from cappedlda._kernels import initial as initial_kernels
 from cappedlda._kernels import loo
-from cappedlda._loo.distances import ClassMoments, PlainLDA
+from cappedlda._loo.distances import PlainLDA
 from cappedlda._metrics.plain import units_of
 
 # Nested supports, in units of gate and cap: each about half as wide again as the one before.
@@ -268,19 +269,19 @@ class Levels:
         Of the levels.
     map_ : callable
         As `serial_map`, perhaps on threads.
-    core : ClassMoments, optional
+    core : Moments, optional
         Of the first level, if they are known.
 
     Attributes
     ----------
-    core : ClassMoments
+    core : Moments
         Of the first level.
     """
 
     def __init__(self, rows, step, count, map_, core=None):
         self._pieces = Pieces(rows, map_)
         self._step, self._count = step, count
-        self.core = ClassMoments(*self._pieces.sums(self.support(0))) if core is None else core
+        self.core = Moments(*self._pieces.sums(self.support(0))) if core is None else core
 
     def support(self, k):
         """Return which rows are in level k."""
@@ -295,7 +296,7 @@ class Levels:
             if not new.any():
                 yield k, None
                 continue
-            moments = moments.plus(self._pieces.sums(new))
+            moments += Moments(*self._pieces.sums(new))
             yield k, moments
 
 
@@ -325,12 +326,12 @@ class KnownCore(NamedTuple):
     Attributes
     ----------
     means : ndarray of shape (c, n)
-    moments : ClassMoments
+    moments : Moments
         About these, in the units of a frame.
     """
 
     means: np.ndarray
-    moments: ClassMoments
+    moments: Moments
 
     @classmethod
     def of(cls, reweighted, core, scale):
@@ -347,13 +348,16 @@ class KnownCore(NamedTuple):
         within, centres = reweighted.within, reweighted.frame.centres
         if core.all():
             return None  # nothing to judge
-        if within is None or not within.matrix.diagonal().min() > LEAST_KNOWN:
+        if not within.dense:
+            return None
+        covariance = within.covariance
+        if not covariance.diagonal().min() > LEAST_KNOWN:
             return None
         if reweighted.mask is None or not np.array_equal(reweighted.mask, core):
             return None
-        unit = within.scale / scale * np.sqrt(within.weight.sum())
-        moments = within.weight, np.zeros_like(centres), within.matrix * unit * unit[:, None]
-        return cls(centres, ClassMoments(*moments))
+        unit = within.scale / scale * np.sqrt(within.weights.sum())
+        moments = within.weights, np.zeros_like(centres), covariance * unit * unit[:, None]
+        return cls(centres, Moments(*moments))
 
 
 def core_units(moments, centres):

@@ -174,19 +174,8 @@ def kept_covariance(record, unbiased=False, consistency=1.0):
 
     It is divided by what a cap leaves of a variance, its `consistency_factor`.
     """
-    freedom = degrees_of_freedom(record) if unbiased else record.kept_weight
+    freedom = record.freedom if unbiased else record.kept_weight
     covariance = np.empty(record.image_scatter.shape)
     sums = record.image_scatter, record.image_sums, record.kept
     algebra.covariance(*sums, consistency * (freedom or 1.0), covariance)
     return covariance
-
-
-def degrees_of_freedom(record):
-    """Return those of the scatter of the kept rows."""
-    return freedom_of(record.kept_weight, len(record.kept))
-
-
-def freedom_of(total, n_classes):
-    """Return the degrees of freedom of the scatter of rows of some weight about class means."""
-    # One degree of freedom per class, but never more than half of them: weights may be small.
-    return max(total - n_classes, 0.5 * total)

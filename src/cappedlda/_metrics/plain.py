@@ -5,14 +5,15 @@ as long as there are several rows per feature: clean data give the answer of pla
 any unit and any conditioning that this can bear.
 """
 
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from cappedlda._kernels import algebra
 from cappedlda._metrics import linalg
-from cappedlda._metrics.frame import Frame, degrees_of_freedom
-from cappedlda._metrics.systems import MatrixSystem
+from cappedlda._metrics.frame import Frame
+from cappedlda._metrics.systems import system_of
 from cappedlda._regime import REGIME
 
 # What rounding may leave of a scatter, relative to its trace or to a scatter it was taken from.
@@ -27,35 +28,16 @@ NO_DEVIATION = 1e-13
 
 
 class Discriminant(NamedTuple):
-    """Directions of plain LDA, in which the support has unit covariance.
+    """Directions of plain LDA, in which the support has unit covariance."""
 
-    Attributes
-    ----------
-    W : ndarray of shape (n, r)
-        In scaled features, best first.
-    strengths : ndarray of shape (r,)
-        Between-class variance along each of them.
-    centres : ndarray of shape (c, n)
-    scale : ndarray of shape (n,)
-        Unit of each feature.
-    B : ndarray of shape (n, c)
-        Scaled deviations of the class centres.
-    A : MatrixSystem or ImplicitSystem
-        Covariance of the support in scaled features, with its ridge.
-    shrinkage : float
-        Of that covariance, from 0 to 1.
-    flat : ndarray of shape (n,), bool
-        Features without influence: they are constant within the classes.
-    """
-
-    W: np.ndarray
-    strengths: np.ndarray
-    centres: np.ndarray
-    scale: np.ndarray
-    B: np.ndarray
-    A: MatrixSystem
-    shrinkage: float
-    flat: np.ndarray
+    W: np.ndarray  # (n, r), in scaled features, best first
+    strengths: np.ndarray  # (r,), between-class variance along each of them
+    centres: np.ndarray  # (c, n)
+    scale: np.ndarray  # (n,), unit of each feature
+    B: np.ndarray  # (n, c), scaled deviations of the class centres
+    A: Any  # system of the covariance of the support in scaled features, with its ridge
+    shrinkage: float  # of that covariance, from 0 to 1
+    flat: np.ndarray  # (n,), features without influence: they are constant within the classes
 
 
 def units_of(within, between, centres, rounding=None):
@@ -79,99 +61,81 @@ def units_of(within, between, centres, rounding=None):
     return unit, flat
 
 
-class SupportScatter(NamedTuple):
-    """The scatter of a support in its own units, which several ridges may be added to.
+@dataclass(frozen=True)
+class Metric:
+    """The form within the classes that the moments of a support make, in its own units.
 
-    Attributes
-    ----------
-    scatter : ndarray of shape (n, n), or ImplicitScatter
-        Times the factor of the shrinkage.
-    frame : Frame
-        With the units of the support, where there are enough rows.
-    flat : ndarray of shape (n,), bool
-        See `Discriminant`.
-    B : ndarray of shape (n, c)
-        That of the frame, with zeros for flat features.
-    freedom, trace : float
-        Of the scatter before it was shrunk.
-    shrinkage : float
-    few_rows : bool
-        Whether there are few rows per feature: then the units are robust ones.
-    system : type
-        `MatrixSystem` or `ImplicitSystem`.
-    tol : float
-        Of the system, if it is not solved exactly.
-    dtype : dtype
-        Of the rows.
+    It may be shrunk, and several ridges may be added.
     """
 
-    scatter: Any
-    frame: Frame
-    flat: np.ndarray
-    B: np.ndarray
-    freedom: float
-    trace: float
+    scatter: Any  # (n, n), or an ImplicitScatter; times 1 - shrinkage
+    frame: Frame  # with the units of the support, where there are enough rows
+    flat: np.ndarray  # (n,), see `Discriminant`
+    B: np.ndarray  # (n, c), that of the frame, with zeros for flat features
+    weight: float  # of the scatter, by its degrees of freedom
+    trace: float  # before it was shrunk
     shrinkage: float
-    few_rows: bool
-    system: type
-    tol: float
-    dtype: np.dtype
+    few_rows: bool  # per feature: then the units are robust ones
+    dense: bool
+    tol: float  # of a system that is not solved exactly
+    dtype: np.dtype  # of the rows
 
+    @classmethod
+    def of(cls, moments, frame, sizes, tol, dtype, regime=REGIME, shrink=None):
+        """Return the metric of moments about the centres of a frame.
 
-def support_scatter(record, frame, sizes, system, tol, dtype, regime=REGIME, shrink=None):
-    """Return the `SupportScatter` of the rows that a record with equal weights (q = 2) kept.
+        Parameters
+        ----------
+        moments : Moments
+        frame : Frame
+        sizes : ndarray of shape (n,)
+            The diagonal of the scatter before it was moved to these centres.
+        tol, dtype
+            See `Metric`.
+        regime : Regime
+        shrink : callable, optional
+            A rule of `shrinkage`; not for an implicit scatter.
+        """
+        scatter, freedom = moments.scatter, moments.freedom
+        flat = np.zeros(len(frame.scale), dtype=bool)
+        few_rows = freedom < regime.unshrunk_rows_per_feature * frame.n_features
+        if moments.dense and not few_rows:  # few rows are shrunk, in robust units
+            weight = moments.factor * moments.total
+            between = np.einsum("ij,ij->i", frame.B, frame.B)
+            rounding = ROUNDING[dtype] * sizes / weight
+            centres = frame.centres / frame.scale
+            unit, flat = units_of(scatter.diagonal() / weight, between, centres, rounding)
+            used = 1.0 / unit
+            used[flat] = 0.0
+            scatter = scatter * used * used[:, None]
+            frame = frame.changed(scale=frame.scale * unit, B=frame.B / unit[:, None])
+        shrinkage, trace = 0.0, scatter.trace()
+        if moments.dense and shrink is not None:
+            shrinkage = shrink(scatter, frame, freedom, regime)
+            scatter = scatter if shrinkage == 0.0 else (1.0 - shrinkage) * scatter
+        B = np.where(flat[:, None], 0.0, frame.B) if np.count_nonzero(flat) else frame.B
+        found = scatter, frame, flat, B, moments.factor * freedom or 1.0, trace, shrinkage
+        return cls(*found, few_rows, moments.dense, tol, dtype)
 
-    Parameters
-    ----------
-    record : Record
-    frame : Frame
-        With the centres that the scatter is about.
-    sizes : ndarray of shape (n,)
-        The diagonal of the scatter before it was moved to these centres.
-    system, tol, dtype
-        See `SupportScatter`.
-    regime : Regime
-    shrink : callable, optional
-        A rule of `shrinkage`; not for an implicit scatter.
-    """
-    scatter, n, freedom = record.scatter, frame.n_features, degrees_of_freedom(record)
-    flat = np.zeros(len(frame.scale), dtype=bool)
-    few_rows = freedom < regime.unshrunk_rows_per_feature * n
-    if system is MatrixSystem and not few_rows:  # few rows are shrunk, in robust units
-        weight = 2.0 * record.kept_weight
-        between = np.einsum("ij,ij->i", frame.B, frame.B)
-        rounding = ROUNDING[dtype] * sizes / weight
-        centres = frame.centres / frame.scale
-        unit, flat = units_of(scatter.diagonal() / weight, between, centres, rounding)
-        used = 1.0 / unit
-        used[flat] = 0.0
-        scatter = scatter * used * used[:, None]
-        frame = frame.changed(scale=frame.scale * unit, B=frame.B / unit[:, None])
-    shrinkage, trace = 0.0, scatter.trace()
-    if system is MatrixSystem and shrink is not None:
-        shrinkage = shrink(scatter, frame, freedom, regime)
-        scatter = scatter if shrinkage == 0.0 else (1.0 - shrinkage) * scatter
-    B = np.where(flat[:, None], 0.0, frame.B) if np.count_nonzero(flat) else frame.B
-    found = scatter, frame, flat, B, freedom, trace, shrinkage, few_rows
-    return SupportScatter(*found, system, tol, dtype)
+    def lda(self, ridge, ridge_of_few=0.0, measuring=False):
+        """Return the `Discriminant` with a ridge over the mean variance.
 
+        Another ridge is only added with few rows per feature. One by which rows are measured gives
+        every feature the least deviation of the frame.
+        """
+        frame, trace, n, B = self.frame, self.trace, self.frame.n_features, self.B
+        ridge += ridge_of_few * self.few_rows
+        added = self.shrinkage * trace / n + ridge * trace / n
+        ridge = added / self.weight if trace > 0.0 else 1.0
+        A = system_of(self.scatter, self.weight, ridge, self.tol)
+        if measuring and frame.least is not None:
+            frame.raise_variances(A)
+            B = frame.B
+        W = linalg.leading_directions(A.solve_on_range(B, FLAT[self.dtype]), B)
+        strengths = np.square(B.T.dot(W)).sum(axis=0)
+        found = W, strengths, frame.centres, frame.scale, frame.B, A
+        return Discriminant(*found, self.shrinkage, self.flat)
 
-def plain_lda(support, ridge, ridge_of_few=0.0, measuring=False):
-    """Return the `Discriminant` on a support, with a ridge over its mean variance.
-
-    Another ridge is only added with few rows per feature. One by which rows are measured gives
-    every feature the least deviation of the frame.
-    """
-    frame, trace, n, B = support.frame, support.trace, support.frame.n_features, support.B
-    ridge += ridge_of_few * support.few_rows
-    added = support.shrinkage * trace / n + ridge * trace / n
-    weight = 2.0 * support.freedom or 1.0
-    ridge = added / weight if trace > 0.0 else 1.0
-    A = support.system(support.scatter, weight, ridge, support.tol)
-    if measuring and frame.least is not None:
-        frame.raise_variances(A)
-        B = frame.B
-    W = linalg.leading_directions(A.solve_on_range(B, FLAT[support.dtype]), B)
-    strengths = np.square(B.T.dot(W)).sum(axis=0)
-    found = W, strengths, frame.centres, frame.scale, frame.B, A
-    return Discriminant(*found, support.shrinkage, support.flat)
+    def answer(self, ridged, *ridges):
+        """Return LDA with ridges of its own; what is not solved exactly keeps what it has."""
+        return self.lda(*ridges) if self.dense else ridged

@@ -5,7 +5,15 @@ from dataclasses import replace
 import numpy as np
 from scipy import linalg
 
-from cappedlda._metrics.linalg import fix_signs
+from cappedlda._metrics.linalg import eigh, fix_signs
+
+
+def space_of(rows, initial):
+    """Return the space of rows that are fewer than their features, or None."""
+    n_rows, n_features = rows.shape
+    if n_rows >= n_features or rows.implicit_scatter:
+        return None
+    return RowSpace(rows.X, initial.centres, initial.scale)
 
 
 class RowSpace:
@@ -75,13 +83,21 @@ class RowSpace:
         lifted = replace(rule, coef=coef, intercept=rule.intercept - self._origin @ coef)
         return replace(labels, rule=lifted)
 
+    def lift_covariance(self, moments):
+        """Return the covariance of moments in coordinates as one of raw features, (n, n)."""
+        # By a root: rounding must not leave it asymmetric, or with negative variances.
+        values, vectors = eigh(moments.covariance)
+        root = (self._basis * moments.scale) @ (vectors * np.sqrt(np.maximum(values, 0.0)))
+        root *= self._scale[:, None]
+        return root @ root.T
+
     def lift_solution(self, solution, n_components):
         """Return a solution found in coordinates as one of raw features.
 
         Directions that are still missing are taken from outside the span, where no row
         differs from another.
         """
-        extra, within = self.lift(solution.extra), solution.within
+        extra = self.lift(solution.extra)
         missing = n_components - solution.W.shape[1] - extra.shape[1]
         if missing > 0:
             outside = linalg.qr(self._basis, check_finite=False)[0][:, self._basis.shape[1] :]
@@ -94,5 +110,5 @@ class RowSpace:
             flag_rule=self.lift_rule(solution.flag_rule),
             leave_out_rule=self.lift_rule(solution.leave_out_rule),
             labels=self.lift_labels(solution.labels),
-            within=None if within is None else within.lifted(self._basis, self._scale),
+            space=self,
         )

@@ -1,32 +1,29 @@
 """The system A = scatter / weight + ridge I, where the scatter is a matrix.
 
-`ImplicitSystem` in `cg` is the other kind: it has the same parameters, `solve` and `@`.
+`ImplicitSystem` in `cg` is the other kind, with the same methods.
 """
 
+import numpy as np
 from scipy.linalg import LinAlgError
 
+from cappedlda._metrics.cg import ImplicitSystem
 from cappedlda._metrics.linalg import ridged, solve_on_range, solve_spd
 
 # Variances, relative to the largest, that rounding may have made negative.
 INDEFINITE = 1e-6
 
 
+def system_of(scatter, weight, ridge, tol, guess=None):
+    """Return the system of a scatter: the last two are for one that is not solved exactly."""
+    if isinstance(scatter, np.ndarray):
+        return MatrixSystem(scatter, weight, ridge)
+    return ImplicitSystem(scatter, weight, ridge, tol, guess)
+
+
 class MatrixSystem:
-    """A symmetric positive definite matrix, solved by Cholesky.
+    """A symmetric positive definite matrix (n, n), solved by Cholesky."""
 
-    Parameters
-    ----------
-    scatter : ndarray of shape (n, n)
-    weight, ridge : float
-    tol, guess
-        Only needed by `ImplicitSystem`, which is not solved exactly.
-
-    Attributes
-    ----------
-    matrix : ndarray of shape (n, n)
-    """
-
-    def __init__(self, scatter, weight, ridge, tol=None, guess=None):
+    def __init__(self, scatter, weight, ridge):
         self.matrix, self._ridge = ridged(scatter, weight, ridge), ridge
 
     def __matmul__(self, V):

@@ -10,7 +10,7 @@ import numpy as np
 
 from cappedlda._metrics import linalg
 from cappedlda._metrics.frame import kept_covariance, vanishing
-from cappedlda._metrics.systems import MatrixSystem
+from cappedlda._metrics.systems import system_of
 from cappedlda._regime import REGIME
 from cappedlda._rules.fences import (
     consistency_factor,
@@ -63,15 +63,13 @@ class MMSolver(Iteration):
         What is renewed while the frame settles: the shape is cap, floor and gauge.
     other_rows : bool
         Whether the frame was made from other rows: then its shape is renewed once anyhow.
-    system : type
-        What solves with the scatter of a record: `MatrixSystem` or `ImplicitSystem`.
     regime : Regime
     memory : int
         Iterates that the acceleration combines.
 
     Attributes
     ----------
-    A : MatrixSystem or ImplicitSystem
+    A : system
         The last weighted scatter, with its ridge.
     change : float
         Size of the last step.
@@ -87,7 +85,6 @@ class MMSolver(Iteration):
         renew_centres=True,
         renew_shape=True,
         other_rows=False,
-        system=MatrixSystem,
         regime=REGIME,
         memory=MEMORY,
     ):
@@ -97,7 +94,6 @@ class MMSolver(Iteration):
         self._objective = objective
         self._renew_centres = renew_centres
         self._renew_shape = renew_shape
-        self._system = system
         self._regime = regime
         self.change = np.inf
         self.objective_path = []
@@ -234,7 +230,8 @@ class MMSolver(Iteration):
         if self._renew_centres:
             if self._objective.q == 2.0:
                 # With equal weights the scatter about the new centres is known exactly.
-                centres = record.recentre(frame.centres, frame.scale)
+                moments = record.moments(frame.centres, frame.scale).recentred()
+                record.scatter, centres = moments.scatter, moments.centres
             else:
                 centres = record.means(frame.centres)
             frame = frame.recentred(centres)
@@ -266,7 +263,7 @@ class MMSolver(Iteration):
         """Take the majorizing step and return an estimate of the error that remains."""
         tol = SYSTEM_TOLERANCE * self.tol
         settings = record.weight, self.frame.gamma, tol, self.W
-        A = self.A = self._system(record.scatter, *settings)
+        A = self.A = system_of(record.scatter, *settings)
         B = self.frame.B
         Y = A.solve(B)
         if self.frame.K is None:
