@@ -11,8 +11,7 @@ import cappedlda
 from cappedlda import _cli
 from cappedlda._cli import main
 from cappedlda._cli.arguments import Command
-from cappedlda._cli.customers import german_date, german_number
-from cappedlda._cli.demo import demo_data
+from cappedlda._cli.demo import demo_data, german_number
 from cappedlda._kernels import BUILDS
 from cappedlda._util.tables import table
 
@@ -78,7 +77,6 @@ def test_demo_writes_a_business_table(tmp_path, capsys):
     assert frame[["plan", "age"]].isna().mean().between(0.01, 0.1).all()
     assert frame.drop(columns=["plan", "age"]).notna().all(axis=None)
     assert german_number(1234567.5) == "1.234.567,50"
-    assert german_date(np.datetime64("2024-01-31")) == "31.01.2024"
 
 
 def test_demo_without_matplotlib(picture, capsys, without):

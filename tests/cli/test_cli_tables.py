@@ -9,7 +9,7 @@ import pytest
 
 from cappedlda._cli import main
 from cappedlda._cli.formats import open_table
-from cappedlda._cli.labels import MISSING, UNKNOWN, Labels
+from cappedlda._cli.rows import MISSING, UNKNOWN, Labels
 from cappedlda._cli.writing import write_table
 from cappedlda._model_file.recipe import as_text
 

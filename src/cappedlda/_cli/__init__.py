@@ -16,8 +16,8 @@ from cappedlda._cli import (
     fit,
     info,
     outliers,
+    report,
     reproduce,
-    review,
 )
 from cappedlda._cli.arguments import UsageError
 from cappedlda._cli.files import check_files
@@ -28,7 +28,7 @@ COMMANDS = {
     "fit": fit.COMMAND,
     **apply.COMMANDS,
     "outliers": outliers.COMMAND,
-    "report": review.COMMAND,
+    "report": report.COMMAND,
     "demo": demo.COMMAND,
     "info": info.COMMAND,
     "completion": completion.COMMAND,

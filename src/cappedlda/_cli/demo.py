@@ -9,14 +9,15 @@ from types import SimpleNamespace
 import numpy as np
 
 from cappedlda._cli.arguments import JSON, Command, argument, natural
-from cappedlda._cli.customers import customers
 from cappedlda._cli.tables import needs
-from cappedlda._cli.writing import write_csv, write_table
+from cappedlda._cli.writing import write_table
 from cappedlda._util.files import replacing
 from cappedlda._util.tables import table
 
 DEMO_SHARE = 0.2  # of the training rows, made outliers
 DEMO_FITS = 5  # fits that the time is the median of
+N_ROWS = 1200  # of customers
+UNKNOWN_AMOUNT, UNKNOWN_CALLS = 9_999_999.0, 999  # somebody's codes for "unknown"
 
 
 def demo(args):
@@ -87,11 +88,50 @@ def write_rows(path, data):
 def write_customers(path, seed):
     """Write the example of a business table, with semicolons between columns."""
     needs("pandas", "Writing rows")
-    from pandas import DataFrame
-
-    with replacing(path) as temporary, open(temporary, "w", encoding="utf-8", newline="") as file:
-        write_csv([DataFrame(customers(seed))], file, ";")
+    with replacing(path) as temporary:
+        customers(seed).to_csv(temporary, sep=";", index=False, lineterminator="\n")
     print(f"Customers who left or stayed: {path}\nTry: cappedlda fit {path} --target status")
+
+
+def customers(seed):
+    """Return a business table: categories, gaps, dates, an id, skewed amounts, errors.
+
+    One row in a hundred has an impossible amount or number of calls. Numbers are written with
+    decimal commas, and points between thousands.
+    """
+    from pandas import DataFrame, to_datetime
+
+    rng = np.random.default_rng(seed)
+    left = rng.random(N_ROWS) < 0.35
+    plan = rng.choice(["basic", "plus", "pro"], N_ROWS, p=[0.5, 0.3, 0.2])
+    days = rng.integers(0, 1500, N_ROWS)
+    revenue = np.exp(rng.normal(np.where(left, 6.6, 7.3), 0.45))
+    calls = rng.poisson(np.where(left, 7, 3))
+    wrong = rng.permutation(N_ROWS)[: N_ROWS // 100]
+    revenue[wrong[::2]] = UNKNOWN_AMOUNT
+    calls[wrong[1::2]] = UNKNOWN_CALLS
+    columns = {
+        "customer": np.array([f"K{10_000 + i}" for i in range(N_ROWS)]),
+        "plan": with_gaps(rng, np.where(left & (plan == "pro"), "basic", plan), 0.03),
+        "region": rng.choice(["North", "South", "East", "West"], N_ROWS, p=[0.4, 0.3, 0.2, 0.1]),
+        "since": to_datetime(np.datetime64("2021-01-01") + days).strftime("%d.%m.%Y"),
+        "age": with_gaps(rng, rng.normal(np.where(left, 41, 49), 9).astype(int), 0.05),
+        "revenue": [german_number(amount) for amount in revenue],
+        "calls": calls,
+        "vip": np.where(rng.random(N_ROWS) < 0.02, "yes", "no"),
+        "status": np.where(left, "left", "stayed"),
+    }
+    return DataFrame(columns)
+
+
+def with_gaps(rng, values, share):
+    """Return values as text, some of them empty."""
+    return np.where(rng.random(len(values)) < share, "", values.astype(str))
+
+
+def german_number(value):
+    """Return 1234.5 as 1.234,50."""
+    return f"{value:,.2f}".translate(str.maketrans(",.", ".,"))
 
 
 def demo_models(data):

@@ -12,19 +12,18 @@ STDIN = "-"
 
 def check_files(args, command):
     """Refuse files that cannot be written, and files to write that are read or written too."""
-    seen = []  # what a message calls a file, and where it is
-    for name in command.reads:
-        if (path := getattr(args, name)) is not None:
-            seen.append((read_name(path), place(path)))
-            if os.path.isdir(path):
-                seen += [(str(inner), place(inner)) for inner in Path(path).iterdir()]
+    seen = {}  # what a message calls a file, by where it is
+    for path in filter(None, (getattr(args, name) for name in command.reads)):
+        inner = Path(path).iterdir() if os.path.isdir(path) else ()
+        names = {file: "standard input" if file == STDIN else file for file in (path, *inner)}
+        seen |= {place(file): name for file, name in names.items()}
     refuse_shared("standard output", place_of_stream(sys.stdout), seen)
     for name, suffixes in command.writes.items():
         if (path := getattr(args, name)) is not None:
             option = f"--{name} {path}"
             check_output(option, Path(path), suffixes)
             refuse_shared(option, place(path), seen)
-            seen.append((option, place(path)))
+            seen[place(path)] = option
 
 
 def check_output(option, path, suffixes):
@@ -42,14 +41,8 @@ def check_output(option, path, suffixes):
 
 def refuse_shared(option, where, seen):
     """Refuse to write to a file that is read, or written to, already."""
-    for name, other in seen:
-        if where is not None and where == other:
-            raise UsageError(f"{option} is the same file as {name}; name another file to write")
-
-
-def read_name(path):
-    """Return what a message calls a file to read."""
-    return "standard input" if path == STDIN else path
+    if where is not None and where in seen:
+        raise UsageError(f"{option} is the same file as {seen[where]}; name another file to write")
 
 
 def place(path):

@@ -23,9 +23,9 @@ from cappedlda._cli.arguments import (
     positive,
 )
 from cappedlda._cli.facts import needs_of_report, tell
-from cappedlda._cli.labels import Labels
 from cappedlda._cli.limits import LIMITS
 from cappedlda._cli.readers import training_reader, with_advice
+from cappedlda._cli.rows import Labels
 from cappedlda._cli.tables import ColumnError
 from cappedlda._cli.training import Streamed, read_training
 from cappedlda._util.progress import Progress

@@ -10,8 +10,8 @@ from cappedlda._cli.arguments import (
     argument,
     positive,
 )
-from cappedlda._cli.labels import Labels
 from cappedlda._cli.readers import applied_reader
+from cappedlda._cli.rows import Labels
 from cappedlda._cli.writing import SUFFIXES
 from cappedlda._model.explain import explain
 
@@ -52,11 +52,6 @@ def explained(model, reader, X, y, n_features=FEATURES, rows=None):
 
     names, raw = reader.feature_names(), reader.recipe.raw
     return DataFrame(explain(model, X, y, n_features, rows, names, raw))
-
-
-def only_left_out(found):
-    """Return which rows of an explanation are left out without being flagged."""
-    return found["left_out"] & ~found["flagged"]
 
 
 def readable(found):

@@ -1,4 +1,4 @@
-"""The report: one HTML file that needs nothing else, from the template `report.html.jinja`."""
+"""`cappedlda report`, and the report itself: one HTML file, from `report.html.jinja`."""
 
 import platform
 from datetime import datetime
@@ -11,11 +11,26 @@ import sklearn
 
 from cappedlda import __version__
 from cappedlda._cli.accuracy import HOW, cross_validate
-from cappedlda._cli.facts import meaning
+from cappedlda._cli.apply import read
+from cappedlda._cli.arguments import (
+    DATA,
+    JSON,
+    LABELS,
+    MODEL,
+    QUIET,
+    TABLE,
+    Command,
+    UsageError,
+    argument,
+)
+from cappedlda._cli.facts import meaning, needs_of_report, tell
 from cappedlda._cli.limits import LIMITS
 from cappedlda._cli.pictures import draw_pictures
-from cappedlda._cli.rows import column_lines
+from cappedlda._cli.readers import applied_reader
+from cappedlda._cli.rows import Labels, column_lines
+from cappedlda._cli.training import read_training
 from cappedlda._util.files import replacing
+from cappedlda._util.progress import Progress
 
 NOTABLE = 3.0  # robust deviations from which on a further feature is named
 BEYOND = {
@@ -24,6 +39,24 @@ BEYOND = {
     "both": "both",
     "": "not flagged",
 }
+
+
+def report(args):
+    """Write a report on a table of rows with classes, for an existing model."""
+    needs_of_report("A report")
+    args.report = args.out
+    progress = Progress(args.quiet, LIMITS.seconds)
+    fitted = read(args.model)
+    reader = applied_reader(args, fitted, Labels(fitted.model.classes_))
+    if reader.target is None:
+        target = fitted.notes.get("target")
+        lacks = f"{reader.table.label} has no column {target!r}, the classes of the model; "
+        raise UsageError(
+            f"{lacks if target else ''}a report needs the classes of the rows: give "
+            "--target COLUMN or --labels FILE"
+        )
+    data = read_training(reader, progress)
+    return tell(args, reader, fitted.notes, fitted.model, data, [], progress)
 
 
 def write_report(path, model, survey, facts, names, ids, progress):
@@ -122,3 +155,12 @@ def provenance(facts):
         "scikit-learn": sklearn.__version__,
         "platform": platform.platform(),
     }
+
+
+OUT = argument("--out FILE", "write the report to this .html file", required=True)
+COMMAND = Command(
+    report,
+    (MODEL, DATA, OUT, *LABELS, *TABLE, QUIET, JSON),
+    reads=("model", "data", "labels"),
+    writes={"out": (".html", ".htm")},
+)

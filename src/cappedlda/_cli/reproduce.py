@@ -31,17 +31,15 @@ def reproduce(args):
     return 0 if complete else 1
 
 
-def one_of(kind, known_names):
-    """Return a parser of names that lists the known ones when it meets another.
-
-    `known_names` is a function, so that what it needs is imported only when it is called.
-    """
+def one_of(kind):
+    """Return a parser of names that lists the known ones when it meets another."""
 
     def parse(text):
-        from cappedlda.paper.experiments.run import check_names
+        from cappedlda.paper.experiments import METHODS, TABLES, run, tables
 
+        known = {"table": [*TABLES, "all"], "data set": tables.case_names(), "method": METHODS}
         try:
-            check_names(kind, [text], known_names())
+            run.check_names(kind, [text], known[kind])
         except ValueError as error:
             raise argparse.ArgumentTypeError(str(error)) from None
         return text
@@ -49,60 +47,23 @@ def one_of(kind, known_names):
     return parse
 
 
-def table_names():
-    """Return what `reproduce` can make."""
-    from cappedlda.paper.experiments import TABLES
-
-    return [*TABLES, "all"]
-
-
-def case_names():
-    """Return the data sets of all tables."""
-    from cappedlda.paper.experiments import tables
-
-    return tables.case_names()
-
-
-def method_names():
-    """Return the methods of the tables."""
-    from cappedlda.paper.experiments import METHODS
-
-    return METHODS
-
-
+TABLE = "table to reproduce: artificial, uci, uci-noise, coil100, usps or all"
+DATA = (
+    "folder with the data as .npz files (default: the environment variable CAPPEDLDA_DATA, else "
+    "what can be made or fetched from OpenML)"
+)
+OUT = "folder of the results (default: %(default)s)"
+SEED = "random seed of folds, draws and noise (default: 0)"
 COMMAND = Command(
     reproduce,
     (
-        argument(
-            "TABLE",
-            "table to reproduce: artificial, uci, uci-noise, coil100, usps or all",
-            type=one_of("table", table_names),
-        ),
-        argument(
-            "--data DIR",
-            "folder with the data as .npz files (default: the environment variable "
-            "CAPPEDLDA_DATA, else what can be made or fetched from OpenML)",
-        ),
-        argument("--out DIR", "folder of the results (default: %(default)s)", default="results"),
+        argument("TABLE", TABLE, type=one_of("table")),
+        argument("--data DIR", DATA),
+        argument("--out DIR", OUT, default="results"),
         argument("--quick", "use few folds and rows, and coarse grids"),
         argument("--n-jobs K", "number of processes (default: all cores)", type=positive),
-        argument(
-            "--datasets NAME",
-            "run only these data sets",
-            nargs="+",
-            type=one_of("data set", case_names),
-        ),
-        argument(
-            "--methods NAME",
-            "run only these methods",
-            nargs="+",
-            type=one_of("method", method_names),
-        ),
-        argument(
-            "--seed N",
-            "random seed of folds, draws and noise (default: 0)",
-            type=natural,
-            default=0,
-        ),
+        argument("--datasets NAME", "run only these data sets", nargs="+", type=one_of("data set")),
+        argument("--methods NAME", "run only these methods", nargs="+", type=one_of("method")),
+        argument("--seed N", SEED, type=natural, default=0),
     ),
 )
