@@ -216,7 +216,7 @@ class CappedDiscriminant(LinearDiscriminant):
             The same rows, lazily, with the columns `prediction`, `probability` (an array in the
             order of `classes_`), `outlyingness` (as the method of this name gives it) and
             `flagged`. With `y` rows are measured from the class they are labelled with, as in
-            `fit`, and there is `left_out`, too.
+            `fit`, and there is `left_out`, too, and `label_quality` if the fit judged labels.
 
         Examples
         --------

@@ -151,6 +151,19 @@ def test_executors_give_what_arrays_give(frame, table, weight):
     assert not hasattr(model, "outliers_")
 
 
+def test_wrong_labels_are_weighed_as_in_an_array(spark, rng):
+    X, y = make_classes(rng, [900, 1100], 5, spread=1.5)
+    y = np.where(rng.random(2000) < 0.1, 1 - y, y)
+    table = pd.DataFrame(X, columns=FEATURES).assign(label=np.array(["u", "v"])[y])
+    frame = spark.createDataFrame(table.assign(row=np.arange(2000))).repartition(4)
+    model = CappedLDA(label_noise=0.1).fit(rows_of(frame), "label")
+    expected = fitted(CappedLDAInMemory(label_noise=0.1), table)
+    assert model.label_status_ == "found"
+    assert_same(model, expected)
+    found = model.transform_frame(frame, "label").toArrow().to_pandas().sort_values("row")
+    np.testing.assert_allclose(found["label_quality"], expected.label_quality_, rtol=SAME)
+
+
 def test_few_rows_are_fitted_as_an_array(frame, table):
     few = frame.where("row % 5 = 0 or label = 'w'")
     expected = fitted(CappedLDA(), table[(table["row"] % 5 == 0) | (table["label"] == "w")])

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import reference
-from common import make_classes, spoil
+from common import in_regime, make_classes, spoil
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.linalg import subspace_angles
@@ -324,3 +324,107 @@ def test_a_later_fit_forgets_labels(clean):
     model = CappedLDA(label_noise="auto").fit(*clean)
     model.set_params(label_noise=None).fit(*clean)
     assert not any(hasattr(model, name) for name in (*LABEL_ATTRIBUTES, "label_status_"))
+
+
+@pytest.fixture
+def many(rng):
+    """As noisy, but more rows than a sample of a small regime has."""
+    X, y = make_classes(rng, [1200, 1500, 1000, 1300], 5, spread=1.3)
+    return X, *flipped(rng, y, 0.1)
+
+
+SAMPLED = {"least_sample_rows": 800, "least_slab_rows": 512, "slab_elements": 4096}
+
+
+def sampled(**options):
+    return in_regime(CappedLDA(label_noise="auto", **options), **SAMPLED)
+
+
+def test_a_sample_judges_and_all_rows_are_weighed(many):
+    X, y, wrong = many
+    model = sampled().fit(X, y)
+    assert model.n_sampled_ > 0
+    assert model.label_status_ == "found"
+    assert model.label_noise_ == pytest.approx(0.1, abs=0.04)
+    assert wrong[model.mislabelled_].mean() > 0.8
+    kept = ~model.left_out_
+    np.testing.assert_array_equal(model.weights_[kept], model.label_quality_[kept])
+    np.testing.assert_allclose(model.label_quality_, model.label_quality(X, y), rtol=1e-12)
+    for k in range(4):
+        mean = np.average(X[y == k], axis=0, weights=model.weights_[y == k])
+        np.testing.assert_allclose(model.means_[k], mean, rtol=1e-9)
+    shares = np.bincount(y, model.weights_)
+    np.testing.assert_allclose(model.priors_, shares / shares.sum(), rtol=1e-9)
+    counts = np.bincount(y[model.left_out_], minlength=4)
+    np.testing.assert_array_equal(model._class_counts[:, 2], counts)
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_chunks_are_weighed_as_arrays(many, n_jobs):
+    X, y, _ = many
+    weights = 1.0 + np.arange(len(y)) % 2
+
+    def chunks():
+        for start in range(0, len(y), 700):
+            part = slice(start, start + 700)
+            yield X[part], y[part], weights[part]
+
+    model = sampled(n_jobs=n_jobs).fit(X, y, sample_weight=weights)
+    streamed = sampled(n_jobs=n_jobs).fit_chunks(chunks)
+    assert streamed.label_status_ == "found"
+    assert (streamed.label_noise_, streamed.label_gain_) == (model.label_noise_, model.label_gain_)
+    for name in ("coef_", "priors_", "means_", "covariance_"):
+        # Factors of the weights are computed for pieces of other lengths.
+        np.testing.assert_allclose(getattr(streamed, name), getattr(model, name), rtol=1e-9)
+    found = [part.weights for part in streamed.measure_chunks(chunks)]
+    np.testing.assert_allclose(np.concatenate(found), model.weights_, rtol=1e-9, atol=1e-12)
+    with pytest.raises(AttributeError, match=r"use label_quality\(X, y\)"):
+        streamed.label_quality_  # noqa: B018
+
+
+def test_few_chunks_are_judged_as_an_array(noisy):
+    X, y, _ = noisy
+    model = CappedLDA(label_noise="auto").fit(X, y)
+    streamed = CappedLDA(label_noise="auto").fit_chunks(
+        lambda: [(X[:200], y[:200]), (X[200:], y[200:])]
+    )
+    assert streamed.label_noise_ == model.label_noise_
+    np.testing.assert_array_equal(streamed.coef_, model.coef_)
+
+
+def test_dask_is_weighed_as_arrays(many):
+    da = pytest.importorskip("dask.array")
+    X, y, _ = many
+    rows = da.from_array(X, chunks=(900, 5)), da.from_array(y, chunks=900)
+    model, lazy = sampled().fit(X, y), sampled().fit(*rows)
+    assert lazy.label_status_ == "found"
+    assert lazy.label_noise_ == model.label_noise_
+    np.testing.assert_allclose(lazy.coef_, model.coef_, rtol=1e-9)
+    np.testing.assert_allclose(lazy.weights_.compute(), model.weights_, rtol=1e-9, atol=1e-12)
+    found = lazy.label_quality(*rows)
+    np.testing.assert_allclose(found.compute(), model.label_quality_, rtol=1e-9, atol=1e-12)
+
+
+def test_nothing_found_in_a_sample_is_the_fit_without(rng):
+    X, y = make_classes(rng, [1200, 1500], 5, spread=1.5)
+    model = sampled().fit(X, y)
+    plain = in_regime(CappedLDA(), **SAMPLED).fit(X, y)
+    assert model.label_status_ == "none"
+    for name in (*ATTRIBUTES, "distances_", "outliers_", "left_out_", "caps_"):
+        np.testing.assert_array_equal(getattr(model, name), getattr(plain, name))
+
+
+def test_frames_and_sparse_rows(noisy):
+    pd = pytest.importorskip("pandas")
+    from scipy.sparse import csr_array
+
+    X, y, _ = noisy
+    names = np.array(["ash", "beech", "elm", "oak"])[y]
+    frame = pd.DataFrame(X, columns=list("abcde"))
+    model = CappedLDA(label_noise="auto").fit(frame, names)
+    plain = CappedLDA(label_noise="auto").fit(X, y)
+    np.testing.assert_array_equal(model.label_quality_, plain.label_quality_)
+    assert set(model.suggested_labels_[model.mislabelled_]) <= set(names)
+    sparse = CappedLDA(label_noise="auto").fit(csr_array(X), y)
+    np.testing.assert_allclose(sparse.label_quality_, plain.label_quality_, rtol=1e-6)
+    np.testing.assert_allclose(sparse.label_quality(csr_array(X), y), plain.label_quality(X, y))

@@ -75,7 +75,11 @@ class SlabPass:
         # Only views of them are in the record.
         record.scatter = np.zeros((side, side))
         record.image_scatter = np.zeros((image_side, image_side))
-        self._job, self._record, self._state = job, record, SlabState(*checksums)
+        # Those of rows that are weighed here must not know of it.
+        self._checksums = checksums if job.weigh is not None else ()
+        self._add_checksums, self._finite = build.add_checksums, True
+        state = SlabState(*(() if self._checksums else checksums))
+        self._job, self._record, self._state = job, record, state
         self._fused_pass, self._measure = build.fused_pass, (W, images, centres, inv_scale)
         self._fence = job.gate_arguments(dtype)
 
@@ -88,6 +92,9 @@ class SlabPass:
         """
         job, record = self._job, self._record
         query, noted = job.query, job.most_border_rows > 0
+        if self._checksums:
+            given = _NOTHING if sample_weight is None else sample_weight
+            self._finite &= self._add_checksums(X, codes, given, *self._checksums)
         if job.weigh is not None:
             sample_weight = weights_inside(job.weigh(X, codes), sample_weight)
         if noted:
@@ -120,7 +127,7 @@ class SlabPass:
     @property
     def all_finite(self):
         """Whether all numbers were finite, if there are checksums."""
-        return self._state.finite
+        return self._state.finite and self._finite
 
     def result(self):
         """Return the record, after the last piece."""

@@ -64,6 +64,8 @@ def columns_of(model, X, y):
     X = np.ascontiguousarray(cells.filled(model, X, codes))
     rows = ArrayRows(X, codes, len(model.classes_))
     flagged = ~model._flag_rule.contains(rows)
+    if getattr(model, "_label_rule", None) is not None:
+        found["label_quality"] = model._label_rule(X, codes)
     return {**found, "flagged": flagged, "left_out": ~model._leave_out_rule.contains(rows)}
 
 
