@@ -87,9 +87,8 @@ def test_few_slabs_leave_neither_of_two_threads_waiting(n_rows, sizes):
 
 
 def test_slabs_of_real_size_bound_the_elements():
-    rows = rows_of(np.zeros((1, 1)), np.zeros(1))
-    rows.X = np.broadcast_to(np.zeros(1), (10**7, 100))  # no memory behind it
-    slabs = rows.slabs()
+    X = np.broadcast_to(np.zeros(1), (10**7, 100))  # no memory behind it
+    slabs = rows_of(np.zeros((1, 1)), np.zeros(1)).with_features(X).slabs()
     assert slabs[0].start == 0
     assert slabs[-1].stop == 10**7
     assert all(a.stop == b.start for a, b in zip(slabs, slabs[1:], strict=False))

@@ -12,9 +12,9 @@ from cappedlda._loo import leave_out
 from cappedlda._loo.leave_out import (
     LEVELS,
     SHARPNESS,
-    KnownCore,
     Scores,
     harmless_level,
+    known_core,
     vouched_level,
 )
 from cappedlda._metrics.frame import Frame
@@ -155,23 +155,23 @@ def test_moments_of_the_core_are_those_of_its_lda(rng, spy, weighted):
     ((rows, outlyingness, frame, _, known),) = asked
     inside = weights * (outlyingness <= 1.0)
     means = np.stack([np.average(X, axis=0, weights=inside * (y == k)) for k in range(3)])
-    np.testing.assert_allclose(known.means, means, rtol=1e-12)
-    np.testing.assert_allclose(known.moments.weights, np.bincount(y, inside), rtol=1e-12)
+    np.testing.assert_allclose(known.centres, means, rtol=1e-12)
+    np.testing.assert_allclose(known.weights, np.bincount(y, inside), rtol=1e-12)
     H = (X - means[y]) / frame.scale
-    scatter = known.moments.centred()[1]
+    scatter = known.centred()[1]
     np.testing.assert_allclose(scatter, (H.T * inside) @ H, rtol=1e-9, atol=1e-9)
     assert harmless_level(rows, outlyingness, frame) == harmless_level(*asked[0])
 
 
 def test_the_core_is_not_known_by_an_lda_on_other_rows_nor_with_flat_features(spy):
-    asked = spy(KnownCore, "of")
+    asked = spy(_fit, "known_core")
     X, y = load_wine(return_X_y=True)
     X[::20] *= 3.0
     CappedLDA().fit(X, y)
     CappedLDA().fit(np.column_stack([X, y]), y)
     assert [core is not None for core in asked.results] == [True, False]
     reweighted, core, scale = asked[0]
-    assert KnownCore.of(reweighted, np.roll(core, 1), scale) is None
+    assert known_core(reweighted, np.roll(core, 1), scale) is None
 
 
 def test_supports_are_judged_with_the_shrinkage_that_is_asked_for(spy):

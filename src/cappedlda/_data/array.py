@@ -54,25 +54,15 @@ class ArrayRows(Rows):
     """
 
     gate_ratio = None
-    _class_weights = None  # once they are known
+    _class_weights = _slabs = None  # once they are known
 
     def __init__(self, X, codes, n_classes, sample_weight=None, n_jobs=1, regime=REGIME):
-        self.X = X
+        self.X, self.shape, self.dtype = X, X.shape, X.dtype
         self.codes = codes
         self.n_classes = n_classes
         self.sample_weight = sample_weight
         self.n_jobs = n_jobs
         self.regime = regime
-
-    @property
-    def shape(self):
-        """(N, n)."""
-        return self.X.shape
-
-    @property
-    def dtype(self):
-        """Type of the numbers."""
-        return self.X.dtype
 
     @property
     def class_weights(self):
@@ -99,7 +89,9 @@ class ArrayRows(Rows):
 
     def slabs(self):
         """Return the slices of rows that are worked on one at a time."""
-        return slices_of(self.shape[0], self.slab_rows)
+        if self._slabs is None:
+            self._slabs = slices_of(self.shape[0], self.slab_rows)
+        return self._slabs
 
     def slab(self, rows):
         """Return a slice of rows as a C-ordered array."""
@@ -216,7 +208,7 @@ class ArrayRows(Rows):
     def with_features(self, X):
         """Return the same rows with other features."""
         rows = self._copy()
-        rows.X = X
+        rows.X, rows.shape, rows.dtype, rows._slabs = X, X.shape, X.dtype, None
         return rows
 
     def reweighted(self, keep):

@@ -59,7 +59,7 @@ from cappedlda._fit.steps import (
 )
 from cappedlda._initial import initial_estimate
 from cappedlda._initial.sampling import stratified_sample
-from cappedlda._loo.leave_out import Decision, KnownCore, harmless_level, vouched_level
+from cappedlda._loo.leave_out import Decision, harmless_level, known_core, vouched_level
 from cappedlda._metrics.frame import Objective
 from cappedlda._metrics.row_space import space_of
 from cappedlda._metrics.shrinkage import MOST_SHRUNK
@@ -256,7 +256,7 @@ def decide_level(prepared, core, reweighted, objective, options, shrinkage):
         return Decision(1.0)
     known = None
     if options.renew_centres and sample.dtype == np.float64:
-        known = KnownCore.of(reweighted, core.ratios <= 1.0, frame.scale)
+        known = known_core(reweighted, core.ratios <= 1.0, frame.scale)
     level, temperature = harmless_level(sample, core.ratios, frame, shrinkage, known)
     if prepared.weight < sample.regime.unshrunk_rows_per_feature * frame.n_features:
         level = min(level, MOST_LEVEL_OF_FEW)

@@ -149,7 +149,8 @@ def harmless_level(rows, outlyingness, frame, shrinkage=0.0, known=None):
         With the priors, and the units of features where the rows are few.
     shrinkage : float
         Of the scatter.
-    known : KnownCore, optional
+    known : Moments, optional
+        Those of `known_core`.
 
     Returns
     -------
@@ -240,12 +241,13 @@ def scored_supports(rows, step, count, frame, shrinkage=0.0, known=None):
     rows = ArrayRows(X, codes, rows.n_classes, weights, n_jobs, regime)
     few_rows = weights[core].sum() < regime.unshrunk_rows_per_feature * frame.n_features
     with shared_threads(n_jobs) as map_:
-        means = core_means(rows, core) if known is None else known.means
+        means = core_means(rows, core) if known is None else known.centres
         rows, centres = about_core(rows, core, means, frame.scale, map_)
-        levels = Levels(rows, step, count, map_, None if known is None else known.moments)
+        pieces = Pieces(rows, map_)
+        first = Moments(*pieces.sums(core)) if known is None else known
         scored = ScoredRows(rows, step, np.log(frame.priors), map_)
-        unit = None if few_rows else core_units(levels.core, centres)
-        for k, moments in levels:
+        unit = None if few_rows else core_units(first, centres)
+        for k, moments in enumerate(nested_moments(pieces, first, step, count)):
             if moments is None:
                 yield None, 0.0
                 continue
@@ -253,51 +255,22 @@ def scored_supports(rows, step, count, frame, shrinkage=0.0, known=None):
                 return
             settings = frame.n_features, unit, shrinkage
             discriminant = PlainLDA(moments, centres, *settings)
-            support = levels.support(k)
+            support = step <= k
             yield scored.scores(discriminant, support), scored.further(support)
 
 
-class Levels:
-    """The moments of the nested supports, made from those of the rows that each level adds.
+def nested_moments(pieces, core, step, count):
+    """Yield the moments of nested supports, made from those of the rows that each adds.
 
-    Parameters
-    ----------
-    rows : ArrayRows
-    step : ndarray of shape (N,), int
-        The first level that has the row.
-    count : int
-        Of the levels.
-    map_ : callable
-        As `serial_map`, perhaps on threads.
-    core : Moments, optional
-        Of the first level, if they are known.
-
-    Attributes
-    ----------
-    core : Moments
-        Of the first level.
+    They begin with the core; None stands for the same support as the last.
     """
-
-    def __init__(self, rows, step, count, map_, core=None):
-        self._pieces = Pieces(rows, map_)
-        self._step, self._count = step, count
-        self.core = Moments(*self._pieces.sums(self.support(0))) if core is None else core
-
-    def support(self, k):
-        """Return which rows are in level k."""
-        return self._step <= k
-
-    def __iter__(self):
-        """Yield the levels and their moments, None if the support is that of the last level."""
-        moments = self.core
-        yield 0, moments
-        for k in range(1, self._count):
-            new = self._step == k
-            if not new.any():
-                yield k, None
-                continue
-            moments += Moments(*self._pieces.sums(new))
-            yield k, moments
+    moments = core
+    yield moments
+    for k in range(1, count):
+        new = step == k
+        if new.any():
+            moments += Moments(*pieces.sums(new))
+        yield moments if new.any() else None
 
 
 def core_means(rows, core):
@@ -320,44 +293,23 @@ def about_core(rows, core, means, scale, map_):
     return rows.with_features(deviations), (means - centre) / scale
 
 
-class KnownCore(NamedTuple):
-    """Means and moments of the core, where plain LDA has been made on it.
+def known_core(reweighted, core, scale):
+    """Return the moments of the core in units of a scale, if plain LDA has been made on it.
 
-    Attributes
-    ----------
-    means : ndarray of shape (c, n)
-    moments : Moments
-        About these, in the units of a frame.
+    They are about their own means. They are not known, None, where a feature is flat: what passes
+    over rows leave of it is rounding.
     """
-
-    means: np.ndarray
-    moments: Moments
-
-    @classmethod
-    def of(cls, reweighted, core, scale):
-        """Return that of plain LDA about the means of a support, or None if this is not the core.
-
-        Nor is it known where a feature is flat: what passes over rows leave of it is rounding.
-
-        Parameters
-        ----------
-        reweighted : Reweighted
-        core : ndarray of shape (N,), bool
-        scale : ndarray of shape (n,)
-        """
-        within, centres = reweighted.within, reweighted.frame.centres
-        if core.all():
-            return None  # nothing to judge
-        if not within.dense:
-            return None
-        covariance = within.covariance
-        if not covariance.diagonal().min() > LEAST_KNOWN:
-            return None
-        if reweighted.mask is None or not np.array_equal(reweighted.mask, core):
-            return None
-        unit = within.scale / scale * np.sqrt(within.weights.sum())
-        moments = within.weights, np.zeros_like(centres), covariance * unit * unit[:, None]
-        return cls(centres, Moments(*moments))
+    within = reweighted.within
+    if core.all() or not within.dense:  # nothing to judge, or no way to
+        return None
+    covariance = within.covariance
+    if not covariance.diagonal().min() > LEAST_KNOWN:
+        return None
+    if reweighted.mask is None or not np.array_equal(reweighted.mask, core):
+        return None
+    unit, centres = within.scale / scale * np.sqrt(within.weights.sum()), reweighted.frame.centres
+    scatter = covariance * unit * unit[:, None]
+    return Moments(within.weights, np.zeros_like(centres), scatter, centres)
 
 
 def core_units(moments, centres):

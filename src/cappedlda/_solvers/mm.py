@@ -5,6 +5,7 @@ class centres, K = W'B its fixed image, A = sum F_j h_j h_j' / N + gamma I.
 """
 
 import math
+from collections import deque
 
 import numpy as np
 
@@ -19,7 +20,7 @@ from cappedlda._rules.fences import (
     update_caps,
 )
 from cappedlda._rules.rule import Query
-from cappedlda._solvers.anderson import Anderson
+from cappedlda._solvers.anderson import extrapolated
 from cappedlda._solvers.base import Iteration
 
 # The frame is renewed while it is further off than this many times the tolerance, and
@@ -102,7 +103,7 @@ class MMSolver(Iteration):
         self._n_renewals = 0
         self._before = None
         self._fallback = None
-        self._accelerator = Anderson(memory)
+        self._history = deque(maxlen=memory)
 
     def query(self, scatter=True):
         """Return what the next pass should evaluate."""
@@ -242,7 +243,7 @@ class MMSolver(Iteration):
             K=None if frame.K is None else self.W.T.dot(frame.B),
         )
         self.objective_path.clear()
-        self._accelerator.forget()
+        self._history.clear()
         self._fallback = None
         self._n_renewals += 1
 
@@ -289,7 +290,8 @@ class MMSolver(Iteration):
         if settled and remaining <= self.tol:
             return "converged"
         self._fallback = self.W
-        self.W = self._accelerator.extrapolate(self._before, self.W)
+        self._history.append((self.W, (self.W - self._before).ravel()))
+        self.W = extrapolated(self._history)
         return None
 
     def _retreat(self):
@@ -299,5 +301,5 @@ class MMSolver(Iteration):
             self.W = self._before
             return "converged"
         self.W, self._fallback = self._fallback, None
-        self._accelerator.forget()
+        self._history.clear()
         return None
