@@ -102,10 +102,9 @@ def log_of(table, position, amounts):
 
 def no_amounts(table, position, problem):
     """Return the error for a column that has no logarithm."""
-    name = table.column_name(position)
+    option = table.option("--log", [position])
     return ValueError(
-        f"{table.label}, column {name!r}: {problem}, so no logarithm is taken; leave "
-        f"{table.option('--log', [position])} out."
+        f"{table.place(position)}{problem}, so no logarithm is taken; leave {option} out."
     )
 
 
@@ -128,20 +127,19 @@ def category_of(table, position, counts, n_rows):
 
 def no_categories(table, position, problem):
     """Return the error for a column of text with too many values."""
-    return ColumnError(
-        f"{table.label}, column {table.column_name(position)!r}: {problem} are too many for "
-        f"categories. Ignore the column with {table.option('--drop', [position])}, or, if it "
-        f"identifies the rows, copy it to the results with {table.option('--keep', [position])}.",
-        table,
+    drop, keep = (table.option(name, [position]) for name in ("--drop", "--keep"))
+    text = (
+        f"{table.place(position)}{problem} are too many for categories. Ignore the column with "
+        f"{drop}, or, if it identifies the rows, copy it to the results with {keep}."
     )
+    return ColumnError(text, table)
 
 
 def no_values(table, position):
     """Return the error for a column that is empty."""
-    return ValueError(
-        f"{table.label}, column {table.column_name(position)!r}: all values are missing; ignore "
-        f"the column with {table.option('--drop', [position])}."
-    )
+    drop = table.option("--drop", [position])
+    text = f"{table.place(position)}all values are missing; ignore the column with {drop}."
+    return ValueError(text)
 
 
 class RowSample:

@@ -186,10 +186,10 @@ class RowReader:
 
     def label_error(self, problem):
         """Return an error about the labels of all rows."""
-        place = f"labels of {self.table.label}"
-        if self._in_column:
-            place = f"{self.table.label}, column {self.table.column_name(self.target)!r}"
-        return ValueError(f"{place}: {problem}")
+        here = (
+            self.table.place(self.target) if self._in_column else f"labels of {self.table.label}: "
+        )
+        return ValueError(here + problem)
 
     def _error_at_label(self, row, problem):
         if self._in_column:

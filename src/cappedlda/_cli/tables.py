@@ -90,10 +90,11 @@ class Table:
         """Return an error that names the place of a value."""
         return ValueError(self.place(position, row) + problem)
 
-    def place(self, position, row):
-        """Return where a value stands, for a message."""
+    def place(self, position, row=None):
+        """Return where a value or a column stands, for a message."""
         name = position if self.names is None else repr(self.names[position])
-        return f"{self.label}, column {name}, row {row} (counted from 0): "
+        at = "" if row is None else f", row {row} (counted from 0)"
+        return f"{self.label}, column {name}{at}: "
 
     def _unknown_column(self, name, option):
         if self.names is None:
