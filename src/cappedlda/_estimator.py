@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterable, Iterator
+from functools import cached_property, partial
 from os import PathLike
 from typing import TYPE_CHECKING, Any, Literal, Self
 
@@ -18,6 +19,7 @@ from cappedlda._data.kinds import kind_of
 from cappedlda._data.progress import PassReport, print_decisions
 from cappedlda._data.samples import PerSample
 from cappedlda._data.threads import effective_n_jobs, single_threaded_blas
+from cappedlda._fit.result import covariance_of_features
 from cappedlda._loo.calibration import Calibrator
 from cappedlda._model import cells, decision, distances
 from cappedlda._model.discriminant import LinearDiscriminant, by_rows, linear_rule
@@ -61,7 +63,8 @@ class CappedDiscriminant(LinearDiscriminant):
     _norm: tuple[float, float] | None
     # The factor by which scores are as sure as left-out rows say.
     _temperature: float
-    _covariance: Floats | None
+    # Makes the covariance of all features when it is first asked for.
+    _make_covariance: Callable[[], Floats | None]
     # What makes the calibration is replaced by its arrays when it is first asked for.
     _calibration: dict[str, Floats] | Calibrator | None
     # Training rows by which the cut-offs of cells are chosen, and the metric once it was asked for.
@@ -529,6 +532,10 @@ class CappedDiscriminant(LinearDiscriminant):
         settings = {"alpha": alpha, "min_proba": min_proba, "reject_label": reject_label}
         return by_rows(self, decision.predict_or_reject, X, **settings)
 
+    @cached_property
+    def _covariance(self) -> Floats | None:
+        return self._make_covariance()
+
     @property
     def covariance_(self) -> Floats:
         """Within-class covariance of the rows that are not left out."""
@@ -571,7 +578,10 @@ class CappedDiscriminant(LinearDiscriminant):
     def __getstate__(self):
         cuts = self.cell_cuts_ if hasattr(self, "classes_") else None
         decision.calibration_of(self)  # no training row is stored
-        state = super().__getstate__()
+        state = dict(super().__getstate__())
+        if "_make_covariance" in state:
+            del state["_make_covariance"]
+            state["_covariance"] = self._covariance
         if cuts is not None:
             state["_cell_cuts"] = cuts
         state.pop("_cell_cache", None)  # made from the rest
@@ -656,7 +666,9 @@ class CappedDiscriminant(LinearDiscriminant):
         self._temperature = float(solution.temperature)
         self._calibration = calibrator = solution.calibrator()
         self._cell_cache = {} if calibrator is None else {"trial": calibrator.trial}
-        self._covariance = solution.covariance_of_features(rows.regime.most_dense_features)
+        vars(self).pop("_covariance", None)  # of an earlier fit
+        known = solution.within, solution.space, rows.regime.most_dense_features
+        self._make_covariance = partial(covariance_of_features, *known)
         self.leave_out_level_ = float(solution.level)
         if self.verbose:
             print_decisions(solution)

@@ -106,21 +106,21 @@ class Solution:
         """What weighs rows by their labels, or None if no wrong ones were found."""
         return self.labels.rule if self.labels is not None and self.labels.found else None
 
-    def covariance_of_features(self, most_features):
-        """Return the within-class covariance as a matrix, or None.
 
-        With fewer rows than features it is larger than all that the fit has made, and there is
-        none of more than `most_features`.
-        """
-        within, space = self.within, self.space
-        if within is None or not within.dense or (space and space.n_features > most_features):
-            return None
-        with np.errstate(over="ignore", invalid="ignore"):
-            if space is not None:
-                covariance = space.lift_covariance(within)
-            else:
-                covariance = within.covariance * within.scale * within.scale[:, None]
-        return covariance if np.isfinite(covariance).all() else None  # squares may overflow
+def covariance_of_features(within, space, most_features):
+    """Return the within-class covariance of a solution as a matrix, or None.
+
+    With fewer rows than features it is larger than all that the fit has made, and there is
+    none of more than `most_features`.
+    """
+    if within is None or not within.dense or (space and space.n_features > most_features):
+        return None
+    with np.errstate(over="ignore", invalid="ignore"):
+        if space is not None:
+            covariance = space.lift_covariance(within)
+        else:
+            covariance = within.covariance * within.scale * within.scale[:, None]
+    return covariance if np.isfinite(covariance).all() else None  # squares may overflow
 
 
 def evaluate(rows, solver, trace, n_components, flag_level=1.0, gate=None, class_weights=None):
