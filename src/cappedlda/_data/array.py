@@ -35,25 +35,11 @@ def check_file(X):
 class ArrayRows(Rows):
     """Rows of an array in memory (or mapped to it), read slab by slab.
 
-    Parameters
-    ----------
-    X : array of shape (N, n), float32 or float64
-        Copied only slab by slab, and only where it is not C-ordered.
-    codes : ndarray of shape (N,), int32
-        Class of each row, from 0.
-    n_classes : int
-    sample_weight : ndarray of shape (N,), float64, optional
-    n_jobs : int
-        Threads.
-    regime : Regime
-
-    Attributes
-    ----------
-    gate_ratio : ndarray of shape (N,) or None
-        Size of the rows over that of the gate, if there is one.
+    X of shape (N, n), float32 or float64, is copied only slab by slab, and only where it is not
+    C-ordered. The codes (N,), int32, are the classes of the rows, from 0.
     """
 
-    gate_ratio = None
+    gate_ratio = None  # (N,), size of the rows over that of the gate, if there is one
     _class_weights = _slabs = None  # once they are known
 
     def __init__(self, X, codes, n_classes, sample_weight=None, n_jobs=1, regime=REGIME):
@@ -100,11 +86,7 @@ class ArrayRows(Rows):
     def reduce(self, job, *outs):
         """Return the sum of `job(X, codes, sample_weight, *outs)` over slabs, in their order.
 
-        Parameters
-        ----------
-        job : callable
-        *outs : ndarray of shape (N,) or None
-            Each job may write to its part.
+        Each job may write to its part of the `outs`, arrays of shape (N,) or None.
         """
         check_file(self.X)
         slabs = self.slabs()
@@ -225,12 +207,8 @@ class ArrayRows(Rows):
     def build_gate(self, centres, scale, settle):
         """Return a gate by these rows, and the rows that know how they lie to it.
 
-        Parameters
-        ----------
-        centres : ndarray of shape (c, n)
-        scale : ndarray of shape (n,)
-        settle : callable
-            Returns caps for histograms of norms, the number of features and a regime.
+        The caps are what `settle` returns for histograms of norms, the number of features and a
+        regime.
         """
         norms, histograms = self.norms(centres, scale)
         gate = Gate(centres, scale, settle(histograms, self.shape[1], self.regime))
@@ -267,11 +245,6 @@ class GatedRows(ArrayRows):
 
     A pass that reads them anyhow does it for little; one of its own would read all rows again.
     Later passes know it.
-
-    Parameters
-    ----------
-    rows : ArrayRows
-    gate : Gate
     """
 
     def __init__(self, rows, gate):
@@ -340,14 +313,7 @@ def joined(parts, n_classes, n_jobs=1):
 
 
 def rows_of_ranks(codes, ranks):
-    """Return the sorted indices of the rows that have some ranks in their class.
-
-    Parameters
-    ----------
-    codes : ndarray of shape (N,), int32
-    ranks : list of c ndarrays of int
-        Ascending.
-    """
+    """Return the sorted indices of the rows that have some ascending ranks in their class."""
     sizes = np.array([len(rank) for rank in ranks], dtype=np.int64)
     ends = np.cumsum(sizes)
     wanted = np.concatenate(ranks).astype(np.int64, copy=False)

@@ -52,10 +52,8 @@ class Rows:
     def pick(self, ranks):
         """Return some rows in memory, in their order: an `ArrayRows`.
 
-        Parameters
-        ----------
-        ranks : list of ndarray of int
-            For each class, which of its rows that have a weight above 0, from 0, ascending.
+        The ranks say for each class which of its rows that have a weight above 0, from 0,
+        ascending.
         """
         raise NotImplementedError
 
@@ -166,13 +164,7 @@ def first_not_finite(X, *_):
 def ranks_among(ranks, seen, counts):
     """Return which ranks are those of the next rows, counted from these.
 
-    Parameters
-    ----------
-    ranks : list of c ndarrays of int
-    seen : ndarray of shape (c,), int
-        Rows of each class that come before.
-    counts : ndarray of shape (c,), int
-        Rows of each class among the next ones.
+    For each class some rows are `seen` before, and the next ones have other `counts`.
     """
     return [
         rank[(rank >= low) & (rank < low + count)] - low

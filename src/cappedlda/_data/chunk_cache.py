@@ -35,15 +35,7 @@ class CachedReader(ChunkReader):
     """Reads chunks from their source the first time, and then what it has kept of them.
 
     The files have no name: the system removes them with the reader, or with the process,
-    however that ends.
-
-    Parameters
-    ----------
-    make_chunks : callable
-        As for `ChunkReader`.
-    folder : Path
-        Where there is room for all rows.
-    regime : Regime
+    however that ends. Their folder has room for all rows.
     """
 
     def __init__(self, make_chunks, folder, regime=REGIME):

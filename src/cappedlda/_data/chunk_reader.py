@@ -19,38 +19,19 @@ from cappedlda._validation import (
 
 
 class Chunk(NamedTuple):
-    """A chunk of rows, as a source may give it; a tuple of the first two or three will do.
-
-    Attributes
-    ----------
-    X : array-like of shape (rows, n_features)
-    y : array-like of shape (rows,)
-    sample_weight : array-like of shape (rows,) or None
-    name : str or None
-        What errors call it, for example the name of its file.
-    """
+    """A chunk of rows, as a source may give it; a tuple of the first two or three will do."""
 
     X: Any
     y: Any
     sample_weight: Any = None
-    name: str | None = None
+    name: str | None = None  # what errors call it, for example the name of its file
 
 
 class ChunkReader:
     """Reads chunks, and checks each against the first.
 
-    Parameters
-    ----------
-    make_chunks : callable
-        Returns a fresh iterable of chunks. It may have a method `read_labels`, which returns
-        an iterable of the same chunks with None for X.
-
-    Attributes
-    ----------
-    example : array-like of shape (0 or 1, n)
-        Begin of the first chunk, for its features.
-    dtype : dtype
-        In which the rows are worked with.
+    They come from `make_chunks`, which returns a fresh iterable of chunks. It may have a method
+    `read_labels`, which returns an iterable of the same chunks with None for X.
     """
 
     def __init__(self, make_chunks):
@@ -62,7 +43,7 @@ class ChunkReader:
             )
         self._make_chunks = make_chunks
         self._first = {}  # what is known of the first chunk
-        self.example = None
+        self.example = None  # begin of the first chunk, (0 or 1, n), for its features
 
     def __iter__(self):
         """Yield chunks with checked shapes and types, those without rows left out."""

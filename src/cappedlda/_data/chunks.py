@@ -55,21 +55,13 @@ def counts_of(codes, sample_weight, n_classes):
 
 
 class Slab(NamedTuple):
-    """Rows to be worked on, or memory for them.
+    """Rows to be worked on, or memory for them."""
 
-    Attributes
-    ----------
-    first : int
-        The number of the first row.
-    X, codes, sample_weight : ndarray or None
-    in_place : bool
-        Whether the rows are where their source has them, and not yet recognised.
-    """
-
-    first: int
+    first: int  # the number of the first row
     X: np.ndarray
     codes: np.ndarray
     sample_weight: np.ndarray | None
+    # Whether the rows are where their source has them, and not yet recognised.
     in_place: bool = False
 
     def part(self, start, stop):
@@ -87,25 +79,10 @@ class Slab(NamedTuple):
 
 
 class ChunkRows(Rows):
-    """Rows that come in chunks.
+    """Rows that come in chunks: `make_chunks` returns a fresh iterable of them for each pass.
 
-    Parameters
-    ----------
-    make_chunks : callable
-        Returns a fresh iterable of chunks for each pass.
-    classes : array-like, optional
-        All labels there are; another one is an error. None takes those of a first pass.
-    n_jobs : int
-        Threads.
-    regime : Regime
-    cache : Path or None
-        Folder where the rows are kept after they were read once.
-
-    Attributes
-    ----------
-    classes : ndarray of shape (c,)
-    example : array-like
-        Begin of the first chunk.
+    They are kept in a folder after they were read once, if there is a `cache`. The `classes` are
+    all labels there are, and another one is an error; None takes those of a first pass.
     """
 
     def __init__(self, make_chunks, classes=None, n_jobs=1, regime=REGIME, cache=None):
@@ -259,14 +236,8 @@ class ChunkRows(Rows):
     def _passed(self, work, items=zip, loose=False):
         """Yield what `work` returns for each slab, and check the rows at the end.
 
-        Parameters
-        ----------
-        work : callable
-            Gets a fingerprint, to which it adds the rows, a slab, and what else is in its item.
-        items : callable
-            Turns the slabs into tuples that begin with them.
-        loose : bool
-            Whether slabs may be cut anywhere.
+        It gets a fingerprint, to which it adds the rows, a slab, and what else `items` puts into
+        the tuple of a slab. Loose slabs may be cut anywhere.
         """
         total = self._fingerprint()
 

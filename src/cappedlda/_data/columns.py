@@ -10,12 +10,7 @@ from cappedlda._validation import FLOATS
 class Columns:
     """Rows in columns, of which slices are copied to where C-ordered rows are needed.
 
-    Parameters
-    ----------
-    frame : pyarrow.Table of shape (0 or 1, n)
-        For the names of the columns.
-    columns : list of n ndarray of shape (rows,)
-    n_rows : int
+    The frame is a `pyarrow.Table` of shape (0 or 1, n), for the names of the columns.
     """
 
     ndim = 2

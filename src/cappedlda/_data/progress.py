@@ -31,13 +31,7 @@ def print_decisions(solution):
 
 
 class PassReport:
-    """Prints one line per pass.
-
-    Parameters
-    ----------
-    weight : float
-        Of all rows of a pass, kept or not.
-    """
+    """Prints one line per pass over rows of some weight, kept or not."""
 
     def __init__(self, weight):
         self._weight = weight

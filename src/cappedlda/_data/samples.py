@@ -22,13 +22,7 @@ class PerSample(NamedTuple):
 
 
 class BorderDistances:
-    """What a pass notes of rows whose distances are not kept; it is repeated if that is too little.
-
-    Parameters
-    ----------
-    rows : Rows
-    query : Query
-    """
+    """What a pass notes of rows whose distances are not kept; if it is too little, once more."""
 
     def __init__(self, rows, query):
         self._rows = rows
@@ -60,13 +54,7 @@ class BorderDistances:
 
 
 class SampleDistances:
-    """What a pass saw of each row of an array.
-
-    Parameters
-    ----------
-    rows : ArrayRows
-    distances : ndarray of shape (N,)
-    """
+    """What a pass saw of each row of an array: its distance."""
 
     def __init__(self, rows, distances):
         self._rows = rows
@@ -92,16 +80,9 @@ class SampleDistances:
         return ratios_of(self._distances, caps[rows.codes], rows.gate_ratio)
 
     def per_sample(self, caps, flag_level, support, norm=None):
-        """Return the results for each row, `PerSample`.
+        """Return the results for each row, `PerSample`; those beyond the flag level are flagged.
 
-        Parameters
-        ----------
-        caps : ndarray of shape (c,)
-        flag_level : float
-            Rows beyond this multiple of caps and gate are flagged.
-        support : ndarray of shape (N,), bool
-        norm : tuple of float, optional
-            Exponent and floor of the weights; without it they are equal.
+        Those of the support have weights: by a norm, given its exponent and floor, or equal ones.
         """
         outliers = ~self.inside(flag_level * caps, flag_level)
         return per_sample(self._distances, outliers, support, norm)

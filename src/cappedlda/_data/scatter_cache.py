@@ -24,15 +24,7 @@ def remembers(rows):
 
 
 class ScatterCacheRows(ArrayRows):
-    """Rows of an array with the scatter of the last support.
-
-    Parameters
-    ----------
-    rows : ArrayRows
-    support : ndarray of shape (N,), bool
-    moments : Moments
-        Of its rows, about their means.
-    """
+    """Rows of an array with the last support (N,), and its moments about their means."""
 
     def __init__(self, rows, support, moments):
         settings = rows.sample_weight, rows.n_jobs, rows.regime

@@ -23,81 +23,37 @@ def no_calibrator():
 
 @dataclass
 class Solution:
-    """A fitted projection and what was found on the way.
+    """A fitted projection and what was found on the way."""
 
-    Attributes
-    ----------
-    W : ndarray of shape (n, r)
-        Supervised directions in raw features, best first.
-    covariance : ndarray of shape (r, r)
-        Within-class covariance of the kept rows projected by W.
-    strengths : ndarray of shape (r,)
-        Between-class over within-class variance along each of them.
-    extra : ndarray of shape (n, k)
-        Unsupervised directions after them.
-    centres : ndarray of shape (c, n)
-    priors : ndarray of shape (c,)
-    epsilon : float
-    q : float
-        Exponent of the norm.
-    norm : tuple of float, or None
-        Exponent and floor of the weights that made the answer: 2 after a reweighting.
-    shrinkage : float
-        Of the scatter of the support.
-    samples : PerSample or None
-        None if they are not kept.
-    kept_weight : float
-        Weight of the rows within the caps.
-    uncapped : ndarray of shape (c,), bool
-        Classes that the cap would have removed.
-    trace : Trace
-    flag_rule, leave_out_rule : RowRule
-        Rows outside are flagged, and left out.
-    class_weights : ndarray of shape (c,)
-        Weight of each class.
-    kept_shares : ndarray of shape (c,)
-        Share of the weight of each class that made the answer.
-    emptied : ndarray of int
-        Features that vary within classes, but not within those of the support.
-    within : Moments or None
-        Of the rows that made the answer; None if they are not of equal weights.
-    space : RowSpace or None
-        In whose coordinates they are.
-    calibrator : callable
-        Returns what can tell how far kept rows lie from the classes, a `Calibrator`, or None.
-    temperature : float
-        Factor of the scores of the classes, for probabilities that are not too confident.
-    level : float
-        Multiple of caps and gate beyond which rows are left out.
-    n_sampled : int
-        Rows of the first sample, 0 if all rows were used.
-    """
-
-    W: np.ndarray
-    covariance: np.ndarray
-    strengths: np.ndarray
-    extra: np.ndarray
-    centres: np.ndarray
-    priors: np.ndarray
+    W: np.ndarray  # (n, r), supervised directions in raw features, best first
+    covariance: np.ndarray  # (r, r), within-class covariance of the kept rows projected by W
+    strengths: np.ndarray  # (r,), between-class over within-class variance along each of them
+    extra: np.ndarray  # (n, k), unsupervised directions after them
+    centres: np.ndarray  # (c, n)
+    priors: np.ndarray  # (c,)
     epsilon: float
-    q: float
+    q: float  # exponent of the norm
+    # Exponent and floor of the weights that made the answer: 2 after a reweighting.
     norm: tuple[float, float] | None
-    shrinkage: float
-    samples: PerSample | None
-    kept_weight: float
-    uncapped: np.ndarray
+    shrinkage: float  # of the scatter of the support
+    samples: PerSample | None  # None if they are not kept
+    kept_weight: float  # weight of the rows within the caps
+    uncapped: np.ndarray  # (c,), bool, classes that the cap would have removed
     trace: Trace
-    flag_rule: RowRule
-    leave_out_rule: RowRule
-    class_weights: np.ndarray
-    kept_shares: np.ndarray
-    emptied: np.ndarray
+    flag_rule: RowRule  # rows outside are flagged
+    leave_out_rule: RowRule  # rows outside are left out
+    class_weights: np.ndarray  # (c,)
+    kept_shares: np.ndarray  # (c,), share of the weight of each class that made the answer
+    emptied: np.ndarray  # features that vary within classes, but not within those of the support
+    # Of the rows that made the answer; None if they are not of equal weights.
     within: Moments | None = None
-    space: RowSpace | None = None
+    space: RowSpace | None = None  # in whose coordinates they are
+    # Returns what can tell how far kept rows lie from the classes, a `Calibrator`, or None.
     calibrator: Callable = no_calibrator
+    # Factor of the scores of the classes, for probabilities that are not too confident.
     temperature: float = 1.0
-    level: float = 1.0
-    n_sampled: int = 0
+    level: float = 1.0  # multiple of caps and gate beyond which rows are left out
+    n_sampled: int = 0  # rows of the first sample, 0 if all rows were used
     wrong_cells: np.ndarray | None = None  # (N, n), bool; of those that were dropped
     labels: LabelNoise | None = None  # None if wrong ones were not looked for
 

@@ -15,77 +15,40 @@ from cappedlda._rules.gate import Gate
 
 @dataclass(frozen=True)
 class Options:
-    """Parameters of a fit beside its objective, validated.
+    """Parameters of a fit beside its objective, validated."""
 
-    Attributes
-    ----------
-    priors : ndarray of shape (c,)
-    start : str or ndarray of shape (n, r)
-    n_components : int
-    leave_out : str
-        What is left out: "harmful" or "flagged" rows.
-    ridge : float
-        Of the answer in any case, relative to the mean variance of the features.
-    shrinkage : str, float or None
-        How the scatter of the support is shrunk; see `shrinking`.
-    renew_centres : bool
-        Whether centres are the means of the kept rows.
-    tol : float
-    max_iter : int
-    random_state : RandomState, int or None
-    report : callable or None
-        Told about each pass.
-    """
-
-    priors: np.ndarray
+    priors: np.ndarray  # (c,)
     start: str | np.ndarray = "robust"
     n_components: int = 1
-    leave_out: str = "harmful"
+    leave_out: str = "harmful"  # what is left out: "harmful" or "flagged" rows
     label_noise: str | float | None = None  # whether wrong labels are looked for; their rate
     given_priors: bool = False  # whether the priors are none of the data
     renew_priors: bool = False  # whether they are the shares of the kept rows
     drop_cells: bool = False  # whether wrong cells of a row may be dropped instead of the row
-    ridge: float = 0.0
+    ridge: float = 0.0  # of the answer in any case, relative to the mean variance of the features
+    # How the scatter of the support is shrunk; see `shrinking`.
     shrinkage: str | float | None = "few_rows"
-    renew_centres: bool = True
+    renew_centres: bool = True  # whether centres are the means of the kept rows
     tol: float = 1e-4
     max_iter: int = 100
     random_state: np.random.RandomState | int | None = None
-    report: Callable | None = None
+    report: Callable | None = None  # told about each pass
 
 
 @dataclass(frozen=True)
 class Prepared:
-    """What is found before the loop, the same for every q and multiple of epsilon.
+    """What is found before the loop, the same for every q and multiple of epsilon."""
 
-    Attributes
-    ----------
-    rows : Rows
-        Rows that count, in coordinates if there is a space.
-    sample : ArrayRows
-        The part of them to fit first, or all.
-    all_rows, all_sample : Rows
-        Also those outside the gate.
-    others : ArrayRows or None
-        Some of the rows that count and are not in the sample, if its directions fit it too well.
-    frame : Frame
-        To begin with.
-    gate : Gate or None
-        There is one if the start is robust.
-    space : RowSpace or None
-    n_sampled : int
-        Rows of the sample before the gate, 0 if all rows are used.
-    """
-
-    rows: Rows
-    sample: ArrayRows
-    all_rows: Rows
+    rows: Rows  # rows that count, in coordinates if there is a space
+    sample: ArrayRows  # the part of them to fit first, or all
+    all_rows: Rows  # also those outside the gate
     all_sample: ArrayRows
+    # Some of the rows that count and are not in the sample, if its directions fit it too well.
     others: ArrayRows | None
-    frame: Frame
-    gate: Gate | None
+    frame: Frame  # to begin with
+    gate: Gate | None  # there is one if the start is robust
     space: RowSpace | None
-    n_sampled: int
+    n_sampled: int  # rows of the sample before the gate, 0 if all rows are used
 
     @property
     def knows_distances(self):

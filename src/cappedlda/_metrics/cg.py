@@ -25,15 +25,8 @@ MAX_STEPS = 2000
 class ImplicitSystem:
     """A symmetric positive definite system that is known by products only.
 
-    Parameters
-    ----------
-    scatter : ImplicitScatter
-    weight, ridge : float
-    tol : float
-        Error of `solve` in the norm of A, relative to the solution.
-    guess : ndarray of shape (n, d), optional
-        Directions that nearly span the solution.
-    max_steps : int
+    The error of `solve` is at most `tol` in the norm of A, relative to the solution. A guess (n, d)
+    has directions that nearly span it.
     """
 
     matrix = None
@@ -129,19 +122,10 @@ def row_preconditioner(scatter, weight, ridge, product):
 def conjugate_gradients(product, B, precondition, finished, guess=None, max_steps=MAX_STEPS):
     """Return X with A X = B, each column by an iteration of its own, all at the same time.
 
-    Parameters
-    ----------
-    product : callable
-        Returns A V for V of shape (n, k).
-    B : ndarray of shape (n, k)
-    precondition : callable
-        Returns about A^{-1} R for R of shape (n, k); symmetric and positive.
-    finished : callable
-        Tells after each step whether it was the last, given for all columns by how much
-        it has lowered the squared error in the norm of A, the residuals, shape (n, k), and
-        the squared norms x'Ax.
-    guess : ndarray of shape (n, d), optional
-        The iteration starts from the best point in the span of these columns.
+    The `product` returns A V for V of shape (n, k), and `precondition` about A^{-1} R, symmetric
+    and positive. Whether a step was the last tells `finished`, given for all columns by how much it
+    has lowered the squared error in the norm of A, the residuals, shape (n, k), and the squared
+    norms x'Ax. The iteration starts from the best point in the span of a guess (n, d).
     """
     X, residual = _first_point(product, B, guess)
     energy = np.einsum("ij,ij->j", X, B + residual)

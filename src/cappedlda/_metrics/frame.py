@@ -16,25 +16,13 @@ MIN_KEPT = 0.1 * (1.0 - 1e-9)
 
 
 class Objective(NamedTuple):
-    """What is minimised: a capped norm of the distances, and a ridge.
-
-    Attributes
-    ----------
-    q : float
-    epsilon : float or "auto"
-    ridge : float
-        Relative to the mean weighted within-class variance of the features.
-    multiplier : float
-        Of an automatic epsilon.
-    reach : float
-        Of the fences that an automatic epsilon follows.
-    """
+    """What is minimised: a capped norm of the distances, and a ridge."""
 
     q: float = 1.0
     epsilon: float | str = "auto"
-    ridge: float = 1e-4
-    multiplier: float = 1.0
-    reach: float = REACH
+    ridge: float = 1e-4  # relative to the mean weighted within-class variance of the features
+    multiplier: float = 1.0  # of an automatic epsilon
+    reach: float = REACH  # of the fences that an automatic epsilon follows
 
     @property
     def flag_level(self):
@@ -58,47 +46,22 @@ class Frame:
     """Centres, units and caps of the classes, and the directions in which rows are measured.
 
     All but the directions stays fixed while the majorizing loop runs, which only begins with these.
-
-    Attributes
-    ----------
-    centres : ndarray of shape (c, n)
-    scale : ndarray of shape (n,)
-        Unit of each feature.
-    priors : ndarray of shape (c,)
-    n_features : int
-        Number of raw features, of which the n coordinates may be a rotation.
-    B : ndarray of shape (n, c)
-        Scaled deviations of the class centres.
-    W : ndarray of shape (n, r)
-        The directions, in scaled features.
-    epsilon : float
-        The cap of the distances.
-    caps : ndarray of shape (c,)
-        The cap of each class: at least epsilon, and inf for an uncapped class.
-    fences : Fences
-        What the caps are multiples of.
-    floor : float
-    gamma : float
-        The ridge.
-    K : ndarray of shape (r, c)
-        Where the projection sends the class centres.
-    least : ndarray of shape (n,) or None
-        See `InitialEstimate`.
     """
 
-    centres: np.ndarray
-    scale: np.ndarray
-    priors: np.ndarray
-    n_features: int
-    B: np.ndarray
-    W: np.ndarray | None = None
-    epsilon: float = np.inf
+    centres: np.ndarray  # (c, n)
+    scale: np.ndarray  # (n,), unit of each feature
+    priors: np.ndarray  # (c,)
+    n_features: int  # number of raw features, of which the n coordinates may be a rotation
+    B: np.ndarray  # (n, c), scaled deviations of the class centres
+    W: np.ndarray | None = None  # (n, r), the directions, in scaled features
+    epsilon: float = np.inf  # the cap of the distances
+    # (c,), the cap of each class: at least epsilon, and inf for an uncapped class
     caps: np.ndarray | None = None
-    fences: Fences | None = None
+    fences: Fences | None = None  # what the caps are multiples of
     floor: float = 0.0
-    gamma: float = 0.0
-    K: np.ndarray | None = None
-    least: np.ndarray | None = None
+    gamma: float = 0.0  # the ridge
+    K: np.ndarray | None = None  # (r, c), where the projection sends the class centres
+    least: np.ndarray | None = None  # (n,), see `InitialEstimate`
 
     @classmethod
     def of(cls, centres, scale, priors, n_features, least=None):

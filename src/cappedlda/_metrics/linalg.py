@@ -176,19 +176,9 @@ def typical_length(R):
 def order_by_discrimination(C, images):
     """Order the directions of an image space by how well they separate the classes.
 
-    Parameters
-    ----------
-    C : ndarray of shape (d, d)
-        Within-class covariance of the image.
-    images : ndarray of shape (d, c)
-        Images of the columns of B.
-
-    Returns
-    -------
-    V : ndarray of shape (d, d)
-        Change of coordinates with V'CV = I, best direction first.
-    values : ndarray of shape (d,)
-        Between-class variance of each direction.
+    Given the within-class covariance C (d, d) of the image and the images (d, c) of the columns of
+    B, return a change of coordinates V with V'CV = I, best direction first, and the between-class
+    variance of each direction.
     """
     values, V = _space_for_eigen(len(C))
     _check_found(algebra.order(_plain(C), _plain(images), RANK_CUTOFF, V, values))

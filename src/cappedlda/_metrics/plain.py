@@ -43,17 +43,10 @@ class Discriminant(NamedTuple):
 def units_of(within, between, centres, rounding=None):
     """Return the units of features, and which are flat: constant within the classes.
 
-    A support cannot tell how much a flat feature varies. It has no influence, unless all
-    features are flat: then their spread between the classes is the unit.
-
-    Parameters
-    ----------
-    within, between : ndarray of shape (n,)
-        Variances within and between classes.
-    centres : ndarray of shape (c, n)
-        Their size tells which variance is only rounding.
-    rounding : ndarray of shape (n,), optional
-        A variance that may be left by a difference of sums.
+    A support cannot tell how much a flat feature varies. It has no influence, unless all features
+    are flat: then their spread between the classes is the unit. Given are variances (n,) within and
+    between classes, the centres (c, n), whose size tells which variance is only rounding, and
+    perhaps the rounding (n,) that a difference of sums may leave.
     """
     unit, flat = np.empty(len(within)), np.empty(len(within), bool)
     limits = rounding, NO_VARIANCE, NO_DEVIATION
@@ -84,17 +77,8 @@ class Metric:
     def of(cls, moments, frame, sizes, tol, dtype, regime=REGIME, shrink=None):
         """Return the metric of moments about the centres of a frame.
 
-        Parameters
-        ----------
-        moments : Moments
-        frame : Frame
-        sizes : ndarray of shape (n,)
-            The diagonal of the scatter before it was moved to these centres.
-        tol, dtype
-            See `Metric`.
-        regime : Regime
-        shrink : callable, optional
-            A rule of `shrinkage`; not for an implicit scatter.
+        The sizes (n,) are the diagonal of the scatter before it was moved to these centres. Where
+        the scatter is a matrix, a rule of `shrinkage` may shrink it.
         """
         scatter, freedom = moments.scatter, moments.freedom
         flat = np.zeros(len(frame.scale), dtype=bool)

@@ -20,15 +20,8 @@ class RowSpace:
     """Orthonormal coordinates of the space that the scaled rows span.
 
     Rows, class means and the solution of the ridged problem lie in it, and lengths
-    are preserved, so that the problem in coordinates is the problem itself.
-
-    Parameters
-    ----------
-    X : ndarray of shape (N, n), N < n
-    centres : ndarray of shape (c, n)
-        Their mean is the origin.
-    scale : ndarray of shape (n,)
-        Unit of each feature.
+    are preserved, so that the problem in coordinates is the problem itself. The mean of the
+    centres is the origin.
     """
 
     def __init__(self, X, centres, scale):

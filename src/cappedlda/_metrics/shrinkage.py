@@ -24,19 +24,9 @@ def class_shrinkage(scatter, frame, freedom, regime, sample, support, totals, fe
     """Return the mean of what Ledoit and Wolf advise for each class.
 
     As `LinearDiscriminantAnalysis(shrinkage="auto")` of scikit-learn does, but by one amount, and
-    with one unit of each feature.
-
-    Parameters
-    ----------
-    scatter, frame, freedom, regime
-        As for any rule.
-    sample : ArrayRows
-    support : callable
-        Returns which rows of the sample made the scatter, shape (N,).
-    totals : ndarray of shape (c,)
-        Weight of each class among all rows of the scatter.
-    few_rows : bool
-        Whether many rows per feature are not shrunk.
+    with one unit of each feature. The `support` returns which rows of the sample made the scatter,
+    and `totals` (c,) are the weights of the classes among all its rows. With `few_rows`, many rows
+    per feature are not shrunk.
     """
     share = 1.0
     if few_rows:  # all of it up to half as many rows per feature as need none
@@ -81,24 +71,11 @@ def agreement_shrinkage(scatter, frame, freedom, regime, totals):
 def agreements(total, weights, means, n_features):
     """Return ridges on the total scatter, and how well left-out scores agree with labels.
 
-    That is the correlation of the indicators of the classes with a ridge regression on the
-    features in which each row was left out, with the mean hat value in place of each row's own:
-    so it takes only sums. It is -inf where next to nothing is left of a row.
-
-    Parameters
-    ----------
-    total : ndarray of shape (m, m)
-        Scatter of all rows about their mean.
-    weights : ndarray of shape (c,)
-        Of the classes.
-    means : ndarray of shape (c, m)
-        Of the classes, about that of all rows.
-    n_features : int
-        Of which the coordinates may be a rotation.
-
-    Returns
-    -------
-    ridges, agreement : ndarray of shape (k,)
+    That is the correlation of the indicators of the classes with a ridge regression on the features
+    in which each row was left out, with the mean hat value in place of each row's own: so it takes
+    only sums. It is -inf where next to nothing is left of a row. The total scatter (m, m) is that
+    of all rows about their mean, and so are the means (c, m); the coordinates may be a rotation of
+    `n_features`.
     """
     values, vectors = linalg.eigh(total)
     values, weight = np.maximum(values, 0.0), weights.sum()
@@ -116,15 +93,8 @@ def agreements(total, weights, means, n_features):
 def ledoit_wolf(rows, weights, total, n_features):
     """Return the shrinkage of Ledoit and Wolf (Journal of Multivariate Analysis, 2004).
 
-    Parameters
-    ----------
-    rows : ndarray of shape (k, n)
-        Deviations from the mean, of all rows or of a sample.
-    weights : ndarray of shape (k,)
-    total : float
-        Weight of all rows.
-    n_features : int
-        Of which the coordinates may be a rotation.
+    The rows (k, n) are deviations from the mean, of all rows or of a sample; all have the weight
+    `total`. The coordinates may be a rotation of `n_features`.
     """
     lengths, sampled = np.einsum("ij,ij->i", rows, rows), weights.sum()
     rows = rows * np.sqrt(weights)[:, None]

@@ -42,21 +42,8 @@ def quantiles(histograms, levels, caps=None):
 
     The weight of a row is split between the two bins around it, so the quantiles
     move continuously with the data. They are within one bin, 1/32 of their value,
-    of the exact ones.
-
-    Parameters
-    ----------
-    histograms : ndarray of shape (c, HISTOGRAM_BINS)
-    levels : sequence of float
-        Ascending.
-    caps : ndarray of shape (c,), optional
-        Distances beyond the cap of their class do not count.
-
-    Returns
-    -------
-    quantiles : ndarray of shape (c + 1, len(levels))
-    weights : ndarray of shape (c + 1,)
-        Weight of the distances that count.
+    of the exact ones. The levels ascend. Distances beyond the caps (c,) do not count; with the
+    quantiles (c + 1, levels) comes the weight (c + 1,) of those that do.
     """
     c = len(histograms)
     caps = np.full(c, np.inf) if caps is None else caps
@@ -74,24 +61,12 @@ def nearer_half(histograms):
 
 
 class Fences(NamedTuple):
-    """Caps that follow from the distances.
+    """Caps that follow from the distances."""
 
-    Attributes
-    ----------
-    epsilon : float
-        The common fence.
-    caps : ndarray of shape (c,)
-        The fence of each class, at least epsilon.
-    halves : ndarray of shape (c,)
-        The least cap of each class, which keeps half of it.
-    median : float
-        Of the distances inside.
-    """
-
-    epsilon: float
-    caps: np.ndarray
-    halves: np.ndarray
-    median: float = 0.0
+    epsilon: float  # the common fence
+    caps: np.ndarray  # (c,), the fence of each class, at least epsilon
+    halves: np.ndarray  # (c,), the least cap of each class, which keeps half of it
+    median: float = 0.0  # of the distances inside
 
     @classmethod
     def at(cls, epsilon, caps):
@@ -130,21 +105,9 @@ def update_caps(histograms, caps, reach=REACH, steps=1, regime=REGIME, least=0.0
     at the first wide gap. A class that spreads more than the others has a wider fence
     of its own, and every class keeps the half that is nearest to its centre.
 
-    Parameters
-    ----------
-    histograms : ndarray of shape (c, HISTOGRAM_BINS)
-    caps : ndarray of shape (c,) or None
-        From nothing, None, a first step leads to the nearer half.
-    reach : float
-    steps : int
-        How often they grow, unless they stand still before.
-    regime : Regime
-    least, blur : float
-        No fence is below `least` in the end, and no multiple of one below `blur`.
-
-    Returns
-    -------
-    fences : Fences
+    From no caps, None, a first step leads to the nearer half. Fences grow as often as there are
+    `steps`, unless they stand still before. In the end none is below `least`, and no multiple of
+    one below `blur`.
     """
     found, least = np.empty((2, len(histograms))), max(least, blur)
     limits = reach, MIN_GAP, regime.least_class_weight, STILL, steps, least, blur

@@ -23,17 +23,11 @@ class Gate:
 
     A row that is far outside in any direction is out for good: in directions that do
     not separate the classes the cap would not see it, but the scatter would.
-
-    Attributes
-    ----------
-    centres : ndarray of shape (c, n)
-    scale : ndarray of shape (n,)
-    caps : ndarray of shape (c,)
     """
 
-    centres: np.ndarray
-    scale: np.ndarray
-    caps: np.ndarray
+    centres: np.ndarray  # (c, n)
+    scale: np.ndarray  # (n,)
+    caps: np.ndarray  # (c,)
 
     def at(self, level):
         """Return the gate with other caps, multiples of these."""

@@ -53,29 +53,10 @@ class MMSolver(Iteration):
     never rises: a step minimises a quadratic that touches it at W and lies above it,
     and an accelerated step is taken only if the objective confirms it.
 
-    Parameters
-    ----------
-    frame : Frame
-        Its directions are the start; with K = None they only give the first weights, not the gauge.
-    objective : Objective
-    tol : float
-        On the change of the projected rows, relative to their spread.
-    renew_centres, renew_shape : bool
-        What is renewed while the frame settles: the shape is cap, floor and gauge.
-    other_rows : bool
-        Whether the frame was made from other rows: then its shape is renewed once anyhow.
-    regime : Regime
-    memory : int
-        Iterates that the acceleration combines.
-
-    Attributes
-    ----------
-    A : system
-        The last weighted scatter, with its ridge.
-    change : float
-        Size of the last step.
-    objective_path : list of float
-        Objective in the present frame.
+    The directions of the first frame are the start; with K = None they only give the first
+    weights, not the gauge. The tolerance is on the change of the projected rows, relative to
+    their spread. The shape, of which it may be said whether it is renewed, is cap, floor and
+    gauge; a frame that `other_rows` have made gets a new one once in any case.
     """
 
     def __init__(
@@ -91,13 +72,13 @@ class MMSolver(Iteration):
     ):
         self.frame = frame
         self.W = frame.W
-        self.A = None
+        self.A = None  # the system of the last weighted scatter, with its ridge
         self._objective = objective
         self._renew_centres = renew_centres
         self._renew_shape = renew_shape
         self._regime = regime
         self.change = np.inf
-        self.objective_path = []
+        self.objective_path = []  # in the present frame
         self.tol = tol
         self._other_rows = other_rows
         self._n_renewals = 0
