@@ -5,6 +5,7 @@ import shlex
 from types import SimpleNamespace
 
 import numpy as np
+from hypothesis import strategies as st
 from scipy.linalg import subspace_angles
 
 from cappedlda import CappedLDA, CappedNormLDA
@@ -22,6 +23,17 @@ TOLERANCE = {
     np.dtype(np.float64): SimpleNamespace(pass_rtol=1e-11, fit_angle=1e-9),
     np.dtype(np.float32): SimpleNamespace(pass_rtol=2e-5, fit_angle=1e-3),
 }
+
+# What may happen to the bytes of a file.
+EDITS = st.lists(
+    st.tuples(
+        st.sampled_from(["replace", "insert", "delete", "repeat"]),
+        st.floats(0.0, 1.0, exclude_max=True),
+        st.binary(min_size=1, max_size=20),
+    ),
+    min_size=1,
+    max_size=3,
+)
 
 OF_THE_NORM = {"q", "centres", "start", "ridge", "max_iter", "tol"}
 

@@ -13,7 +13,7 @@ import dask.dataframe as dd
 import numpy as np
 import pandas as pd
 import pytest
-from common import angle, make_classes, spoil
+from common import angle, make_classes
 from dask.callbacks import Callback
 from distributed import Client
 from sklearn.base import clone
@@ -48,14 +48,6 @@ ESTIMATORS = [
     CappedNormLDA(centres="mean"),
     CLDA(epsilon=1e3),
 ]
-
-
-@pytest.fixture
-def rows(rng):
-    """Three classes, one of them small, with 8 % of the rows far off: X (2000, 5), y, weights."""
-    X, y = make_classes(rng, [1200, 770, 30], 5)
-    X = spoil(rng, X, rng.random(2000) < 0.08)
-    return X, y, rng.integers(0, 3, size=2000).astype(float)
 
 
 @pytest.fixture(scope="module")

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import zarr
-from common import make_classes, spoil
+from common import make_classes
 from sklearn.base import clone
 
 import cappedlda
@@ -57,14 +57,6 @@ ESTIMATORS = [
     CappedNormLDA(start="lda"),
     CLDA(epsilon=1e3),
 ]
-
-
-@pytest.fixture
-def rows(rng):
-    """Three classes, one of them small, with 8 % of the rows far off: X (2000, 5), y, weights."""
-    X, y = make_classes(rng, [1200, 770, 30], 5)
-    X = spoil(rng, X, rng.random(2000) < 0.08)
-    return X, y, rng.integers(0, 3, size=2000).astype(float)
 
 
 @pytest.fixture(params=["unweighted", "weighted"])

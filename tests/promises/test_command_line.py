@@ -3,44 +3,16 @@
 import contextlib
 import io
 
-import numpy as np
 import pytest
-from common import make_classes, spoil
+from common import EDITS
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from cappedlda import CappedLDA, load_model, save_model
+from cappedlda import load_model
 from cappedlda._cli import main
 
 pytest.importorskip("pandas")
 pytest.importorskip("pyarrow")
-
-
-@pytest.fixture(scope="module")
-def rows():
-    rng = np.random.default_rng(0)
-    X, y = make_classes(rng, [30, 30, 30], 4)
-    return spoil(rng, X, np.arange(90) % 10 == 0), y
-
-
-@pytest.fixture(scope="module")
-def folder(rows, tmp_path_factory):
-    """A model, and the table that it was fitted to."""
-    folder = tmp_path_factory.mktemp("hostile")
-    save_model(CappedLDA().fit(*rows), folder / "good.npz")
-    np.savez(folder / "data.npz", X=rows[0], y=rows[1])
-    return folder
-
-
-EDITS = st.lists(
-    st.tuples(
-        st.sampled_from(["replace", "insert", "delete", "repeat"]),
-        st.floats(0.0, 1.0, exclude_max=True),
-        st.binary(min_size=1, max_size=20),
-    ),
-    min_size=1,
-    max_size=3,
-)
 
 
 def run(*argv):

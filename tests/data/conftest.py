@@ -1,0 +1,12 @@
+"""Rows that several tests of the data side fit."""
+
+import pytest
+from common import make_classes, spoil
+
+
+@pytest.fixture
+def rows(rng):
+    """Three classes, one of them small, with 8 % of the rows far off: X (2000, 5), y, weights."""
+    X, y = make_classes(rng, [1200, 770, 30], 5)
+    X = spoil(rng, X, rng.random(2000) < 0.08)
+    return X, y, rng.integers(0, 3, size=2000).astype(float)
