@@ -6,7 +6,6 @@ from sklearn.discriminant_analysis import LinearDiscriminantAnalysis as LDA
 
 from cappedlda import CappedLDA
 from cappedlda._data.array import ArrayRows
-from cappedlda._fit.hidden_cloud import is_larger
 from cappedlda._initial.dense import concentrated_support
 from cappedlda._initial.standardize import medians_and_scale
 from cappedlda._loo.leave_out import does_harm
@@ -87,15 +86,6 @@ def test_clean_classes_stay_whole(rng, kind):
     assert model.score(X_new, y_new) > LDA().fit(X, y).score(X_new, y_new) - 0.01
 
 
-def test_two_halves_of_a_class_are_no_larger_part(rng):
-    X, y = two_classes(rng, 400)
-    rows = ArrayRows(X, y.astype(np.int32), 2)
-    part = np.ones(400, bool)
-    assert is_larger(rows, part)
-    part[np.flatnonzero(y == 0)[:100]] = False
-    assert not is_larger(rows, part)
-
-
 def test_the_concentrated_part_of_a_class_in_one_direction(rng):
     X, y = two_classes(rng, 600)
     dirty, planted = beyond_the_other_class(X, y, 0.3)
@@ -114,3 +104,29 @@ def test_harm_is_what_a_wider_support_does_to_the_core(rng):
     assert not does_harm(ArrayRows(dirty, codes, 2), ~planted, ~planted, frame)
     assert not does_harm(ArrayRows(X, codes, 2), ~planted, all_rows, frame)
     assert does_harm(ArrayRows(dirty, codes, 2), ~planted, all_rows, frame)
+
+
+def test_a_tiny_class_does_not_hide_the_clouds_of_others(rng):
+    # Half of six rows is no larger part of them; that says nothing of the other classes.
+    X, y = two_classes(rng, 1000)
+    dirty, planted = beyond_the_other_class(X, y, 0.3)
+    dirty = np.vstack([dirty, rng.normal(size=(6, N_FEATURES)) + 3.0 * STEP])
+    model = CappedLDA().fit(dirty, np.append(y, np.full(6, 2)))
+    assert model.left_out_[:1000][planted].mean() > 0.8
+    assert model.left_out_[:1000][~planted].mean() < 0.1
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_what_was_found_to_harm_is_not_taken_back(seed):
+    rng = np.random.default_rng(seed)
+    X, y = two_classes(rng, 800)
+    dirty, planted = beyond_the_other_class(X, y, 0.3)
+    assert CappedLDA().fit(dirty, y).left_out_[planted].mean() > 0.8
+
+
+def test_a_loss_of_a_few_rows_may_be_chance(rng):
+    X, y = two_classes(rng, 60)
+    dirty, planted = beyond_the_other_class(X, y, 0.07)
+    frame = Frame.of(np.zeros((2, N_FEATURES)), np.ones(N_FEATURES), np.full(2, 0.5), N_FEATURES)
+    rows = ArrayRows(dirty, y.astype(np.int32), 2)
+    assert not does_harm(rows, ~planted, np.ones(60, bool), frame)

@@ -32,7 +32,7 @@ def flipped(rng, y, share):
 @pytest.fixture
 def noisy(rng):
     """Four classes that overlap a little, a tenth of the labels wrong: X, y, wrong ones."""
-    X, y = make_classes(rng, [120, 150, 100, 130], 5, spread=1.3)
+    X, y = make_classes(rng, [120, 150, 100, 130], 5, spread=1.1)
     return X, *flipped(rng, y, 0.1)
 
 

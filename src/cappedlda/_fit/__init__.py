@@ -10,7 +10,7 @@ Prepare (`prepare`):
 Find the rows we trust (`core_of`):
 
 5. LDA on the rows inside, caps from their distances, until both agree: the core.
-6. If the core hides a cloud, the same with stricter fences.
+6. If the core hides a cloud, the same with strict fences.
 
 Finish (`fit_capped`):
 

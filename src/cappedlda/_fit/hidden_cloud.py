@@ -3,9 +3,9 @@
 The fences are wide, because real features have long tails. A cloud of part of a class, five
 deviations off where the classes differ, fits inside, and turns the directions so that they no
 longer separate what is left of the classes. So the larger part of every class is looked for in the
-discriminant space, with stricter fences, and LDA on it gives the next such space, until the two
-agree. If it is classified notably worse by LDA on all rows inside the usual fences than by its own,
-rows inside these do harm, and the fit goes on with the stricter ones.
+discriminant space, with strict fences, and LDA on it gives the next such space, until the two
+agree. If fewer of its rows are classified correctly by LDA on all rows inside the usual fences than
+by its own, rows inside these do harm, and the fit goes on with the strict ones.
 """
 
 import numpy as np
@@ -20,17 +20,12 @@ from cappedlda._loo.leave_out import does_harm
 from cappedlda._rules.fences import STRICT_REACH
 
 SEARCH_STEPS = 3
-# Clearly more than half of a class.
-LARGER_SHARE = 0.55
 # A smaller share of the core is a tail, not a cloud.
 LEAST_CLOUD = 0.05
-# A cloud of that share just outside the stricter fence moves the mean of its class by this, in
-# robust deviations; the median it hardly moves.
-LEAST_MOVE = LEAST_CLOUD * STRICT_REACH
 
 
 def core_without_cloud(sample, core, objective, gate, options, shrinkage=0.0):
-    """Return the core by stricter fences if the usual ones enclose a cloud, or None.
+    """Return the core by strict fences if the usual ones enclose a cloud, or None.
 
     Parameters
     ----------
@@ -45,7 +40,7 @@ def core_without_cloud(sample, core, objective, gate, options, shrinkage=0.0):
     Returns
     -------
     objective : Objective
-        With the reach of the stricter fences.
+        With the reach of the strict fences.
     reweighted : Reweighted
     core : Evaluated
     trace : Trace
@@ -54,9 +49,7 @@ def core_without_cloud(sample, core, objective, gate, options, shrinkage=0.0):
         return None
     inside = core.ratios <= 1.0
     larger, frame, n_passes = larger_part(sample, core.frame, inside, options.priors)
-    if frame is None or not is_larger(sample, larger):
-        return None
-    if not does_harm(sample, larger, larger | inside, core.frame, shrinkage):
+    if frame is None or not does_harm(sample, larger, larger | inside, core.frame, shrinkage):
         return None
     objective = objective._replace(reach=STRICT_REACH)
     reweighted, core, trace = until_stable(sample, frame, objective, gate, options)
@@ -80,18 +73,15 @@ def larger_part(sample, frame, inside, priors):
     -------
     part : ndarray of shape (N,), bool
     frame : Frame or None
-        LDA on it, with stricter fences; None if the core has no other part of some size.
+        LDA on it, with strict fences; None if the core has no other part of some size.
     n_passes : int
     """
     part, found, n_passes = inside, False, 0
     counted = numbers, _ = counted_rows(sample)
-    for step in range(SEARCH_STEPS):
+    for _ in range(SEARCH_STEPS):
         images = images_of(sample, frame, *counted)
-        units = medians_and_scale(images)
-        if step == 0 and not means_are_moved(units, frame.centres / frame.scale @ frame.W):
-            break
         nearer = np.zeros_like(inside)
-        nearer[numbers] = concentrated_support(images, units, STRICT_REACH)
+        nearer[numbers] = concentrated_support(images, medians_and_scale(images), STRICT_REACH)
         if (nearer == part).all() or not found and few_others(sample, nearer, inside):
             break
         part, found, n_passes = nearer, True, n_passes + 1
@@ -119,19 +109,6 @@ def images_of(rows, frame, numbers, weights):
     return ArrayRows(images[numbers], *known)
 
 
-def means_are_moved(units, means):
-    """Return whether a mean is as far from the median of its class as a cloud would move it."""
-    medians, scale, _ = units
-    moves = (means - medians) / scale
-    return np.sqrt(np.einsum("ij,ij->i", moves, moves).max()) > LEAST_MOVE
-
-
 def few_others(rows, part, inside):
     """Return whether a part has nearly all of the core."""
     return rows.weight_of(inside & ~part) < LEAST_CLOUD * rows.weight_of(inside)
-
-
-def is_larger(rows, part):
-    """Return whether a part has more than half of every class, clearly."""
-    held = np.bincount(rows.codes, rows.reweighted(part).sample_weight, rows.n_classes)
-    return bool((held > LARGER_SHARE * rows.class_weights).all())

@@ -3,7 +3,7 @@
 The rows inside gate and caps are the *core*: rows we trust. Every other row is unusual, which
 alone is no reason to leave it out. The supports {outlyingness <= level} are nested; plain
 discriminant analysis on each of them is judged on the core, every row left out of its own fit. A
-level is admissible if the core is classified as well as by the core alone. Of the admissible
+level is admissible if the core is classified about as well as by the core alone. Of the admissible
 levels the one is taken that classifies most rows correctly: contamination cannot buy its way in,
 since the core decides what is admissible.
 """
@@ -27,8 +27,11 @@ from cappedlda._metrics.plain import units_of
 # Nested supports, in units of gate and cap: each about half as wide again as the one before.
 LEVELS = np.array([1.0, 1.5, 2.2, 3.3, 5.0, 7.5, 11.0, 17.0, 25.0, 40.0, 100.0, np.inf])
 # Each further row may raise the log-loss of the core, summed over its rows, by this: as if one row
-# that we trust had a probability of its class that is a tenth lower.
+# that we trust had a probability of its class that is a tenth lower. And ten further rows may cost
+# the core one that is classified correctly.
 MOST_COST = 0.1
+# Standard errors of the number of rows that the core loses beyond which it has lost any.
+SURE = 2.0
 # The loss is the least over these factors of the squared distances: only their shape counts, not
 # how confident they are.
 SHARPNESS = np.geomspace(0.02, 2.0, 12)
@@ -63,6 +66,19 @@ class Scores:
         """Return the weight of the rows of a support that are classified correctly."""
         weights = self._weights_up_to(step)
         return loo.hits(self._distances, self._codes, weights, self._log_priors)
+
+    @cached_property
+    def core_hits(self):
+        """Weight of the rows of the core that are classified correctly."""
+        return self.hits(0)
+
+    def loses(self, core, price):
+        """Return whether surely more of the core than a price is no longer classified correctly.
+
+        It was by other scores, `core`; the price is over the weight of the core.
+        """
+        lost = max(core.core_hits - self.core_hits, 0.0)
+        return lost - SURE * math.sqrt(lost) > price * self._core.sum()
 
     @cached_property
     def loss(self):
@@ -198,7 +214,9 @@ def vouched_level(outlyingness, level):
 
 @np.errstate(over="ignore", invalid="ignore")
 def does_harm(rows, core, wider, frame, shrinkage=0.0):
-    """Return whether the further rows of a wider support cost the core more than they may.
+    """Return whether the further rows of a wider support cost the core more rows than they may.
+
+    Only what turns the directions counts: every tail raises the loss a little.
 
     Parameters
     ----------
@@ -211,8 +229,8 @@ def does_harm(rows, core, wider, frame, shrinkage=0.0):
     scored = list(scored_supports(rows, step, 2, frame, shrinkage))
     if len(scored) < 2 or scored[1][0] is None:
         return False
-    (first, _), wider = scored
-    return costs_too_much(*wider, first)
+    (first, _), (scores, further) = scored
+    return scores.loses(first, MOST_COST * further)
 
 
 def scored_supports(rows, step, count, frame, shrinkage=0.0, known=None):
@@ -364,4 +382,5 @@ class ScoredRows:
 
 def costs_too_much(scores, further, core):
     """Return whether further rows cost the core more than they may; alone it has scores `core`."""
-    return scores.costs_more(core, MOST_COST * further)
+    price = MOST_COST * further
+    return scores.loses(core, price) or scores.costs_more(core, price)

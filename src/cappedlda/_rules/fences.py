@@ -15,8 +15,8 @@ from cappedlda._regime import REGIME
 # Reach of a fence beyond the 90 % quantile of the distances inside it, in distances from their
 # median to that quantile: 3.6 deviations of a Gaussian feature.
 REACH = 2.0
-# Of the fences that look for a cloud inside the usual ones.
-STRICT_REACH = 0.8
+# Of the fences that look for a cloud inside the usual ones: none, they are at the least distance.
+STRICT_REACH = 0.0
 # Rows are flagged beyond this multiple of the fences; up to the fences they are trusted.
 FLAG_LEVEL = 1.5
 # Equal distances, as in tiny or discrete data, must not fence each other out.
