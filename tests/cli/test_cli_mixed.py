@@ -520,6 +520,12 @@ def test_errors_are_found_on_the_raw_scale_and_the_fit_is_on_the_log_scale(amoun
     flagged = found[found["flagged"]]
     assert wrong[flagged["row"]].sum() >= 13
     assert (~wrong[flagged["row"]]).sum() <= 1
+    assert facts["warnings"] == []
+    (text,) = json.loads(run(capsys, *FIT_AMOUNTS[:4], "--json").out)["warnings"]
+    assert text == (
+        "Column 'amount' is strongly skewed, so good rows may be flagged. If it holds amounts, try "
+        "--log amount."
+    )
     raw = CappedLDA().fit(frame.to_numpy(), kind)
     assert raw.outliers_[~wrong].sum() > 40
     # What is said of a row is in the units of the table.

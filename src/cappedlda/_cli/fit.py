@@ -31,6 +31,7 @@ from cappedlda._cli.training import Streamed, read_training
 from cappedlda._util.progress import Progress
 
 LEAST_ROWS = 50  # of a table in which ids are told from measurements
+MOST_SKEWED = 3.0  # distance of the last tenth from the median, in distances of the first tenth
 
 
 def fit(args):
@@ -72,7 +73,7 @@ def telling_passes(model, X, quiet):
 
 
 def warn_of_numbers(reader, X):
-    """Warn of numbers that look like dates or ids; only files with names of columns have such."""
+    """Warn of numbers that look like dates, ids or amounts, in files with names of columns."""
     table = reader.table
     if table.names is None or X is None or len(X) < LEAST_ROWS:
         return
@@ -84,6 +85,17 @@ def warn_of_numbers(reader, X):
         elif np.all(values == np.rint(values)) and len(np.unique(values)) == len(values):
             doubt = f"Column {name} has a different integer in every row. If it is an id, give"
             warnings.warn(f"{doubt} {table.option('--keep', [position])}.", stacklevel=2)
+        elif are_skewed(values):
+            doubt = f"Column {name} is strongly skewed, so good rows may be flagged. If it holds"
+            warnings.warn(
+                f"{doubt} amounts, try {table.option('--log', [position])}.", stacklevel=2
+            )
+
+
+def are_skewed(values):
+    """Tell whether numbers above 0 are spread much farther above their median than below."""
+    low, middle, high = np.quantile(values, [0.1, 0.5, 0.9])
+    return np.min(values) >= 0.0 and high - middle > MOST_SKEWED * (middle - low) > 0.0
 
 
 def looks_like_dates(values):
