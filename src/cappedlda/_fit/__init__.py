@@ -191,10 +191,8 @@ def trimmed_fit(prepared, objective, options):
     evaluated, labels = core, None
     if sample is not rows:
         labels = noise_of_labels(prepared, reweighted, core.ratios <= level, options)
-        weighed, wanted = prepared, options
-        if labels is not None and labels.found:
-            weighed, wanted = labels_weighed(prepared, labels), without_wrong_priors(options)
-        reweighted, evaluated = on_all_rows(weighed, core, level, objective, wanted, trace)
+        settings = level, objective, options, trace
+        reweighted, evaluated = on_all_rows(prepared, core, *settings, labels)
     elif level > 1.0 and not (reweighted.mask == (core.ratios <= level)).all():
         at_level = prepared.all_rows.within_gate(level)
         reweighted = reweight(at_level, core.frame, level, objective, gate, options)
@@ -265,7 +263,7 @@ def decide_level(prepared, core, reweighted, objective, options, shrinkage):
     return Decision(level, temperature)
 
 
-def on_all_rows(prepared, core, level, objective, options, trace):
+def on_all_rows(prepared, core, level, objective, options, trace, labels=None):
     """Return LDA on all rows of the support that a sample has decided on, and its evaluation."""
     rows, gate, frame = prepared.rows, prepared.gate, core.frame
     trace.n_passes = 2
@@ -275,6 +273,11 @@ def on_all_rows(prepared, core, level, objective, options, trace):
         frame = with_new_caps(frame, record, objective, rows.regime, fitted=False)
     at_level = rows if level == 1.0 or gate is None else prepared.all_rows.within_gate(level)
     sample = prepared.sample
+    if labels is not None and labels.found:
+        # Rows are measured by the frame of the sample, in which wrong labels count as others.
+        at_level, options = labels_weighed(at_level, labels), without_wrong_priors(options)
+        reweighted = reweight(at_level, frame, level, objective, gate, options, sample)
+        return reweighted, evaluate(rows, frame, objective)
     reweighted = reweight(at_level, frame, level, objective, gate, options, sample)
     # The caps will be about those of the sample: near them is what a pass must note of rows that
     # it cannot keep.

@@ -40,11 +40,10 @@ def without_wrong_priors(options):
     return replace(options, renew_priors=not options.given_priors)
 
 
-def labels_weighed(prepared, labels):
-    """Return what is prepared with all rows weighed by what a sample says of their labels."""
-    rows, quality = prepared.all_rows, labels.quality
-    rows = rows.weighed(labels.rule) if quality is None else rows.reweighted(quality)
-    return replace(prepared, all_rows=rows, rows=rows.within_gate(1.0))
+def labels_weighed(rows, labels):
+    """Return all rows, weighed by what a sample says of their labels."""
+    quality = labels.quality
+    return rows.weighed(labels.rule) if quality is None else rows.reweighted(quality)
 
 
 def solution_with_labels(labels, reweighted, evaluated, trace, objective, prepared, n_components):

@@ -13,14 +13,17 @@ if the classes are so far apart that nothing else explains the labels.
 """
 
 from dataclasses import dataclass
+from operator import attrgetter
+from typing import NamedTuple
 
 import numpy as np
+from scipy.sparse import issparse
 
 from cappedlda._data.moments import Moments
 from cappedlda._data.threads import shared_threads
 from cappedlda._initial.csteps import Pieces
 from cappedlda._initial.standardize import in_units
-from cappedlda._kernels import loo
+from cappedlda._kernels import kernels_for, loo
 from cappedlda._loo.distances import PlainLDA
 
 ROUNDS = 2
@@ -46,6 +49,8 @@ LEAST_ROWS = 10
 LEAST_WEIGHT = 2.0
 # A row left out fits another class if it is that many times nearer.
 NEARER = 2.0
+# Of more rows a part is tried with all factors, and all with the best one only.
+MOST_TRIED = 1024
 
 
 @dataclass(frozen=True)
@@ -59,16 +64,18 @@ class LabelRule:
     def scores(self, X):
         """Return the log-probabilities of the classes, up to a number for each row."""
         with np.errstate(over="ignore", invalid="ignore"):
-            return X @ self.coef + self.intercept
+            if issparse(X):
+                return X @ self.coef + self.intercept
+            X, scores = np.ascontiguousarray(X, np.float64), np.empty((len(X), len(self.rates)))
+            kernels_for(X.shape[1]).affine_images(X, self.coef, self.intercept, scores)
+        return scores
 
     def __call__(self, X, codes):
         """Return the probability that each label is right, shape (N,)."""
-        scores, own = self.scores(X), (np.arange(X.shape[0]), codes)
-        with np.errstate(over="ignore", invalid="ignore"):
-            odds = np.exp(scores - scores[own][:, None])
-            odds[own] = 0.0
-            quality = right_label(odds.sum(axis=1), self.rates[codes], len(self.rates))
-        return np.where(np.isnan(quality), 1.0, quality)  # too far to tell, or not judged
+        quality, codes = np.empty(X.shape[0]), codes.astype(np.int32, copy=False)
+        factors = self.rates / ((len(self.rates) - 1) * (1.0 - self.rates))
+        loo.label_quality(self.scores(X), codes, factors, quality)
+        return quality
 
     def suspects(self, rows, flag_rule, quality, left_out, found):
         """Return which labels look wrong, and the most likely ones, as codes.
@@ -103,20 +110,29 @@ def right_label(odds, rates, n_classes):
     return 1.0 / (1.0 + rates / ((n_classes - 1) * (1.0 - rates)) * odds)
 
 
-def are_far_apart(own, rate, weights, n_classes):
-    """Return whether rows with right labels hardly reach other classes.
+class RateFit(NamedTuple):
+    """The rate of wrong labels by some sharpness of the distances."""
 
-    Parameters
-    ----------
-    own : ndarray of shape (N,)
-        Probability of the class of each label.
-    rate : float
-        Of wrong labels.
-    weights : ndarray of shape (N,)
-    n_classes : int
-    """
-    right = weights * right_label((1.0 - own) / own, rate, n_classes)
-    return bool(right @ (1.0 - own) < MOST_OVERLAP * rate * right.sum())
+    likelihood: float  # of the labels, its logarithm
+    without: float  # the same without wrong labels
+    rate: float
+    sharpness: float
+    own: np.ndarray  # (N,), probability of the class of each label
+    far_apart: bool  # whether rows with right labels hardly reach other classes
+
+    @classmethod
+    def of(cls, sharpness, distances, codes, weights, log_priors, first_rate):
+        """Return that of rows by squared leave-one-out distances (N, c)."""
+        c, own = len(log_priors), np.ones(len(codes))
+        most = MOST_RATE * (1.0 - 1.0 / c)
+        limits = min(first_rate, most), LEAST_RATE, most, STEPS
+        given = distances, codes, weights, log_priors, sharpness
+        rate, likelihood, without = loo.fit_label_rate(*given, *limits, own)
+        far_apart = False
+        if sharpness == SHARPNESS[-1]:
+            right = weights * right_label((1.0 - own) / own, rate, c)
+            far_apart = bool(right @ (1.0 - own) < MOST_OVERLAP * rate * right.sum())
+        return cls(likelihood, without, rate, sharpness, own, far_apart)
 
 
 @dataclass(frozen=True)
@@ -213,28 +229,15 @@ class LabelJudge:
 
         Returns
         -------
-        likelihood, none : float
+        likelihood, without : float
             Log-likelihood of the labels, with wrong ones and without.
         """
         discriminant, distances, judged = self._distances()
         weights = self._of_rows * judged
         self.judged_weight = weights.sum()
-        given = distances, self._codes, weights, self._log_priors
-        most = MOST_RATE * (1.0 - 1.0 / len(self._log_priors))
-        limits = min(self.rate or first_rate, most), LEAST_RATE, most, STEPS
-        best, none = None, -np.inf
-        for sharpness in SHARPNESS:
-            own = np.ones(len(judged))
-            rate, likelihood, without = loo.fit_label_rate(*given, sharpness, *limits, own)
-            none = max(none, without)
-            margin, far_apart = 0.0, False
-            if sharpness == SHARPNESS[-1]:
-                far_apart = are_far_apart(own, rate, weights, len(self._log_priors))
-                margin = NO_WORSE * np.log(self.judged_weight) * far_apart
-            if best is None or likelihood > best[0] - margin:
-                best = likelihood, rate, sharpness, own, far_apart
-        likelihood, self.rate, sharpness, own, self.far_apart = best
-        self._rule = self._rule_of(discriminant, sharpness)
+        best, without = self._best_fit(distances, weights, first_rate)
+        own, self.rate, self.far_apart = best.own, best.rate, best.far_apart
+        self._rule = self._rule_of(discriminant, best.sharpness)
         rates = self._rule.rates[self._codes]
         quality = right_label((1.0 - own) / own, rates, len(self._log_priors))
         self._quality = np.where(judged & (rates > 0.0), quality, 1.0)
@@ -243,7 +246,27 @@ class LabelJudge:
         self.lost = bool((self._judged_classes & (left < LEAST_WEIGHT)).any())
         priors = left * self._share_of_all
         self._log_priors = np.log(priors / priors.sum())
-        return likelihood, none
+        return best.likelihood, without
+
+    def _best_fit(self, distances, weights, first_rate):
+        """Return the `RateFit` with the best sharpness, and the likelihood without wrong labels."""
+        given = distances, self._codes, weights
+        part = -(-len(weights) // MOST_TRIED)
+        some = given
+        if part > 1:  # as large a part of each class
+            rows = np.argsort(self._codes, kind="stable")[::part]
+            some = tuple(np.ascontiguousarray(array[rows]) for array in given)
+        settings = self._log_priors, self.rate or first_rate
+        tried = [RateFit.of(sharpness, *some, *settings) for sharpness in SHARPNESS]
+        best, sharpest = max(tried, key=attrgetter("likelihood")), tried[-1]
+        margin = NO_WORSE * np.log(some[2].sum())
+        if sharpest.far_apart and sharpest.likelihood > best.likelihood - margin:
+            best = sharpest
+        bluntest = max(tried, key=attrgetter("without"))
+        if part == 1:
+            return best, bluntest.without
+        loss = loo.log_loss(*given, self._log_priors, bluntest.sharpness)[0]
+        return RateFit.of(best.sharpness, *given, *settings), -loss
 
     def _distances(self):
         """Return LDA with the weights, the leave-one-out distances, and which rows are judged."""
