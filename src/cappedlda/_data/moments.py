@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -29,17 +30,17 @@ class Moments:
     scale: np.ndarray | None = None  # (n,), unit of each feature in the scatter
     factor: float = 1.0  # of the weights in the scatter: a pass with q = 2 has 2
 
-    @property
+    @cached_property
     def dense(self):
         """Whether the scatter is a matrix: the kind of metric is chosen by it."""
         return isinstance(self.scatter, np.ndarray)
 
-    @property
+    @cached_property
     def total(self):
         """Weight of all rows."""
         return math.fsum(self.weights.tolist())
 
-    @property
+    @cached_property
     def freedom(self):
         """Degrees of freedom of the scatter about the means."""
         return freedom_of(self.total, len(self.weights))

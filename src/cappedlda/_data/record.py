@@ -106,14 +106,14 @@ class Record:
 
     def mirror(self):
         """Copy the upper triangles, which the kernels fill, to the lower ones."""
-        self.scatter = _mirrored(self.scatter)
-        self.image_scatter = _mirrored(self.image_scatter)
+        if self.scatter.size > 1:
+            self.scatter = _mirrored(self.scatter)
+        if self.image_scatter.size > 1:
+            self.image_scatter = _mirrored(self.image_scatter)
         return self
 
 
 def _mirrored(upper):
-    if upper.size < 2:
-        return upper
     full = upper if upper.flags.c_contiguous else np.empty(upper.shape)
     algebra.mirror(upper, full)
     return full

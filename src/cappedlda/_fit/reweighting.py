@@ -10,11 +10,11 @@ import numpy as np
 
 from cappedlda._data.moments import Moments
 from cappedlda._fit.result import Solution, unsupervised_directions
-from cappedlda._fit.shrinking import shrinkage_rule
 from cappedlda._loo.calibration import calibrator_of
 from cappedlda._metrics import linalg
 from cappedlda._metrics.frame import Frame, vanishing
 from cappedlda._metrics.plain import Discriminant, Metric
+from cappedlda._metrics.shrinkage import shrinkage_rule
 from cappedlda._rules.fences import Fences, consistency_factor, fixed_point_caps, least_fence
 from cappedlda._rules.rule import RowRule
 from cappedlda._solvers.base import Trace, check_overflow
@@ -28,38 +28,20 @@ STABLE = 1e-4
 
 @dataclass(frozen=True)
 class Reweighted:
-    """Plain LDA on the rows within a multiple of caps and gate.
+    """Plain LDA on the rows within a multiple of caps and gate."""
 
-    Attributes
-    ----------
-    frame : Frame
-        What the rows are measured by: nearly the same directions, with the ridge of the
-        iteration, so that no direction in which the support happens to be flat rules all others.
-    rule : RowRule
-        Of the support.
-    mask : ndarray of shape (N,), bool, or None
-        The rows of the support, if something is kept for each row.
-    kept_rows : ndarray of shape (c,)
-        Rows of each class in the support.
-    weight : float
-        Weight of all rows that were looked at.
-    within : Moments
-        Of the support.
-    shrinkage : float
-    objective : float
-        Mean of the capped squared distances, before this LDA.
-    make_answer : callable
-        Returns the answer: only that of the last support is asked for.
-    """
-
+    # What the rows are measured by: nearly the same directions, with the ridge of the iteration, so
+    # that no direction in which the support happens to be flat rules all others.
     frame: Frame
-    rule: RowRule
+    rule: RowRule  # of the support
+    # (N,), bool, the rows of the support, if something is kept for each row.
     mask: np.ndarray | None
-    kept_rows: np.ndarray
-    weight: float
-    within: Moments
+    kept_rows: np.ndarray  # (c,), rows of each class in the support
+    weight: float  # weight of all rows that were looked at
+    within: Moments  # of the support
     shrinkage: float
-    objective: float
+    objective: float  # mean of the capped squared distances, before this LDA
+    # Returns the answer: only that of the last support is asked for.
     make_answer: Callable[[], Discriminant]
 
     @cached_property
@@ -70,19 +52,11 @@ class Reweighted:
 
 @dataclass(frozen=True)
 class Evaluated:
-    """A frame with the caps of its own distances, and these, of the rows inside the gate.
-
-    Attributes
-    ----------
-    frame : Frame
-    seen : SampleDistances or BorderDistances
-    kept_weight : float
-        Weight of the rows within the caps.
-    """
+    """A frame with the caps of its own distances, and these, of the rows inside the gate."""
 
     frame: Frame
-    seen: Any
-    kept_weight: float
+    seen: Any  # SampleDistances or BorderDistances
+    kept_weight: float  # weight of the rows within the caps
 
     @cached_property
     def ratios(self):

@@ -26,7 +26,7 @@ class Options:
     renew_priors: bool = False  # whether they are the shares of the kept rows
     drop_cells: bool = False  # whether wrong cells of a row may be dropped instead of the row
     ridge: float = 0.0  # of the answer in any case, relative to the mean variance of the features
-    # How the scatter of the support is shrunk; see `shrinking`.
+    # How the scatter of the support is shrunk; see `shrinkage_rule`.
     shrinkage: str | float | None = "few_rows"
     renew_centres: bool = True  # whether centres are the means of the kept rows
     tol: float = 1e-4

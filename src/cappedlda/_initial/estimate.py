@@ -6,23 +6,13 @@ import numpy as np
 
 
 class InitialEstimate(NamedTuple):
-    """A robust (or plain) first estimate of each class.
+    """A robust (or plain) first estimate of each class."""
 
-    Attributes
-    ----------
-    centres : ndarray of shape (c, n)
-    scale : ndarray of shape (n,)
-        Unit of each feature.
-    support : ndarray of shape (N,), bool
-        Rows to begin with.
-    least : ndarray of shape (n,) or None
-        Least deviation of each feature by which rows are measured, whatever support they are
-        measured from: a value that it happens to lack is not infinitely far.
-    """
-
-    centres: np.ndarray
-    scale: np.ndarray
-    support: np.ndarray
+    centres: np.ndarray  # (c, n)
+    scale: np.ndarray  # (n,), unit of each feature
+    support: np.ndarray  # (N,), bool, rows to begin with
+    # (n,), least deviation of each feature by which rows are measured, whatever support they are
+    # measured from: a value that it happens to lack is not infinitely far.
     least: np.ndarray | None = None
 
     @classmethod

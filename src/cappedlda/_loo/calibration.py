@@ -23,56 +23,32 @@ MOST_NOTED = 4096
 
 
 class Calibration(NamedTuple):
-    """Distances of kept rows, each left out of the covariance and of the mean of its class.
+    """Distances of kept rows, each left out of the covariance and of the mean of its class."""
 
-    Attributes
-    ----------
-    whitener : ndarray of shape (n, m)
-        Raw features times it have unit covariance within the classes.
-    weights : ndarray of shape (k,)
-    own, nearest : ndarray of shape (k,)
-        In the discriminant space: distance from the mean of the own class, and of the nearest.
-    off_plane : ndarray of shape (k,)
-    flat : ndarray of shape (n,), bool
-        Features that are constant within the classes; the whitener leaves them out.
-    """
-
-    whitener: np.ndarray
-    weights: np.ndarray
+    whitener: np.ndarray  # (n, m), raw features times it have unit covariance within the classes
+    weights: np.ndarray  # (k,)
+    # (k,), in the discriminant space: distance from the mean of the own class, and of the nearest.
     own: np.ndarray
     nearest: np.ndarray
-    off_plane: np.ndarray
+    off_plane: np.ndarray  # (k,)
+    # (n,), bool, features that are constant within the classes; the whitener leaves them out.
     flat: np.ndarray
 
 
 @dataclass(frozen=True)
 class Calibrator:
-    """Makes the calibration when it is asked for: most fits never need it.
-
-    Attributes
-    ----------
-    within : Moments
-    centres : ndarray of shape (c, n)
-    shrinkage : float
-    regime : Regime
-    X : ndarray of shape (k, n)
-        A copy of the kept rows to note.
-    codes : ndarray of shape (k,)
-    weights : ndarray of shape (k,)
-    left_out : ndarray of shape (k,)
-        Weight by which each row is left out of the fit: 0 for rows that were not in it.
-    trial : tuple of ndarray
-        Training rows (m, n), their classes and weights, also rows that are not noted.
-    """
+    """Makes the calibration when it is asked for: most fits never need it."""
 
     within: Moments
-    centres: np.ndarray
+    centres: np.ndarray  # (c, n)
     shrinkage: float
     regime: Regime
-    X: np.ndarray
-    codes: np.ndarray
-    weights: np.ndarray
+    X: np.ndarray  # (k, n), a copy of the kept rows to note
+    codes: np.ndarray  # (k,)
+    weights: np.ndarray  # (k,)
+    # (k,), weight by which each row is left out of the fit: 0 for rows that were not in it.
     left_out: np.ndarray
+    # Training rows (m, n), their classes and weights, also rows that are not noted.
     trial: tuple[np.ndarray, np.ndarray, np.ndarray]
 
     def __call__(self):

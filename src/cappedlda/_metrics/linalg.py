@@ -1,11 +1,15 @@
 """The small linear algebra of the solvers. LAPACK through SciPy; no data here."""
 
+from functools import partial
+
 import numpy as np
 from scipy import linalg
 from scipy.linalg import lapack
 
 from cappedlda._kernels import algebra
 
+# What the compiled functions take: a C-ordered array of float64.
+_plain = partial(np.ascontiguousarray, dtype=np.float64)
 # Eigenvalues below this share of the largest are rounding, not rank.
 RANK_CUTOFF = 1e-10
 # Reciprocal condition number from which on a Cholesky factor is as good as eigenvectors.
@@ -21,11 +25,6 @@ def between_factor(centres, priors, scale):
     B = np.empty(centres.shape)
     algebra.deviations(_plain(centres), _plain(priors), _plain(scale), B)
     return (B if len(B) <= B.shape[1] else np.linalg.qr(B, mode="r")).T
-
-
-def _plain(array):
-    """Return what the compiled functions take: a C-ordered array of float64."""
-    return np.ascontiguousarray(array, np.float64)
 
 
 def ridged(scatter, weight, ridge):
@@ -45,7 +44,8 @@ def solve_spd(A, B):
     """Return A^{-1} B for a symmetric positive definite matrix A, by Cholesky."""
     # LAPACK directly: for small matrices the checks of the wrappers cost more than the work.
     _, solution, info = lapack.dposv(A.T, B, lower=1)
-    _check_definite(info)
+    if info != 0:
+        raise _not_definite()
     return solution
 
 
@@ -57,19 +57,11 @@ def solve(A, B):
     return solution
 
 
-def cholesky(A):
-    """Return the lower Cholesky factor of A; what stands above its diagonal is not zeroed."""
-    factor, info = lapack.dpotrf(A.T, lower=1, clean=0)
-    _check_definite(info)
-    return factor
-
-
-def _check_definite(info):
-    if info != 0:
-        raise linalg.LinAlgError(
-            "The weighted within-class scatter is not positive definite; remove features that "
-            "depend on others, or use CappedNormLDA with a larger ridge."
-        )
+def _not_definite():
+    return linalg.LinAlgError(
+        "The weighted within-class scatter is not positive definite; remove features that "
+        "depend on others, or use CappedNormLDA with a larger ridge."
+    )
 
 
 def cholesky_whitener(C):
@@ -77,7 +69,10 @@ def cholesky_whitener(C):
 
     It is the inverse of its factor; what stands below the diagonal is not zeroed.
     """
-    return lapack.dtrtri(cholesky(C), lower=1)[0].T
+    factor, info = lapack.dpotrf(C.T, lower=1, clean=0)
+    if info != 0:
+        raise _not_definite()
+    return lapack.dtrtri(factor, lower=1)[0].T
 
 
 def eigh(C):

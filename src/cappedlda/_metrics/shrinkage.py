@@ -4,6 +4,8 @@ A rule is called with the scatter of weights 2 (q = 2), the frame in whose units
 of freedom and the regime; it returns the amount, from 0 to 1.
 """
 
+from functools import partial
+
 import numpy as np
 
 from cappedlda._metrics import linalg
@@ -18,6 +20,20 @@ SHARES = np.array([0.0, 0.003, 0.01, 0.03, 0.1, 0.2, 0.4, 0.6, 0.8, 0.9, 0.95, 0
 LEAST_SHARE = 1e-6
 # With a larger mean hat value nearly nothing is left of a row that is left out.
 MOST_FITTED = 0.95
+
+
+def shrinkage_rule(shrinkage, sample, support, totals):
+    """Return the rule for a value of the parameter `shrinkage`.
+
+    It is "few_rows", "auto", "agreement", a number or None; for the others see `class_shrinkage`.
+    """
+    if shrinkage == "agreement":
+        return partial(agreement_shrinkage, totals=totals)
+    if isinstance(shrinkage, str):
+        rows = {"sample": sample, "support": support, "totals": totals}
+        return partial(class_shrinkage, **rows, few_rows=shrinkage == "few_rows")
+    amount = 0.0 if shrinkage is None else float(shrinkage)
+    return lambda *_: amount
 
 
 def class_shrinkage(scatter, frame, freedom, regime, sample, support, totals, few_rows):
