@@ -66,17 +66,16 @@ def defaults_with(function, **given):
 
 def levels(*values):
     """Other levels among which the one to leave out is chosen."""
-    unflagged = int(np.searchsorted(values, fences.FLAG_LEVEL))
-    return Variant(
-        [(leave_out, "LEVELS", np.array(values)), (leave_out, "UNFLAGGED", unflagged)],
+    return Variant([(leave_out, "LEVELS", np.array(values))])
+
+
+def costs_more_as_it_is(scores, core, price):
+    """Whether the core loses more than a price, with the distances as they are."""
+    losses = (
+        loo.log_loss(given._distances, given._codes, given._core, given._log_priors, 1.0)[0]
+        for given in (scores, core)
     )
-
-
-def loss_as_it_is(scores, enough):
-    """Mean log-loss of the core, with the distances as they are."""
-    weights = scores._weights_up_to(0)
-    known = scores._distances, scores._codes, weights, scores._log_priors
-    return loo.log_loss(*known, 1.0)[0] / weights.sum()
+    return not next(losses) <= next(losses) + price * scores._core.sum()
 
 
 def only(*change):
@@ -92,13 +91,13 @@ PARTS = {
     "no gate": only(fit, "gate_caps", lambda histograms, *given: np.full(len(histograms), 1e9)),
     "no wider units": constant("WIDER_LEVEL", 0.5),
     "units: single values count": only(
-        standardize, "are_shared", lambda values: np.zeros(len(values), bool)
+        standardize, "are_shared", lambda values, counts: np.zeros(len(values), bool)
     ),
     "no least variances": only(Frame, "raise_variances", lambda frame, A: None),
     "all outside the core left out": only(
         fit, "harmless_level", lambda *given: leave_out.Decision(1.0)
     ),
-    "sharpness 1": only(leave_out.Scores, "loss_up_to", loss_as_it_is),
+    "sharpness 1": only(leave_out.Scores, "costs_more", costs_more_as_it_is),
     "temperature 1": only(leave_out.Scores, "temperature", 1.0),
 }
 CONSTANTS = {
