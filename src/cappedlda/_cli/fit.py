@@ -128,9 +128,9 @@ def save(path, model, reader, notes):
     """Write the model, with the names of its features."""
     from cappedlda._model_file import write_model
 
-    recipe, names = reader.recipe, reader.table.names
-    if names is not None:
-        recipe = recipe.renamed({j: names[j] for j in recipe.columns})
+    recipe = reader.recipe
+    if reader.table.names is not None:
+        recipe = reader.named
         model = copy(model)  # which goes on to measure arrays without names
         model.feature_names_in_ = np.array(recipe.feature_names(), dtype=object)
     write_model(path, model, recipe, notes)

@@ -46,6 +46,10 @@ def training_reader(args, labels, progress):
     if not columns:
         raise ValueError(f"{table.label} has no column left for features.")
     recipe = training_recipe(args, table, columns, target, progress)
+    reader = RowReader(table, recipe, target, labels, keep, args.skip_missing)
+    if not reader.feature_names():
+        raise ValueError(f"{table.label} has no feature left that varies.")
+    refuse_repeated(f"With --encode, {table.label}", reader.feature_names())
     notes = {
         "target": name,
         "target_position": target if isinstance(target, int) else None,
@@ -55,7 +59,7 @@ def training_reader(args, labels, progress):
         "na": args.na,
         "notation": list(table.notation),
     }
-    return RowReader(table, recipe, target, labels, keep, args.skip_missing), notes
+    return reader, notes
 
 
 def feature_columns(args, table, target):
@@ -89,12 +93,7 @@ def training_recipe(args, table, columns, target, progress):
     table.encoded = args.encode
     blocks = labelled_blocks(table, numbers, categories, target)
     blocks = progress.count(blocks, "Learning categories and medians", lambda b: len(b[0]))
-    recipe = learn_recipe(table, numbers, categories, logs, blocks, args.impute is not None)
-    names = recipe.renamed({j: table.column_name(j) for j in recipe.columns}).feature_names()
-    if not names:
-        raise ValueError(f"{table.label} has no feature left that varies.")
-    refuse_repeated(f"With --encode, {table.label}", names)
-    return recipe
+    return learn_recipe(table, numbers, categories, logs, blocks, args.impute is not None)
 
 
 def labelled_blocks(table, numbers, categories, target):

@@ -57,12 +57,11 @@ def refuse_strays(table, position, column, error):
     different = different_texts(column)
     if 2 * sum(map(is_number_elsewhere, different)) <= len(different):
         return
-    raise table.error_at(
-        position,
-        error.index,
-        f"{str(error.value)!r} is not a number, but most values of the column are; correct it, "
-        f"declare it a missing value with --na {shlex.quote(str(error.value))}, or encode the "
-        f"column as categories with {table.option('--categories', [position])}.",
+    value = str(error.value)
+    raise ValueError(
+        f"{table.place(position, error.index)}{value!r} is not a number, but most values of the "
+        f"column are; correct it, declare it a missing value with --na {shlex.quote(value)}, or "
+        f"encode the column as categories with {table.option('--categories', [position])}."
     )
 
 

@@ -63,10 +63,10 @@ class Labels:
 class RowReader:
     """Reads rows as features, and refuses or skips those with a value missing.
 
-    The columns of the recipe are positions in the table. `target` is the position of the labels,
-    or the labels themselves, or None; `labels` numbers them. While rows are read, `n_rows` and
-    `n_skipped` count them, and `filled` and `unknown` the values of each column that were
-    filled in, or are unknown categories.
+    The columns of the recipe are positions in the table, those of `named` their names. `target` is
+    the position of the labels, or the labels themselves, or None; `labels` numbers them. While rows
+    are read, `n_rows` and `n_skipped` count them, and `filled` and `unknown` the values of each
+    column that were filled in, or are unknown categories.
     """
 
     def __init__(self, table, recipe, target=None, labels=None, keep=(), skip_missing=False):
@@ -79,9 +79,9 @@ class RowReader:
         self.n_rows = self.n_skipped = 0
         self.filled, self.unknown = Counter(), Counter()
         self._categories = [category.column for category in recipe.categories]
-        # By number, scikit-learn would want all columns of the table.
-        named = recipe.renamed({j: str(j) for j in recipe.columns})
-        self._transformer = None if recipe.plain else named.transformer()
+        self._names = {j: table.column_name(j) for j in recipe.columns}
+        self.named = recipe.renamed(self._names)
+        self._transformer = None if recipe.plain else self.named.transformer()
 
     def __iter__(self):
         """Yield `Rows`, and count."""
@@ -127,15 +127,15 @@ class RowReader:
         from pandas import DataFrame, concat
 
         numbers = DataFrame(X, columns=self.recipe.numbers, index=shown.index)
-        frame = concat([numbers, shown], axis=1)
+        frame = concat([numbers, shown], axis=1).rename(columns=self._names)
         self.filled += Counter(frame.isna().sum().to_dict())
-        for category in self.recipe.categories:
-            values = shown[category.column].dropna()
+        for category in self.named.categories:
+            values = frame[category.column].dropna()
             known = values.isin(category.levels + category.rare)
             self.unknown[category.column] += int(np.sum(~known))
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)  # of unknown categories, counted above
-            found = self._transformer.transform(frame.rename(columns=str))
+            found = self._transformer.transform(frame)
         return np.ascontiguousarray(found)
 
     def _codes(self, block, whole):
@@ -148,7 +148,7 @@ class RowReader:
             i = int(np.argmax(codes == UNKNOWN))
             known = ", ".join(map(repr, self.labels.names()[:10]))
             problem = f"the label {values.tolist()[i]!r} is not a class of the model ({known})."
-            raise self._error_at_label(self.n_rows + i, problem)
+            raise self.label_error(problem, self.n_rows + i)
         return codes
 
     def kept_at(self, numbers):
@@ -164,37 +164,26 @@ class RowReader:
 
     def feature_names(self):
         """Return the names of the features."""
-        names = {j: self.table.column_name(j) for j in self.recipe.columns}
-        return self.recipe.renamed(names).feature_names()
+        return self.named.feature_names()
 
     def column_facts(self):
         """Return what was done to columns, by their names; only what there is to say."""
-        name = self.table.column_name
-        named = [(c, c._replace(column=name(c.column))) for c in self.recipe.categories]
+        categories = {category.column: category for category in self.named.categories}
         facts = {
-            "logarithms": [name(log.column) for log in self.recipe.logs],
-            "encoded": {category.column: category.feature_names() for _, category in named},
-            "imputed": {name(j): n for j, n in (+self.filled).items()},
+            "logarithms": [log.column for log in self.named.logs],
+            "encoded": {name: category.feature_names() for name, category in categories.items()},
+            "imputed": dict(+self.filled),
             "unknown": {
-                category.column: {"values": n, "taken_as": category.fallback}
-                for placed, category in named
-                if (n := self.unknown[placed.column])
+                name: {"values": n, "taken_as": categories[name].fallback}
+                for name, n in (+self.unknown).items()
             },
-            "kept": [name(j) for j in self.keep],
+            "kept": [self.table.column_name(j) for j in self.keep],
         }
         return {key: value for key, value in facts.items() if value}
 
-    def label_error(self, problem):
-        """Return an error about the labels of all rows."""
-        here = (
-            self.table.place(self.target) if self._in_column else f"labels of {self.table.label}: "
-        )
-        return ValueError(here + problem)
-
-    def _error_at_label(self, row, problem):
-        if self._in_column:
-            return self.table.error_at(self.target, row, problem)
-        return ValueError(f"labels of {self.table.label}, row {row} (counted from 0): {problem}")
+    def label_error(self, problem, row=None):
+        """Return an error about the label of a row, or about all labels."""
+        return ValueError(self.table.place(self.target if self._in_column else None, row) + problem)
 
     def _first_problem(self, X, shown, i):
         """Return the error about a row that is not whole."""
@@ -204,7 +193,7 @@ class RowReader:
         if self.recipe.medians is not None:
             wrong = [*np.isinf(X[i])]
         if not any(wrong):
-            return self._error_at_label(row, f"the label is missing; {skip}")
+            return self.label_error(f"the label is missing; {skip}", row)
         j = int(np.argmax(wrong))
         infinite = j < X.shape[1] and np.isinf(X[i, j])
         problem = f"infinite; {skip}" if infinite else f"missing; {self._gap_remedy()}"

@@ -86,15 +86,14 @@ class Table:
         """Return the name of a column, or its number if it has none."""
         return str(position) if self.names is None else self.names[position]
 
-    def error_at(self, position, row, problem):
-        """Return an error that names the place of a value."""
-        return ValueError(self.place(position, row) + problem)
-
     def place(self, position, row=None):
-        """Return where a value or a column stands, for a message."""
-        name = position if self.names is None else repr(self.names[position])
-        at = "" if row is None else f", row {row} (counted from 0)"
-        return f"{self.label}, column {name}{at}: "
+        """Return where a value or a column stands, or a label beside the table, for a message."""
+        if position is None:
+            column = f"labels of {self.label}"
+        else:
+            name = position if self.names is None else repr(self.names[position])
+            column = f"{self.label}, column {name}"
+        return column + (": " if row is None else f", row {row} (counted from 0): ")
 
     def _unknown_column(self, name, option):
         if self.names is None:
