@@ -52,6 +52,16 @@ class UsageError(ValueError):
     """Arguments that do not go together."""
 
 
+def rate(text):
+    """Parse the rate of wrong labels: auto, or a number."""
+    if text == "auto":
+        return text
+    try:
+        return float(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r} is neither auto nor a number") from None
+
+
 def natural(text):
     """Parse an integer that is not negative."""
     if not text.isdecimal():

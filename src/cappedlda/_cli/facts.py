@@ -4,13 +4,15 @@ import numpy as np
 
 from cappedlda._cli.accuracy import summary
 from cappedlda._cli.limits import LIMITS
-from cappedlda._cli.outliers import explained
+from cappedlda._cli.outliers import explained, with_labels
 from cappedlda._cli.rows import column_lines
 from cappedlda._cli.tables import needs
 from cappedlda._cli.writing import to_json
+from cappedlda._model.labels import doubts
 from cappedlda._util.tables import table
 
 MOST_CLASSES = 30  # that are printed
+MOST_DOUBTFUL = 20  # rows whose labels are most worth a look
 
 
 def needs_of_report(task):
@@ -38,7 +40,7 @@ class Survey:
     """Counts by class, the most outlying rows, and a sample of all rows."""
 
     def __init__(self, model, reader, data, progress):
-        from pandas import concat
+        from pandas import DataFrame, concat
 
         self.n_rows = data.n_rows
         self.rows = np.zeros(len(model.classes_), dtype=np.int64)  # of each class
@@ -46,7 +48,9 @@ class Survey:
         self.left_out = np.zeros_like(self.rows)
         self.n_only_left_out = 0  # without being flagged
         self.n_listed = 0  # rows that are flagged or left out
-        listed, sample = [], []
+        self.judged = hasattr(model, "label_status_")
+        self.n_mislabelled = 0
+        listed, sample, doubtful = [], [], []
         rng = np.random.default_rng(0)
         share = LIMITS.sampled_rows / data.n_rows
         blocks = progress.count(data.blocks(), "Looking at all rows", lambda block: len(block[0]))
@@ -60,10 +64,22 @@ class Survey:
             crossed = np.zeros(len(y), bool)
             crossed[found["row"]] = found["left_out"]
             listed.append(most_outlying(found.assign(row=index[found["row"]])))
+            if self.judged:
+                labels = doubts(model, X, y)
+                self.n_mislabelled += int(labels["mislabelled"].sum())
+                lowest = np.argsort(labels["quality"], kind="stable")[:MOST_DOUBTFUL]
+                worst = DataFrame({"row": lowest, "class": y[lowest]})
+                worst = with_labels(worst, labels).assign(predicted=model.predict(X[lowest]))
+                doubtful.append(worst.assign(row=index[lowest]))
             chosen = slice(None) if share >= 1.0 else rng.random(len(y)) < share
             sample.append((X[chosen], y[chosen], crossed[chosen]))
         # Of these the most outlying, as `CappedLDA.explain` gives them.
         self.listed = most_outlying(concat(listed))
+        # The rows of the lowest quality.
+        self.doubtful = None
+        if self.judged:
+            worst = concat(doubtful).sort_values("quality", kind="stable")
+            self.doubtful = worst[worst["quality"] < 1.0][:MOST_DOUBTFUL]
         # The sample, all rows if they are few, and which of them are left out.
         self.X, self.y, self.crossed = (
             np.concatenate(parts) for parts in zip(*sample, strict=True)
@@ -99,6 +115,7 @@ def facts_of(args, reader, notes, model, survey):
         "flagged": int(survey.flagged.sum()),
         "left_out": int(survey.left_out.sum()),
         "left_out_not_flagged": survey.n_only_left_out,
+        **({"labels": label_facts(model, survey)} if survey.judged else {}),
         "status": model.status_,
         "epsilon": model.epsilon_,
         "iterations": model.n_iter_,
@@ -106,6 +123,25 @@ def facts_of(args, reader, notes, model, survey):
         "model": args.model,
         "report": args.report,
     }
+
+
+def label_facts(model, survey):
+    """Return what there is to say of labels."""
+    found = {"status": model.label_status_, "rate": model.label_noise_}
+    return {**found, "mislabelled": survey.n_mislabelled}
+
+
+def label_line(labels):
+    """Return the same as a sentence."""
+    rows = "1 row" if labels["mislabelled"] == 1 else f"{labels['mislabelled']:,} rows"
+    told = {
+        "found": f"Wrong labels: about {labels['rate']:.1%} of those in the fit.",
+        "none": "Wrong labels: none were found among the rows in the fit.",
+        "too_few_rows": "Wrong labels: not judged, there are too few rows per class.",
+        "class_lost": "Wrong labels: not judged, nearly all labels of a class would be wrong.",
+    }
+    verb = "looks" if rows == "1 row" else "look"
+    return f"{told[labels['status']]} {rows} {verb} mislabelled."
 
 
 def parameters(model):
@@ -133,6 +169,8 @@ def as_text(facts):
         lines.append(f"{len(classes) - len(shown)} classes with fewer flagged rows not shown.")
     if facts["flagged"] or facts["left_out"]:
         lines += [meaning(facts), ""]
+    if "labels" in facts:
+        lines += [label_line(facts["labels"]), ""]
     lines.append(
         f"{facts['status']}, iterations: {facts['iterations']}, epsilon: {facts['epsilon']:.3g}"
     )

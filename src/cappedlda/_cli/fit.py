@@ -21,6 +21,7 @@ from cappedlda._cli.arguments import (
     argument,
     epsilon,
     positive,
+    rate,
 )
 from cappedlda._cli.facts import needs_of_report, tell
 from cappedlda._cli.limits import LIMITS
@@ -110,6 +111,8 @@ def check_arguments(args):
     """Refuse what cannot work before anything is read."""
     if args.cv and args.epsilon is not None:
         raise UsageError("--cv chooses epsilon; leave --epsilon out")
+    if args.cv and args.label_noise is not None:
+        raise UsageError("--cv knows no wrong labels; leave --cv or --label-noise out")
     if args.report is not None:
         needs_of_report("--report")
 
@@ -121,7 +124,8 @@ def new_model(args):
     shared = {"n_components": args.n_components, "n_jobs": args.n_jobs}
     if args.cv:
         return CappedLDACV(**shared)
-    return CappedLDA(**shared, epsilon="auto" if args.epsilon is None else args.epsilon)
+    cap = "auto" if args.epsilon is None else args.epsilon
+    return CappedLDA(**shared, epsilon=cap, label_noise=args.label_noise)
 
 
 def save(path, model, reader, notes):
@@ -169,6 +173,12 @@ PARAMETERS = (
         "number of directions (default: one fewer than classes)",
         METHOD,
         type=positive,
+    ),
+    argument(
+        "--label-noise RATE",
+        "look for wrong labels: auto, or the share of them to begin with",
+        METHOD,
+        type=rate,
     ),
     argument("--cv", "choose epsilon by cross-validation", METHOD),
     argument("--n-jobs K", "number of threads (default: all cores)", METHOD, type=positive),

@@ -1,5 +1,7 @@
 """`cappedlda outliers`: the unusual rows of a table, and what is unusual about them."""
 
+import numpy as np
+
 from cappedlda._cli.apply import OPTIONS, READS, out_file, read, write
 from cappedlda._cli.arguments import (
     DATA,
@@ -14,6 +16,7 @@ from cappedlda._cli.readers import applied_reader
 from cappedlda._cli.rows import Labels
 from cappedlda._cli.writing import SUFFIXES
 from cappedlda._model.explain import explain
+from cappedlda._model.labels import doubts
 
 FEATURES = 3  # that explain a row, unless another number is asked for
 TABLES = tuple(suffix for suffix in SUFFIXES if suffix != ".npy")  # an array has one type
@@ -29,11 +32,20 @@ def outliers(args):
     model, labels = fitted.model, None if args.unlabelled else Labels(fitted.model.classes_)
     reader = applied_reader(args, fitted, labels, args.keep)
     labelled = reader.target is not None
+    judged = labelled and hasattr(model, "label_status_")
     counts = {"flagged": 0, **({"left_out": 0} if labelled else {}), "labelled": labelled}
+    counts |= {"mislabelled": 0} if judged else {}
 
     def results(rows):
         y = None if rows.codes is None else model.classes_[rows.codes]
-        found = explained(model, reader, rows.X, y, args.features, "all" if args.all else None)
+        wanted = "all" if args.all else None
+        labels = doubts(model, rows.X, y) if judged else None
+        if judged and not args.all:
+            wanted = labels["flagged"] | labels["left_out"] | labels["mislabelled"]
+        found = explained(model, reader, rows.X, y, args.features, wanted)
+        if judged:
+            found = with_labels(found, labels)
+            counts["mislabelled"] += int(labels["mislabelled"].sum())
         for name in counts.keys() & {"flagged", "left_out"}:
             counts[name] += int(found[name].sum())
         found = found.sort_values("row")
@@ -54,11 +66,22 @@ def explained(model, reader, X, y, n_features=FEATURES, rows=None):
     return DataFrame(explain(model, X, y, n_features, rows, names, raw))
 
 
+def with_labels(found, labels):
+    """Return an explanation with columns on labels: the kind of a row, and how good its label is.
+
+    The `labels` are those of `doubts`, for all rows.
+    """
+    some = {name: values[found["row"]] for name, values in labels.items()}
+    outlier, wrong = some["flagged"] | some["left_out"], some["mislabelled"]
+    kind = np.select([outlier & wrong, outlier, wrong], ["both", "outlier", "label"], "")
+    return found.assign(kind=kind, suggested=some["suggested"], quality=some["quality"])
+
+
 def readable(found):
     """Return the columns of an explanation with few computed digits."""
 
     def converted(name, column):
-        if name.startswith(("outlyingness", "usual_", "z_")):
+        if name.startswith(("outlyingness", "quality", "usual_", "z_")):
             return [float(f"{value:.{DIGITS}g}") for value in column]
         return column.to_numpy()
 

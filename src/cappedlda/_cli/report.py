@@ -23,7 +23,7 @@ from cappedlda._cli.arguments import (
     UsageError,
     argument,
 )
-from cappedlda._cli.facts import meaning, needs_of_report, tell
+from cappedlda._cli.facts import label_line, meaning, needs_of_report, tell
 from cappedlda._cli.limits import LIMITS
 from cappedlda._cli.pictures import draw_pictures
 from cappedlda._cli.readers import applied_reader
@@ -86,6 +86,8 @@ def write_report(path, model, survey, facts, names, ids, progress):
         how=HOW,
         pictures=draw_pictures(model, survey, names),
         unusual=unusual_rows(survey.listed, ids, facts.get("encoded", {})),
+        labels=label_line(facts["labels"]) if survey.judged else None,
+        doubtful=doubtful_rows(survey.doubtful) if survey.judged else [],
         provenance=provenance(facts),
     )
     with replacing(path) as temporary:
@@ -107,6 +109,22 @@ def unusual_rows(listed, ids, encoded):
             "why": reasons(row, encoded),
         }
         for i, row in enumerate(listed.to_dict("records"))
+    ]
+
+
+def doubtful_rows(doubtful):
+    """Return what the table of doubtful labels says of each row."""
+    return [
+        {
+            "row": row["row"],
+            "class": row["class"],
+            "suggested": row["predicted"] if row["kind"] in ("", "outlier") else row["suggested"],
+            "quality": f"{row['quality']:.3f}",
+            "looks like": {"": "", "label": "a wrong label", "outlier": "an outlier"}.get(
+                row["kind"], "an outlier with a wrong label"
+            ),
+        }
+        for row in doubtful.to_dict("records")
     ]
 
 

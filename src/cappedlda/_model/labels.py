@@ -74,4 +74,10 @@ def doubts(model, X, y):
     rows, found = rows_of(X, codes, len(model.classes_)), quality_of(model, X, codes)
     left_out = ~model._leave_out_rule.contains(rows)
     wrong, suggested = suspects(model, rows, found, left_out)
-    return {"quality": found, "mislabelled": wrong, "suggested": model.classes_[suggested]}
+    return {
+        "flagged": ~model._flag_rule.contains(rows),
+        "left_out": left_out,
+        "mislabelled": wrong,
+        "suggested": model.classes_[suggested],
+        "quality": found,
+    }

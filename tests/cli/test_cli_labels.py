@@ -1,0 +1,70 @@
+"""Wrong labels: fit --label-noise, columns of outliers, and a section of the report."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from commands import error_of, printed_table, run, run_json
+
+from cappedlda import load_model
+
+pd = pytest.importorskip("pandas")
+FIT = ["fit", "table.csv", "--target", "kind", "--model", "m.npz", "--quiet"]
+NAMES = np.array(["left", "right"])
+
+
+@pytest.fixture
+def table(folder, rng):
+    """Two classes 9 deviations apart; the labels of the first 12 of 300 rows are wrong."""
+    y = rng.integers(0, 2, 300)
+    X = rng.normal(size=(300, 3))
+    X[:, 1] += 9.0 * y
+    labels = np.where(np.arange(300) < 12, 1 - y, y)
+    frame = pd.DataFrame(X, columns=["a", "b", "c"]).assign(kind=NAMES[labels])
+    frame.to_csv("table.csv", index=False)
+    return frame.assign(right=NAMES[y])
+
+
+def test_fit_tells_of_wrong_labels(table, capsys):
+    facts = run_json(capsys, *FIT, "--label-noise", "auto")
+    assert facts["labels"]["status"] == "found"
+    assert facts["labels"]["mislabelled"] == 12
+    assert load_model("m.npz").label_noise_ == facts["labels"]["rate"]
+    printed = run(capsys, *FIT, "--label-noise", "0.1").out
+    assert "\nWrong labels: about 4.0% of those in the fit. 12 rows look mislabelled.\n" in printed
+    assert "labels" not in run_json(capsys, *FIT)
+
+
+def test_outliers_have_columns_on_labels(table, capsys):
+    run(capsys, *FIT, "--label-noise", "auto")
+    found = printed_table(run(capsys, "outliers", "m.npz", "table.csv", "--quiet").out)
+    wrong = found[found["kind"].isin(["label", "both"])]
+    assert sorted(wrong["row"]) == list(range(12))
+    np.testing.assert_array_equal(wrong["suggested"], table["right"][wrong["row"]])
+    assert wrong["quality"].max() < 0.5
+    everything = printed_table(
+        run(capsys, "outliers", "m.npz", "table.csv", "--all", "--quiet").out
+    )
+    assert len(everything) == 300
+    assert everything["quality"].between(0.0, 1.0).all()
+    unlabelled = run(capsys, "outliers", "m.npz", "table.csv", "--unlabelled", "--quiet").out
+    assert "quality" not in unlabelled.splitlines()[0]
+
+
+def test_the_report_lists_rows_worth_checking(table, capsys):
+    run(capsys, *FIT, "--label-noise", "auto", "--report", "r.html")
+    page = Path("r.html").read_text(encoding="utf-8")
+    section = page.partition("<h2>Labels</h2>")[2].partition("</section>")[0]
+    assert "A row far inside another class is not proof of a wrong label." in section
+    assert section.count("a wrong label</td>") == 12
+    run(capsys, *FIT, "--report", "r.html")
+    assert "<h2>Labels</h2>" not in Path("r.html").read_text(encoding="utf-8")
+
+
+def test_arguments_that_do_not_go_together(table, capsys):
+    words = "--cv knows no wrong labels; leave --cv or --label-noise out"
+    assert words in error_of(capsys, *FIT, "--cv", "--label-noise", "auto", status=2)
+    found = error_of(capsys, *FIT, "--label-noise", "0.7")
+    assert "label_noise=0.7 is out of range; use None" in found
+    found = error_of(capsys, *FIT, "--label-noise", "auto", "--epsilon", "inf")
+    assert "does not work with epsilon=inf" in found
