@@ -686,22 +686,24 @@ def as_cap(epsilon):
     return epsilon if isinstance(epsilon, str) else float(epsilon)
 
 
-def too_many(rows):
-    """Return how the error begins for what sparse rows have too many features."""
-    most = rows.regime.most_dense_features
-    return f"X is sparse and has n_features={rows.shape[1]}, more than {most}, too many"
+def refuse_implicit(rows, what):
+    """Raise an error for what needs a scatter matrix, if rows have too many features for one."""
+    if rows.implicit_scatter:
+        most = rows.regime.most_dense_features
+        raise ValueError(
+            f"X is sparse and has n_features={rows.shape[1]}, more than {most}, too many for {what}"
+        )
 
 
 def check_implicit(rows, n_components, n_directions, shrinkage=None, label_noise=None):
     """Check that nothing is asked for that needs a scatter matrix, where there is none."""
-    if not rows.implicit_scatter:
-        return
     if shrinkage not in ("few_rows", None):
-        raise ValueError(f"{too_many(rows)} for shrinkage={shrinkage!r}; use None or 'few_rows'.")
+        refuse_implicit(rows, f"shrinkage={shrinkage!r}; use None or 'few_rows'.")
     if label_noise is not None:
-        raise ValueError(f"{too_many(rows)} for label_noise={label_noise!r}; use None.")
+        refuse_implicit(rows, f"label_noise={label_noise!r}; use None.")
     if n_components > n_directions:
-        raise ValueError(
-            f"{too_many(rows)} for n_components={n_components}, which asks for unsupervised "
-            f"directions; use None or at most {n_directions}."
+        refuse_implicit(
+            rows,
+            f"n_components={n_components}, which asks for unsupervised directions; use None or "
+            f"at most {n_directions}.",
         )

@@ -73,6 +73,11 @@ class ArrayRows(Rows):
         selection.count_marks(marked.view(np.uint8), self.codes, counts)
         return counts
 
+    @property
+    def has_large_scatter(self):
+        """Whether a scatter takes so long that it should be remembered."""
+        return self.shape[1] >= self.regime.cache_features
+
     def slabs(self):
         """Return the slices of rows that are worked on one at a time."""
         if self._slabs is None:

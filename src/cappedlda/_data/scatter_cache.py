@@ -18,11 +18,6 @@ MOST_CHANGED = 0.25
 MOST_GONE = 0.5
 
 
-def remembers(rows):
-    """Return whether a scatter of rows takes so long that it should be remembered."""
-    return not rows.implicit_scatter and rows.shape[1] >= rows.regime.cache_features
-
-
 class ScatterCacheRows(ArrayRows):
     """Rows of an array with the last support (N,), and its moments about their means."""
 

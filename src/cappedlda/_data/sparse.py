@@ -80,7 +80,7 @@ class SparseRows(DensifiedRows):
     long as one that adds to all features, and needs no sums of its own for each slab.
     """
 
-    implicit_scatter = True
+    implicit_scatter, has_large_scatter = True, False
     pick, load = ArrayRows.pick, ArrayRows.load  # sparse
 
     def __init__(self, X, codes, n_classes, sample_weight=None, n_jobs=1, regime=REGIME):

@@ -29,7 +29,7 @@ from functools import partial
 import numpy as np
 
 from cappedlda._data.array import ArrayRows
-from cappedlda._data.scatter_cache import ScatterCacheRows, remembers
+from cappedlda._data.scatter_cache import ScatterCacheRows
 from cappedlda._fit.cells import fit_right_cells
 from cappedlda._fit.hidden_cloud import core_without_cloud
 from cappedlda._fit.labels import (
@@ -153,7 +153,7 @@ def prepare(rows, objective, options):
 
     # The first LDA, on the support, and caps from its distances.
     frame, *support = lda_on_support(sample, initial, options.priors, n_features)
-    if remembers(sample):
+    if sample.has_large_scatter:
         few, sample = sample is rows, ScatterCacheRows(sample, *support)
         rows = sample if few else rows
     if means is not None:

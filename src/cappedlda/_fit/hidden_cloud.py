@@ -27,23 +27,8 @@ LEAST_CLOUD = 0.05
 def core_without_cloud(sample, core, objective, gate, options, shrinkage=0.0):
     """Return the core by strict fences if the usual ones enclose a cloud, or None.
 
-    Parameters
-    ----------
-    sample : ArrayRows
-    core : Evaluated
-    objective : Objective
-    gate : Gate
-    options : Options
-    shrinkage : float
-        With which it is judged, as in `harmless_level`.
-
-    Returns
-    -------
-    objective : Objective
-        With the reach of the strict fences.
-    reweighted : Reweighted
-    core : Evaluated
-    trace : Trace
+    It is judged with a shrinkage, as in `harmless_level`. What is returned is the objective with
+    the reach of the strict fences, a `Reweighted`, the core and a `Trace`.
     """
     if core.frame.W.shape[1] == 0:
         return None
@@ -60,21 +45,8 @@ def core_without_cloud(sample, core, objective, gate, options, shrinkage=0.0):
 def larger_part(sample, frame, inside, priors):
     """Look for the concentrated part of every class in its own discriminant space.
 
-    Parameters
-    ----------
-    sample : ArrayRows
-    frame : Frame
-        Whose discriminant space is the first.
-    inside : ndarray of shape (N,), bool
-        The core.
-    priors : ndarray of shape (c,)
-
-    Returns
-    -------
-    part : ndarray of shape (N,), bool
-    frame : Frame or None
-        LDA on it, with strict fences; None if the core has no other part of some size.
-    n_passes : int
+    The first such space is that of the frame. Returned are the part (N,), LDA on it with strict
+    fences, a `Frame`, or None if the core `inside` has no other part of some size, and the passes.
     """
     part, found, n_passes = inside, False, 0
     counted = numbers, _ = counted_rows(sample)

@@ -38,14 +38,7 @@ def with_caps_by_distances(rows, frame, reach=REACH):
 
 
 def lda_on_support(rows, initial, priors, n_features):
-    """Return LDA on the support of an initial estimate, its rows and their moments.
-
-    Returns
-    -------
-    frame : Frame
-    support : ndarray of shape (N,), bool
-    moments : Moments
-    """
+    """Return LDA on the support of an initial estimate, its rows (N,) and their moments."""
     support = initial.support
     counts = np.bincount(rows.codes[support], minlength=rows.n_classes)
     if not counts.all():

@@ -19,14 +19,8 @@ def c_step(pieces, distances, variance_floor):
     """Return the nearer half of every class, and the distances of all rows from it.
 
     This is the C-step of FAST-MCD (Rousseeuw and Van Driessen, Technometrics 1999) with a pooled
-    and shrunk covariance. More steps before the growth bring no accuracy.
-
-    Returns
-    -------
-    support : ndarray of shape (N,), bool
-    distances : ndarray of shape (N,)
-    caps : ndarray of shape (c,)
-        The largest of the given distances in the support, per class.
+    and shrunk covariance. More steps before the growth bring no accuracy. The caps (c,) come with
+    them: the largest of the given distances in the support.
     """
     caps = nearer_half(pieces.histograms(distances))
     support = distances <= caps[pieces.codes]
@@ -73,14 +67,8 @@ def shrunk_distances(pieces, support, variance_floor):
 class Pieces:
     """Rows in pieces, the same for any number of threads.
 
-    Parameters
-    ----------
-    rows : ArrayRows
-        Of float64, C-ordered.
-    map_ : callable
-        As `serial_map`, perhaps on threads.
-    dtype : dtype
-        In which rows are multiplied.
+    The rows are C-ordered, of float64; they are multiplied in another type, if it is given. `map_`
+    is as `serial_map`, perhaps on threads.
     """
 
     def __init__(self, rows, map_=serial_map, dtype=np.float64):

@@ -75,14 +75,7 @@ def rows_apart(rows, map_=serial_map):
 def concentrated_support(rows, units, reach):
     """Return the support of rows of few features: a C-step from the medians, then its growth.
 
-    Parameters
-    ----------
-    rows : ArrayRows
-        Class by class, in float64.
-    units : tuple
-        What `medians_and_scale` returns for them.
-    reach : float
-        Of the fence that ends the growth.
+    The growth ends at a fence of some reach.
     """
     medians, scale, _ = units
     scaled, squares = in_units(rows, medians, scale)

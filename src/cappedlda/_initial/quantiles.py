@@ -17,17 +17,7 @@ def column_quantiles(values, levels, weights=None):
     """Return quantiles of the columns; a row of weight k counts k times.
 
     They are the mean of the first value that reaches the level and the first that passes
-    it, as the median of an even number of values is.
-
-    Parameters
-    ----------
-    values : ndarray of shape (N, n), float32 or float64
-    levels : sequence of float
-    weights : ndarray of shape (N,), optional
-
-    Returns
-    -------
-    quantiles : ndarray of shape (len(levels), n)
+    it, as the median of an even number of values is. Their shape is (levels, n).
     """
     found = np.empty((len(levels), values.shape[1]))
     values = values.astype(np.float64, copy=False)

@@ -19,15 +19,8 @@ def separated_part(points, weights, least):
     """Return which points lie beyond a wide gap in the direction in which they spread most.
 
     It is the leading direction of their spatial signs (Locantore and others, Test 1999), to which
-    points that are far off contribute no more than others.
-
-    Parameters
-    ----------
-    points : ndarray of shape (N, n)
-        Of one class, in robust units about its median.
-    weights : ndarray of shape (N,)
-    least : float
-        Weight that must stay inside.
+    points that are far off contribute no more than others. The points (N, n) are of one class, in
+    robust units about its median; a weight of at least `least` must stay inside.
     """
     points = np.clip(points, -FARTHEST_SEEN, FARTHEST_SEEN)
     lengths = np.linalg.norm(points, axis=1)

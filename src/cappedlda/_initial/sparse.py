@@ -37,12 +37,8 @@ def medians_and_scale(rows):
 def entry_medians(rows):
     """Return the median size of the entries of each feature that are not zero, and their share.
 
-    Where a feature has sizes that several rows share, only those count.
-
-    Returns
-    -------
-    medians, shares : ndarray of shape (n,)
-        0 without any; the share is one of the weight of all rows.
+    Where a feature has sizes that several rows share, only those count. Both are 0 without any; the
+    share is one of the weight of all rows.
     """
     n_rows, n = rows.shape
     _, lengths = rows.entries(slice(0, n_rows))

@@ -23,21 +23,8 @@ FARTHEST = 1e6
 def in_units(rows, centres, scale, map_=serial_map, farthest=FARTHEST):
     """Return the deviations of rows from the centres of their classes over the scale.
 
-    Parameters
-    ----------
-    rows : ArrayRows
-    centres : ndarray of shape (c, n)
-    scale : ndarray of shape (n,)
-    map_ : callable
-        As `serial_map`, perhaps on threads.
-    farthest : float
-        Deviations are cut off here.
-
-    Returns
-    -------
-    scaled : ndarray of shape (N, n)
-    squares : ndarray of shape (N,)
-        Their squared norms.
+    They are cut off at `farthest`. With them, (N, n), come their squared norms (N,). `map_` is as
+    `serial_map`, perhaps on threads.
     """
     scaled, squares = np.empty(rows.shape), np.empty(rows.shape[0])
 
@@ -73,19 +60,7 @@ def medians_and_scale(rows, map_=serial_map):
 def medians_and_deviations(rows, levels, map_=serial_map):
     """Return the median of each class, and quantiles of the absolute deviations from it.
 
-    Parameters
-    ----------
-    rows : ArrayRows
-        Class by class.
-    levels : sequence of float
-    map_ : callable
-        As `serial_map`, perhaps on threads.
-
-    Returns
-    -------
-    medians : ndarray of shape (c, n)
-    quantiles : ndarray of shape (len(levels), n)
-        Of all classes together.
+    The rows are class by class, and the quantiles, (levels, n), are of all classes together.
     """
     n = rows.shape[1]
     medians, quantiles = np.empty((rows.n_classes, n)), np.empty((len(levels), n))
@@ -117,11 +92,7 @@ def scale_of_others(deviations, weights):
 def are_shared(values, counts):
     """Return which values occur more than once: levels of a discrete feature, not errors.
 
-    Parameters
-    ----------
-    values : ndarray of shape (k,)
-    counts : ndarray of shape (k,)
-        How often each of them counts.
+    The `counts` say how often each of them counts.
     """
     _, groups = np.unique(values, return_inverse=True)
     return np.bincount(groups, counts)[groups] > 2.0 * (1.0 - 1e-9)

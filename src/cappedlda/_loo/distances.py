@@ -20,25 +20,9 @@ LEAST_REST = 1e-6
 class PlainLDA:
     """Linear discriminant analysis on rows of which only the moments are known.
 
-    Parameters
-    ----------
-    moments : Moments
-        Of deviations.
-    centres : ndarray of shape (c, n)
-        About which the moments were taken.
-    n_features : int, optional
-        Of which the coordinates are a rotation, if these are fewer.
-    unit : ndarray of shape (n,), optional
-        Of the features, where those of the moments are not good.
-    shrinkage : float
-        Of the scatter.
-    dtype : dtype
-        Of the rows, which tells what is only rounding.
-
-    Attributes
-    ----------
-    freedom : float
-        Degrees of freedom of the covariance.
+    They are moments of deviations from the centres (c, n), which may be a rotation of `n_features`.
+    The features get other units (n,) where those of the moments are not good. The type of the rows
+    tells what is only rounding.
     """
 
     def __init__(
@@ -47,7 +31,7 @@ class PlainLDA:
         self._moves, scatter = moments.centred(unit)
         n = n_features or len(scatter)
         self._weights = moments.weights
-        self.freedom = moments.freedom
+        self.freedom = moments.freedom  # of the covariance
         trace, ridge = scatter.trace(), 0.0
         if shrinkage > 0.0 or not trace > 0.0:
             ridge = shrinkage_ridge(shrinkage, trace, n) if trace > 0.0 else 1.0
@@ -65,12 +49,8 @@ class PlainLDA:
     def distances(self, rows, left_out):
         """Return the squared distances of rows from all classes, shape (N, c).
 
-        Parameters
-        ----------
-        rows : Pieces
-            Deviations from the centres.
-        left_out : ndarray of shape (N,)
-            Weight by which each row is left out of the fit: 0 for rows that were not in it.
+        The rows are `Pieces` of deviations from the centres. Each is `left_out` of the fit by a
+        weight (N,): 0 for rows that were not in it.
         """
         distances = np.empty((len(left_out), len(self._weights)))
         # There may be more classes than rows: then not for each pair of classes.
@@ -112,15 +92,7 @@ class PlainLDA:
         """Return the squared distances of rows from the plane through the means, shape (N,).
 
         The plane is that of the discriminant space: a squared distance from a class is this one
-        and the one in the discriminant space together.
-
-        Parameters
-        ----------
-        deviations : ndarray of shape (N, n)
-            Of the rows, from the centres.
-        codes : ndarray of shape (N,)
-        left_out : ndarray of shape (N,)
-            As in `distances`.
+        and the one in the discriminant space together. The deviations (N, n) are from the centres.
         """
         axes = plane_axes(self._images)
         if axes.shape[1] == self.whitener.shape[1]:  # the plane is the whole space
