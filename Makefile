@@ -30,11 +30,12 @@ FIND_PYTHON = python=; \
 	fi
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test release-check test-cpus test-sanitized fuzz lint docs wheel guard bench bench-compare speed install clean
+.PHONY: help demo test engines release-check test-cpus test-sanitized fuzz lint docs wheel guard bench bench-compare speed install clean
 
 help:
 	@echo "make demo   fit plain and capped LDA to dirty data, print a table, write demo.png"
 	@echo "make test   run the tests on the installed package"
+	@echo "make engines  install Spark, Ray and DuckDB; the tests of what is missing are left out"
 	@echo "make release-check  check the files of a release, and pages against the results they show"
 	@echo "make test-cpus  test as other processors would run it, with qemu where it is installed"
 	@echo "make test-sanitized  test kernels and solvers with sanitizers and bounds checks (gcc)"
@@ -54,6 +55,8 @@ demo: $(VENV)/installed
 test: $(VENV)/installed $(VENV)/test-tools
 	@echo "Running some 5,300 tests on up to four cores, 3 to 6 minutes on two. A dot is a test; at the right is the share done."
 	@$(BIN)/python -m pytest -q -n auto --maxprocesses 4 $(PYTEST_FLAGS)
+
+engines: $(VENV)/engines
 
 release-check: $(VENV)/installed $(VENV)/test-tools
 	@$(BIN)/python -m pytest -q checks $(PYTEST_FLAGS)
@@ -135,6 +138,12 @@ $(VENV)/installed: $(VENV)/pyvenv.cfg $(SOURCES)
 $(VENV)/test-tools: $(VENV)/pyvenv.cfg pyproject.toml
 	@echo "Installing what the tests need in $(VENV) (some hundred megabytes)"
 	@$(PIP) install $(PIP_FLAGS) $(call extra,test)
+	@touch $@
+
+# Some of these are large; without them the tests say what they leave out.
+$(VENV)/engines: $(VENV)/pyvenv.cfg pyproject.toml
+	@echo "Installing Spark, Ray and DuckDB for their tests in $(VENV) (a gigabyte)"
+	@$(PIP) install $(PIP_FLAGS) $(call extra,engines)
 	@touch $@
 
 $(VENV)/docs-tools: $(VENV)/pyvenv.cfg pyproject.toml

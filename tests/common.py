@@ -1,7 +1,10 @@
 """Data makers, comparisons and tolerances that several test files share."""
 
+import importlib.util
+import os
 import re
 import shlex
+import shutil
 from types import SimpleNamespace
 
 import numpy as np
@@ -34,6 +37,19 @@ EDITS = st.lists(
     min_size=1,
     max_size=3,
 )
+
+# What some tests need and others do without; `make engines` installs it.
+ENGINES = ("pyspark", "ray", "duckdb", "polars")
+
+
+def missing_for(engine):
+    """Return what is missing here for the tests of an engine, or None."""
+    if importlib.util.find_spec(engine) is None:
+        return "not installed"
+    if engine == "pyspark" and not (shutil.which("java") or os.environ.get("JAVA_HOME")):
+        return "no Java runtime: apt install default-jre-headless"
+    return None
+
 
 OF_THE_NORM = {"q", "centres", "start", "ridge", "max_iter", "tol"}
 

@@ -2,14 +2,12 @@
 
 import contextlib
 import functools
-import importlib.util
 import os
-import shutil
 import sys
 
 import numpy as np
 import pytest
-from common import make_classes, spoil
+from common import ENGINES, make_classes, missing_for, spoil
 from hypothesis import HealthCheck, settings
 
 settings.register_profile(
@@ -32,22 +30,14 @@ settings.register_profile(
 settings.load_profile(os.environ.get("CAPPEDLDA_PROFILE", "suite"))
 
 
-def missing_for_spark():
-    """Return what Spark's tests lack here, or None."""
-    if importlib.util.find_spec("pyspark") is None:
-        return 'pyspark is not installed (pip install "cappedlda[spark]")'
-    if shutil.which("java") is None and "JAVA_HOME" not in os.environ:
-        return "there is no Java runtime (Debian, Ubuntu: apt install default-jre-headless)"
-    return None
-
-
-collect_ignore = ["data/test_spark.py"] if missing_for_spark() else []
+collect_ignore = ["data/test_spark.py"] if missing_for("pyspark") else []
 
 
 def pytest_terminal_summary(terminalreporter):
-    missing = missing_for_spark()
-    if missing:
-        terminalreporter.write_line(f"Spark's tests are left out: {missing}.")
+    missing = {engine: missing_for(engine) for engine in ENGINES}
+    reasons = ", ".join(f"{engine} ({what})" for engine, what in missing.items() if what)
+    if reasons:
+        terminalreporter.write_line(f"Left out are the tests of {reasons}: make engines.")
 
 
 @pytest.fixture

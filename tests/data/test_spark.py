@@ -4,6 +4,10 @@ import copy
 import os
 import random
 import signal
+import subprocess
+import sys
+import tempfile
+import threading
 from pathlib import Path
 
 import numpy as np
@@ -11,12 +15,13 @@ import pandas as pd
 import pytest
 from common import angle, make_classes, spoil
 from pyspark import TaskContext
-from pyspark.errors import PythonException
+from pyspark.errors import PySparkException, PythonException
 from pyspark.ml.functions import array_to_vector
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 import cappedlda
+from cappedlda._data import spark as spark_rows
 from cappedlda._data.array import ArrayRows
 from cappedlda._data.draw import Draw, least, seed_of
 from cappedlda._regime import Regime
@@ -70,7 +75,7 @@ class CappedNormLDAInMemory(InMemory, CappedNormLDA):
 
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory):
-    """Two threads on this machine; a task may fail twice."""
+    """Two threads on this machine; a task may fail once."""
     here = Path(__file__).parent
     settings = {
         "spark.executorEnv.PYTHONPATH": f"{here}:{here.parent}",
@@ -84,7 +89,7 @@ def spark(tmp_path_factory):
         "spark.log.level": "OFF",
         "spark.ui.showConsoleProgress": "false",
     }
-    builder = SparkSession.builder.master("local[2,3]")
+    builder = SparkSession.builder.master("local[2,2]")
     for name, value in settings.items():
         builder = builder.config(name, value)
     session = builder.getOrCreate()
@@ -209,6 +214,63 @@ def test_vectors_of_mllib_are_features(frame, table):
     assert {c["values"]: c["counts"] for c in counts} == dict(zip(labels, expected, strict=True))
 
 
+def test_columns_of_all_kinds_are_features(spark, frame, table):
+    """Numbers and arrays side by side, whole numbers, and names that Spark has to be told apart."""
+    odd = "a.b `c`"
+    kinds = frame.select(
+        F.col("a").alias(odd),
+        F.array("b", "c").alias("pair"),
+        F.floor(10 * F.col("d")).cast("int").alias("whole"),
+        F.col("e").cast("decimal(38,18)").alias("decimal"),
+        (F.col("row") % 2 == 0).alias("even"),
+        F.col("label").alias("the label"),
+    )
+    X = table[FEATURES].to_numpy(copy=True)
+    X[:, 3] = np.floor(10 * X[:, 3])
+    X = np.column_stack([X, table["row"] % 2 == 0])
+    names = [odd, "pair[0]", "pair[1]", "whole", "decimal", "even"]
+    model = CappedLDA().fit(kinds, "the label")
+    assert model.feature_names_in_.tolist() == names
+    expected = CappedLDAInMemory().fit(pd.DataFrame(X, columns=names), table["label"])
+    # Doubles become decimals of 18 digits.
+    assert angle(model.scalings_, expected.scalings_) < SAME
+    found = model.transform_frame(kinds.withColumn("n", F.lit(1)), "the label").toArrow()
+    assert np.sum(found["flagged"]) == expected.outliers_.sum()
+
+
+def test_single_precision_stays_single(frame, table):
+    singles = rows_of(frame).select(*(F.col(c).cast("float") for c in FEATURES), "label")
+    X = table[FEATURES].astype(np.float32)
+    model, expected = CappedLDA().fit(singles, "label"), CappedLDAInMemory().fit(X, table["label"])
+    assert angle(model.scalings_, expected.scalings_) < 1e-4  # sums of float32
+
+
+def in_any_order(batches):
+    """The rows of a partition, in another order each time."""
+    batches = [batch for batch in batches if batch.num_rows]
+    random.SystemRandom().shuffle(batches)
+    for batch in batches:
+        yield batch.take(np.random.default_rng().permutation(batch.num_rows))
+
+
+def test_the_order_of_rows_does_not_matter(frame, table):
+    rows = rows_of(frame, "weight")
+    shuffled = rows.mapInArrow(in_any_order, rows.schema)
+    model = CappedLDA().fit(shuffled, "label", "weight")
+    assert_same(model, fitted(CappedLDAInMemory(), table, "weight"))
+
+
+def test_equal_rows_are_drawn_as_others(frame, table):
+    """Most rows have twins in other partitions, so the sample depends on the partitions."""
+    coarse = [F.round(F.col(name) / 3).alias(name) for name in FEATURES[:2]]
+    model = CappedLDA().fit(frame.select(*coarse, "label"), "label")
+    X = (table[FEATURES[:2]] / 3).round()
+    assert len(X.drop_duplicates()) < 0.5 * len(X)
+    expected = CappedLDA().fit(X, table["label"])
+    assert model.n_sampled_ == expected.n_sampled_ > 0
+    assert np.mean(model.predict(X) == expected.predict(X)) > 0.98
+
+
 def another(value):
     """Another number in each pass; F.rand() has a seed, and so the same in all passes."""
     return value + random.SystemRandom().random()
@@ -241,7 +303,7 @@ def test_new_rows_with_gaps_name_the_column(frame):
     for gap in (None, float("nan")):
         new = frame.withColumn("c", F.when(F.col("row") != 7, F.col("c")).otherwise(F.lit(gap)))
         with pytest.raises(PythonException, match="X contains NaN, first in .*'c'"):
-            model.transform_frame(new).collect()
+            model.transform_frame(new.coalesce(1)).collect()
         ignoring = copy.copy(model).set_params(missing="ignore")
         found = ignoring.transform_frame(new, "label").where("row = 7").first()
         assert np.isfinite(found.outlyingness)
@@ -284,3 +346,51 @@ def test_errors_name_the_column_and_leave_the_estimator_as_it_was(frame):
         model.fit(rows, [1, 2])
     with pytest.raises(TypeError, match="use transform_frame"):
         model.predict(rows)
+
+
+def test_a_fit_that_fails_or_is_interrupted_leaves_nothing(frame, tmp_path, monkeypatch):
+    """Executors that are lost in a later pass, for good, and an interrupt."""
+    model = CappedLDA().fit(rows_of(frame), "label")
+    before, threads = dict(vars(model)), set(threading.enumerate())
+    files = {path for path in Path(tempfile.gettempdir()).iterdir() if path.is_file()}
+    passes = tmp_path / "passes"
+    passes.touch()
+
+    def lost(batches):
+        with passes.open("a") as file:
+            file.write(".")
+        if passes.stat().st_size > 3:
+            os.kill(os.getpid(), signal.SIGKILL)
+        yield from batches
+
+    rows = rows_of(frame).coalesce(1)
+    with pytest.raises(PySparkException, match="crashed|exited|EOF|Job aborted"):
+        model.fit(rows.mapInArrow(lost, rows.schema), "label")
+    assert passes.stat().st_size > 3
+    assert vars(model) == before
+
+    def interrupted(frame, task, n_partitions, tree_sum=spark_rows.tree_sum):
+        tree_sum(frame, task, n_partitions)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(spark_rows, "tree_sum", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        model.fit(rows, "label")
+    assert vars(model) == before
+    assert set(threading.enumerate()) <= threads
+    assert {path for path in Path(tempfile.gettempdir()).iterdir() if path.is_file()} <= files
+    assert not frame.sparkSession.sparkContext._jsc.getPersistentRDDs()
+
+
+def test_without_java_the_error_names_it():
+    program = "from pyspark.sql import SparkSession; SparkSession.builder.getOrCreate()"
+    environment = {**os.environ, "PATH": str(Path(sys.executable).parent), "JAVA_HOME": ""}
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode != 0
+    assert "[JAVA_GATEWAY_EXITED]" in done.stderr  # as docs/guide/large.md has it

@@ -1,6 +1,6 @@
 """Rows of Spark DataFrames, worked on by the executors.
 
-A pass is one Spark job: a task for each partition, which reads its rows as Arrow batches and
+A pass is one query: a task for each partition, which reads its rows as Arrow batches and
 returns one result, and a tree of sums above them. The query goes to the executors, a record comes
 back. Spark gives rows in any order, so nothing here depends on it. Functions import pyspark, pandas
 and pyarrow where they need them: whoever has Spark input has them.
@@ -118,7 +118,7 @@ def totals(results):
 
 
 def tree_sum(frame, task, n_partitions):
-    """Return the sums of what a task returns for each partition, in one Spark job."""
+    """Return the sums of what a task returns for each partition, by one query."""
     results = frame.mapInArrow(task, RESULT)
     while n_partitions > FAN_IN:
         n_partitions = -(-n_partitions // FAN_IN)
