@@ -15,6 +15,8 @@ import pickle
 import tempfile
 import threading
 import time
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import numpy as np
@@ -22,6 +24,8 @@ from speed import machine
 from suite.common import contaminated, interleaved, ratio_of
 
 from cappedlda import CappedLDA
+from cappedlda._data.chunks import ChunkRows
+from cappedlda._data.factory import training_rows
 from cappedlda._data.record import Record
 from cappedlda._rules.rule import Query
 from cappedlda._util.tables import markdown_table
@@ -169,6 +173,118 @@ def load_rows(path, start, stop):
     return np.array(np.load(path, mmap_mode="r")[start:stop])
 
 
+def measure_engines(folder, quick):
+    """Processor time of a pass and of a fit, and memory of the driver, each engine by itself."""
+    n_rows, n, n_files = (400_000 if quick else 5_000_000), 30, 16
+    write_files(folder, *contaminated(n_rows, n, 5)[:2], n_files)
+    found = {"rows": n_rows, "features": n, "files": n_files, "load": os.getloadavg()[0]}
+    found["engines"] = {name: alone(cost_of_engine, folder, name) for name in ENGINES}
+    few = folder / "few"
+    few.mkdir()
+    write_files(few, *contaminated(40_000 if quick else 400_000, n, 5)[:2], 4)
+    found["partitions"] = {
+        name: {count: alone(cost_of_pass, few, name, count) for count in (4, 40, 400)}
+        for name in ("dask", "Spark")
+    }
+    return found
+
+
+def alone(function, *arguments):
+    """Return what a function gives in a process of its own, which may have children."""
+    context = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(1, mp_context=context) as pool:
+        return pool.submit(function, *arguments).result()
+
+
+def cost_of_engine(folder, name):
+    """Return what a pass and a fit cost."""
+    with ENGINES[name](folder) as (rows, fit):
+        seconds, model = seconds_of_pass(rows), CappedLDA(n_jobs=2)
+        begin = processor_seconds()
+        extra_bytes = peak_of(lambda: fit(model))
+        return {
+            "seconds_of_a_pass": seconds,
+            "seconds_of_a_fit": processor_seconds() - begin,
+            "extra_bytes": extra_bytes,
+            "passes": model.n_passes_,
+        }
+
+
+def cost_of_pass(folder, name, n_partitions):
+    """Return the seconds of a pass over rows that are kept in memory, in some partitions."""
+    with ENGINES[name](folder, n_partitions) as (rows, _):
+        return seconds_of_pass(rows)
+
+
+def seconds_of_pass(rows):
+    """Return the seconds of the second pass; the first one begins workers and imports."""
+    query = Query.of_all_rows(np.zeros((rows.n_classes, rows.shape[1])), np.ones(rows.shape[1]))
+    rows.run(query)
+    begin = processor_seconds()
+    rows.run(query)
+    return processor_seconds() - begin
+
+
+def processor_seconds():
+    """Seconds of this process and of all below it, those that have ended included."""
+    import psutil
+
+    total, this = 0.0, psutil.Process()
+    for process in (this, *this.children(recursive=True)):
+        with suppress(psutil.NoSuchProcess):
+            total += sum(process.cpu_times()[:4])
+    return total
+
+
+@contextmanager
+def open_array(folder):
+    X, y, model = np.load(folder / "X.npy"), np.load(folder / "y.npy"), CappedLDA()
+    yield training_rows(model, X, y, None, 2)[0], lambda model: model.fit(X, y)
+
+
+@contextmanager
+def open_chunks(folder):
+    source = ParquetFolder(folder / "parquet", "y")
+    yield ChunkRows(source, n_jobs=2), lambda model: model.fit_chunks(source)
+
+
+@contextmanager
+def open_dask(folder, n_partitions=None):
+    import dask.dataframe as dd
+    from distributed import Client
+
+    with Client(n_workers=2, threads_per_worker=1, host="127.0.0.1", dashboard_address=None):
+        frame = dd.read_parquet(folder / "parquet")
+        if n_partitions is not None:
+            frame = frame.repartition(npartitions=n_partitions).persist()
+        rows, _ = training_rows(CappedLDA(), frame, "y", None, 1)
+        yield rows, lambda model: model.fit(frame, "y")
+
+
+@contextmanager
+def open_spark(folder, n_partitions=None):
+    from pyspark.sql import SparkSession
+
+    builder = SparkSession.builder.master("local[2]")
+    builder = builder.config("spark.ui.enabled", "false").config("spark.driver.memory", "2g")
+    builder = builder.config("spark.local.dir", str(folder)).config("spark.log.level", "OFF")
+    builder = builder.config("spark.ui.showConsoleProgress", "false")
+    with builder.config("spark.driver.host", "127.0.0.1").getOrCreate() as spark:
+        frame = spark.read.parquet(str(folder / "parquet"))
+        if n_partitions is not None:
+            frame = frame.repartition(n_partitions).cache()
+        rows, _ = training_rows(CappedLDA(), frame, "y", None, 1)
+        yield rows, lambda model: model.fit(frame, "y")
+
+
+ENGINES = {
+    "array": open_array,
+    "chunks of Parquet": open_chunks,
+    "dask": open_dask,
+    "Spark": open_spark,
+}
+
+
 def measure_records(folder, quick):
     """Size of a record, and the time to add two and to pack and unpack one."""
     rows = []
@@ -276,6 +392,7 @@ PARTS = {
     "records": measure_records,
     "memmap": measure_memmap,
     "files": measure_files,
+    "engines": measure_engines,
     "overhead": measure_overhead,
     "dask": measure_dask,
     "large": measure_large,
@@ -302,6 +419,8 @@ def as_text(found):
         )
     if "files" in found:
         lines += text_of_files(found["files"])
+    if "engines" in found:
+        lines += text_of_engines(found["engines"])
     if "dask" in found:
         part = found["dask"]
         lines += [
@@ -366,6 +485,34 @@ def text_of_files(part):
     where = f"{part['machine']['processor']}, {part['machine']['cores']} cores"
     load = f"load of {part['machine']['load']:.1f} at the end"
     return ["", title, "", f"Measured on {where}, {load}.", "", *markdown_table(header, rows)]
+
+
+def text_of_engines(part):
+    """Return the lines about engines, and how their cost grows with partitions."""
+    header = ["engine", "a pass, s", "a fit, s", "passes after the sample", "memory, MB"]
+    rows = [
+        [
+            name,
+            f"{cost['seconds_of_a_pass']:.1f}",
+            f"{cost['seconds_of_a_fit']:.1f}",
+            cost["passes"],
+            f"{cost['extra_bytes'] / 1e6:.0f}",
+        ]
+        for name, cost in part["engines"].items()
+    ]
+    title = f"## Engines, {part['rows']:,} x {part['features']} in {part['files']} Parquet files"
+    text = (
+        "Seconds of processor time, of two processes or threads together, measured at a load of "
+        f"{part['load']:.0f}; memory by which the process that calls `fit` grows."
+    )
+    lines = ["", title, "", text, "", *markdown_table(header, rows)]
+    counts = list(next(iter(part["partitions"].values())))
+    rows = [
+        [name, *(f"{costs[count]:.1f}" for count in counts)]
+        for name, costs in part["partitions"].items()
+    ]
+    lines += ["", "A pass over a twelfth of the rows, kept in memory, by number of partitions:", ""]
+    return lines + markdown_table(["engine, s", *map(str, counts)], rows)
 
 
 def main():
