@@ -54,7 +54,7 @@ demo: $(VENV)/installed
 
 test: $(VENV)/installed $(VENV)/test-tools
 	@echo "Running some 5,300 tests on up to four cores, 3 to 6 minutes on two. A dot is a test; at the right is the share done."
-	@$(BIN)/python -m pytest -q -n auto --maxprocesses 4 $(PYTEST_FLAGS)
+	@$(BIN)/python -m pytest -q -n auto --maxprocesses 4 --dist loadgroup $(PYTEST_FLAGS)
 
 engines: $(VENV)/engines
 

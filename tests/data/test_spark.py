@@ -29,6 +29,7 @@ from cappedlda._regime import Regime
 
 pytestmark = [
     pytest.mark.spark,
+    pytest.mark.xdist_group("spark"),  # of one session
     pytest.mark.filterwarnings("ignore:PySpark does not yet fully support pandas:FutureWarning"),
 ]
 
