@@ -1,8 +1,7 @@
 """Moments of rows about centres: all that a metric is made of."""
 
 import math
-from dataclasses import dataclass, replace
-from functools import cached_property
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -16,7 +15,7 @@ def freedom_of(total, n_classes):
     return max(total - n_classes, 0.5 * total)
 
 
-@dataclass(frozen=True)
+@dataclass
 class Moments:
     """Weights, sums and scatter of rows about a centre of each class.
 
@@ -30,17 +29,17 @@ class Moments:
     scale: np.ndarray | None = None  # (n,), unit of each feature in the scatter
     factor: float = 1.0  # of the weights in the scatter: a pass with q = 2 has 2
 
-    @cached_property
+    @property
     def dense(self):
         """Whether the scatter is a matrix: the kind of metric is chosen by it."""
         return isinstance(self.scatter, np.ndarray)
 
-    @cached_property
+    @property
     def total(self):
         """Weight of all rows."""
         return math.fsum(self.weights.tolist())
 
-    @cached_property
+    @property
     def freedom(self):
         """Degrees of freedom of the scatter about the means."""
         return freedom_of(self.total, len(self.weights))
@@ -63,7 +62,8 @@ class Moments:
             scatter = self.scatter - moves.T.dot(moves)
         else:
             scatter = self.scatter.recentred(means, moves)
-        return replace(self, sums=np.zeros_like(self.sums), scatter=scatter, centres=means)
+        sums = np.zeros(means.shape)
+        return Moments(self.weights, sums, scatter, means, self.scale, self.factor)
 
     def about(self, centres, scale):
         """Return the scatter about other centres and in other units, where these are the means."""

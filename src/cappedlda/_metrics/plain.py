@@ -5,7 +5,6 @@ as long as there are several rows per feature: clean data give the answer of pla
 any unit and any conditioning that this can bear.
 """
 
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -54,8 +53,7 @@ def units_of(within, between, centres, rounding=None):
     return unit, flat
 
 
-@dataclass(frozen=True)
-class Metric:
+class Metric(NamedTuple):
     """The form within the classes that the moments of a support make, in its own units.
 
     It may be shrunk, and several ridges may be added.
@@ -80,10 +78,10 @@ class Metric:
         The sizes (n,) are the diagonal of the scatter before it was moved to these centres. Where
         the scatter is a matrix, a rule of `shrinkage` may shrink it.
         """
-        scatter, freedom = moments.scatter, moments.freedom
+        scatter, freedom, dense = moments.scatter, moments.freedom, moments.dense
         flat = np.zeros(len(frame.scale), dtype=bool)
         few_rows = freedom < regime.unshrunk_rows_per_feature * frame.n_features
-        if moments.dense and not few_rows:  # few rows are shrunk, in robust units
+        if dense and not few_rows:  # few rows are shrunk, in robust units
             weight = moments.factor * moments.total
             between = np.einsum("ij,ij->i", frame.B, frame.B)
             rounding = ROUNDING[dtype] * sizes / weight
@@ -94,12 +92,12 @@ class Metric:
             scatter = scatter * used * used[:, None]
             frame = frame.changed(scale=frame.scale * unit, B=frame.B / unit[:, None])
         shrinkage, trace = 0.0, scatter.trace()
-        if moments.dense and shrink is not None:
+        if dense and shrink is not None:
             shrinkage = shrink(scatter, frame, freedom, regime)
             scatter = scatter if shrinkage == 0.0 else (1.0 - shrinkage) * scatter
         B = np.where(flat[:, None], 0.0, frame.B) if np.count_nonzero(flat) else frame.B
         found = scatter, frame, flat, B, moments.factor * freedom or 1.0, trace, shrinkage
-        return cls(*found, few_rows, moments.dense, tol, dtype)
+        return cls(*found, few_rows, dense, tol, dtype)
 
     def lda(self, ridge, ridge_of_few=0.0, measuring=False):
         """Return the `Discriminant` with a ridge over the mean variance.
