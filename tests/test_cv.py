@@ -179,7 +179,7 @@ def visits(spy):
 def test_it_costs_less_than_the_fits_that_it_replaces(rng, load, visits):
     X, y = load(return_X_y=True)
     X = spoil_some(rng, X)
-    model = CappedLDACV("all", cv=2, n_jobs=1).fit(X, y)
+    model = CappedLDACV("all", cv=2, n_jobs=1, cells="all").fit(X, y)
     cost = visits.count()
     refit = Objective().multiplied(model.best_multiplier_)
     fits = [(np.arange(len(y)), refit)]

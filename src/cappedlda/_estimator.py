@@ -71,6 +71,9 @@ class CappedDiscriminant(LinearDiscriminant):
     _cell_cache: dict[str, Any]
     # The cut-offs of a model that was stored.
     _cell_cuts: Floats | None = None
+    # Training cells that the fit has replaced, if any, and their shares by feature.
+    _wrong_cells: Any = None
+    _wrong_shares: Floats | None = None
 
     # Parameters of the estimators that know a covariance of all features.
     cells: str = "all"

@@ -56,24 +56,24 @@ class CappedLDA(SwitchingHints, CappedDiscriminant):
     priors : "uniform" or array-like of shape (n_classes,), default=None
         Class probabilities. None takes the class shares of the training data; "uniform" gives
         every class the same.
-    cells : {"capped", "completed", "all"}, default="capped"
-        How to treat single cells of new rows. "capped" ignores a cell that does not fit the
-        other cells of its row: one that is more than `cell_cuts_` standard deviations from the
-        value they predict for the class. At most half of the cells of a row are ignored, and each
-        costs the class as much as a cell at that limit. Rows without such a cell get the linear
-        rule. "completed" treats new rows the same, and completes training rows: where 5 % of the
-        rows or more have a cell far off and these cells cost accuracy, the fit replaces them by
-        values that the other cells predict, and the rows take part. That needs five rows per
-        feature, fewer rows than a sample is drawn from, ``epsilon="auto"`` and
-        ``leave_out="harmful"``. "all" uses the linear rule for all rows. So do the others for
-        sparse X, and
-        where the model has no covariance of all features: with more features than rows, more than
-        1000 sparse features, or no class with two rows.
+    cells : {"capped", "all"}, default="capped"
+        How to treat single wrong cells. "capped" ignores a cell of a new row that does not fit
+        the other cells of its row: one that is more than `cell_cuts_` standard deviations from
+        the value they predict for the class. At most half of the cells of a row are ignored, and
+        each costs the class as much as a cell at that limit. Rows without such a cell get the
+        linear rule. In training, where 5 % of the rows or more have a cell far off and the fit
+        is notably better without such cells, cells that do not fit are replaced by values that
+        the other cells of the row predict, and the rows take part (`wrong_cells_`). That needs
+        five rows per feature, fewer rows than a sample is drawn from (`n_sampled_`),
+        ``epsilon="auto"`` and ``leave_out="harmful"``. "all" uses all cells as they are. So does
+        "capped" for sparse X, and where the model has no covariance of all features: with more
+        features than rows, more than 1000 sparse features, or no class with two rows.
     missing : {"error", "ignore"}, default="error"
-        How to treat NaN in new rows. "ignore" predicts from the other cells of the row. It treats
-        infinite cells as wrong ones, or raises an error with ``cells="all"``. For sparse X, and
-        without a covariance of all features, NaN and infinity are always errors. `fit` accepts
-        neither.
+        How to treat NaN. "ignore" predicts a row from its other cells, and fits a row with
+        missing cells drawn from what the others let expect. It treats infinite cells of new rows
+        as wrong ones, or raises an error with ``cells="all"``. NaN is always an error in
+        `fit_chunks`, for dask and sparse X, in `CappedLDACV`, and without a covariance of all
+        features; infinity is one in `fit`.
     label_noise : "auto", float or None, default=None
         Whether to look for wrong labels. "auto" estimates their rate and which labels are wrong,
         by leave-one-out; if it finds any, rows count in the last step by the probability that
@@ -110,8 +110,7 @@ class CappedLDA(SwitchingHints, CappedDiscriminant):
         cells predict before it is ignored: 5, or more for features with long tails if 5 would
         misclassify more than 1 % of the training rows. inf if no cell is ignored.
     wrong_cells_ : sparse array of shape (n_samples, n_features), bool
-        Cells of training rows that the fit has replaced; only ``cells="completed"`` replaces any.
-        Not after `fit_chunks`, nor for dask.
+        Cells of training rows that the fit has replaced. Not after `fit_chunks`, nor for dask.
     explained_variance_ratio_ : ndarray of shape (n_components,)
         Share of the between-class variance along each direction.
     coef_ : ndarray of shape (n_classes, n_features) or (1, n_features)
@@ -215,7 +214,7 @@ class CappedLDA(SwitchingHints, CappedDiscriminant):
         leave_out: Literal["harmful", "flagged"] = "harmful",
         shrinkage: float | Literal["few_rows", "auto", "agreement"] | None = "few_rows",
         priors: ArrayLike | Literal["uniform"] | None = None,
-        cells: Literal["capped", "completed", "all"] = "capped",
+        cells: Literal["capped", "all"] = "capped",
         missing: Literal["error", "ignore"] = "error",
         label_noise: float | Literal["auto"] | None = None,
         n_jobs: int | None = None,
@@ -247,7 +246,8 @@ class CappedLDA(SwitchingHints, CappedDiscriminant):
             leave_out=self.leave_out,
             label_noise=self.label_noise,
             given_priors=self.priors is not None,
-            drop_cells=self.cells == "completed",
+            fill_gaps=self.missing == "ignore",
+            drop_cells=self.cells == "capped",
             shrinkage=self.shrinkage,
             random_state=self.random_state,
             report=self._report(rows),
@@ -256,15 +256,15 @@ class CappedLDA(SwitchingHints, CappedDiscriminant):
     def _store(self, rows, solution, n_components, n_supervised):
         super()._store(rows, solution, n_components, n_supervised)
         self.shrinkage_ = float(solution.shrinkage)
-        vars(self).pop("_wrong_cells", None)
-        if solution.wrong_cells is not None:
-            self._wrong_cells = csr_array(solution.wrong_cells)
+        wrong = solution.wrong_cells
+        self._wrong_cells = None if wrong is None else csr_array(wrong)
+        self._wrong_shares = None if wrong is None else wrong.mean(axis=0)
         labels.store(self, rows, solution)
 
     @property
     def wrong_cells_(self) -> csr_array:
         """Cells of training rows that the fit has replaced, shape (n_samples, n_features)."""
-        if hasattr(self, "_wrong_cells") and hasattr(self, "weights_"):
+        if self._wrong_cells is not None and hasattr(self, "weights_"):
             return self._wrong_cells
         return csr_array((len(self.weights_), self.n_features_in_), dtype=bool)
 
@@ -317,17 +317,11 @@ class CappedLDA(SwitchingHints, CappedDiscriminant):
                 f'out {what}; use epsilon="auto", or leave_out="harmful".'
             )
 
-        if self.cells == "completed" and (self.epsilon != "auto" or self.leave_out != "harmful"):
-            raise ValueError(
-                f"cells='completed' needs epsilon='auto' and leave_out='harmful', got "
-                f"{self.epsilon!r} and {self.leave_out!r}; use cells='capped'."
-            )
-
     def _check_common_parameters(self):
         super()._check_parameters()
         if self.random_state is not None:  # to make one takes longer than all other checks
             check_seed(self.random_state)
         check_choice("leave_out", self.leave_out, ("harmful", "flagged"))
         check_shrinkage(self.shrinkage)
-        check_choice("cells", self.cells, ("capped", "completed", "all"))
+        check_choice("cells", self.cells, ("capped", "all"))
         check_choice("missing", self.missing, ("error", "ignore"))

@@ -166,7 +166,7 @@ class CappedLDACV(CappedLDA):
         # The default comes first, for the score; the others follow one of their neighbours.
         path = sorted(dict.fromkeys([default, *grid]), key=default.distance)
         candidates = [(objective, count) for objective in grid for count in counts]
-        silent = replace(self._options(rows, priors, n_directions), report=None)
+        silent = replace(self._options(rows, priors, n_directions), drop_cells=False, report=None)
 
         def evaluate(fold):
             return fold.evaluate(path, counts, replace(silent, random_state=check_seed(seed)))
@@ -241,11 +241,6 @@ class CappedLDACV(CappedLDA):
         advice = "use positive numbers or inf"
         for value in check_sequence("multipliers", self.multipliers, advice):
             check_real("multipliers", value, 0.0, np.inf, advice)
-        if self.cells == "completed":
-            raise ValueError(
-                "cells='completed' is for CappedLDA; CappedLDACV takes 'capped' or 'all', and its "
-                "best parameters can be given to CappedLDA(cells='completed', ...)."
-            )
         if self.leave_out == "flagged" and all(value == np.inf for value in self.multipliers):
             raise ValueError(
                 f"leave_out='flagged' has no effect with multipliers={self.multipliers!r}, which "

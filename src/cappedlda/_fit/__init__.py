@@ -30,7 +30,7 @@ import numpy as np
 
 from cappedlda._data.array import ArrayRows
 from cappedlda._data.scatter_cache import ScatterCacheRows
-from cappedlda._fit.cells import fit_right_cells
+from cappedlda._fit.cells import fit_right_cells, without_gaps
 from cappedlda._fit.hidden_cloud import core_without_cloud
 from cappedlda._fit.labels import (
     labels_weighed,
@@ -77,6 +77,10 @@ __all__ = ["Objective", "Options", "Solution", "fit_capped", "fit_norm", "fit_pa
 
 def fit_capped(rows, objective, options):
     """Fit plain LDA to all rows but those that harm it; return a `Solution`."""
+    quiet = replace(options, drop_cells=False, fill_gaps=False, report=None)
+    fit_again = partial(fit_capped, objective=objective, options=quiet)
+    if options.fill_gaps and isinstance(getattr(rows, "X", None), np.ndarray):
+        rows = without_gaps(rows, fit_again)
     prepared = prepare(rows, objective, options)
     solution = finish(prepared, objective, options)
     if not (options.drop_cells and bears_cells(prepared, objective, options)):
@@ -84,8 +88,7 @@ def fit_capped(rows, objective, options):
     rows = prepared.all_rows
     counted = rows.sample_weight, rows.n_jobs, rows.regime
     rows = ArrayRows(np.ascontiguousarray(rows.X), rows.codes, rows.n_classes, *counted)
-    quiet = replace(options, drop_cells=False, report=None)
-    return fit_right_cells(rows, solution, partial(fit_capped, objective=objective, options=quiet))
+    return fit_right_cells(rows, solution, fit_again)
 
 
 def bears_cells(prepared, objective, options):

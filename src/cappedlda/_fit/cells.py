@@ -1,45 +1,29 @@
 """Wrong cells of training rows: the right cells of such rows take part in the fit.
 
-A row with a wrong cell is left out whole, which is enough while few rows have one. Where cells far
-from their class are in many rows, the fit is tried without them:
+A row with a wrong cell is left out whole, which is enough while few rows have one. Where many rows
+have a cell far from their class, the fit is tried without such cells:
 
 1. Cells beyond CUT robust deviations from the median of their class are put there, and LDA is
-   fitted as ever. It only has to be near enough to begin with.
-2. Its metric tells which cells do not fit the others of their row. They are drawn anew from what
-   the others let expect: the mean given these, and a deviate of the variance given these, or else
-   the covariance would be too small. LDA is fitted to the completed rows, twice.
-3. Wrong cells are dropped only if leaving them in costs the rows we trust more than it may, by
-   the price at which rows are left out.
-"""
+   fitted as ever.
+2. Where that classifies the rows we trust notably better, its metric tells which cells do not fit
+   the others of their row. They are drawn anew from what the others let expect: the mean given
+   these, and a deviate of the variance given these, or else the covariance would be too small.
+   LDA is fitted to the completed rows.
 
-from typing import NamedTuple
+Missing cells, if these are to be ignored, are drawn in the same way before all this, by the metric
+of a fit with the medians in their place.
+"""
 
 import numpy as np
 
 from cappedlda._initial.standardize import medians_and_scale
-from cappedlda._loo.cells import cells_cost_too_much, left_out_distances
-from cappedlda._metrics.cells import CUT, CellMetric, metric_of_plane
+from cappedlda._loo.cells import left_out_distances, wrong_cells_cost
+from cappedlda._metrics.cells import CUT, MISSING, MOST_WRONG, WRONG, CellMetric, metric_of_plane
 
 # Share of the rows with a far cell from which on the fit is tried without such cells.
 LEAST_HIT = 0.05
-# A row of which more cells than this share are wrong is no good row with a typo: it stays as it is.
-MOST_WRONG = 1.0 / 3.0
-ROUNDS = 2
 # Of the variance of cells that are dropped together, in conditional ones of each: less is rounding.
 LEAST_KNOWN = 1e-9
-
-
-class Completed(NamedTuple):
-    """Rows with wrong cells drawn anew.
-
-    Attributes
-    ----------
-    rows : ArrayRows
-    wrong : ndarray of shape (N, n), bool
-    """
-
-    rows: object
-    wrong: np.ndarray
 
 
 def fit_right_cells(rows, plain, fit):
@@ -59,16 +43,52 @@ def fit_right_cells(rows, plain, fit):
     weights = np.ones(len(far)) if rows.sample_weight is None else rows.sample_weight
     if weights @ far.any(axis=1) < LEAST_HIT * weights.sum():
         return plain
-    solution = fit(rows.with_features(np.where(far, centres, rows.X).astype(rows.dtype)))
-    for _ in range(ROUNDS):
-        metric = metric_of(solution)
-        if metric is None:
-            return plain
-        completed = without_wrong_cells(rows, metric)
-        solution = fit(completed.rows)
-    if not is_worthwhile(rows, plain, completed, solution):
+    start = rows.with_features(np.where(far, centres, rows.X).astype(rows.dtype))
+    found = fit(start)
+    if not is_worthwhile(rows, plain, start, found, weights):
         return plain
-    return of_all_cells(rows, completed, solution)
+    completed, wrong = drawn_anew(rows, metric_of(found), wrong_of_few)
+    return of_all_cells(rows, wrong, fit(completed))
+
+
+def wrong_of_few(marks):
+    """Return the wrong cells of rows that have few of them; marks are of shape (N, n)."""
+    few = np.count_nonzero(marks, axis=1) <= MOST_WRONG * marks.shape[1]
+    return (marks == WRONG) & few[:, None]
+
+
+def without_gaps(rows, fit):
+    """Return rows with missing cells drawn from what the others let expect.
+
+    Parameters
+    ----------
+    rows : ArrayRows
+    fit : callable
+        Returns the solution on rows.
+    """
+    gaps = np.isnan(rows.X)
+    if not gaps.any():
+        return rows
+    metric = metric_of(fit(rows.with_features(np.where(gaps, medians_of(rows, gaps), rows.X))))
+    if metric is None:
+        raise ValueError(
+            'missing="ignore" needs a covariance of all features to fit rows with missing cells: '
+            "at least as many rows as features, and a class with two rows; impute them."
+        )
+    return drawn_anew(rows, metric, lambda marks: marks == MISSING)[0]
+
+
+def medians_of(rows, gaps):
+    """Return for each cell the median of its class, or that of all rows if the class has none."""
+    if gaps.all(axis=0).any():
+        j = int(gaps.all(axis=0).argmax())
+        raise ValueError(f"X has no value in column {j} (counted from 0); remove it.")
+    found = np.tile(np.nanmedian(rows.X, axis=0), (rows.n_classes, 1))
+    for k in range(rows.n_classes):
+        own = rows.X[rows.codes == k]
+        known = ~np.isnan(own).all(axis=0)
+        found[k, known] = np.nanmedian(own[:, known], axis=0)
+    return found.astype(rows.dtype)[rows.codes]
 
 
 def metric_of(solution):
@@ -79,22 +99,53 @@ def metric_of(solution):
     return metric_of_plane(calibrator.whitener(), solution.centres, solution.priors)
 
 
-def without_wrong_cells(rows, metric):
-    """Return the rows with cells that do not fit the others drawn anew, `Completed`."""
-    X, wrong = np.array(rows.X, np.float64), np.zeros(rows.shape, bool)
+def is_worthwhile(rows, plain, start, found, weights):
+    """Return whether the rows that both fits trust are classified notably better by the second.
+
+    Rows that only the second one trusts have no say: dropping cells makes foreign rows look like
+    good ones.
+
+    Parameters
+    ----------
+    rows, start : ArrayRows
+        As they are, and with far cells at the median.
+    plain, found : Solution
+        On these.
+    weights : ndarray of shape (N,)
+    """
+    trusted, distances = weights.copy(), []
+    for solution, fitted in ((plain, rows), (found, start)):
+        metric, samples, within = metric_of(solution), solution.samples, solution.within
+        if metric is None:
+            return False
+        trusted[samples.left_out | samples.outliers] = 0.0
+        left_out = np.minimum(weights, 1.0) * samples.weights
+        settings = metric, within.freedom, within.weights
+        distances.append(left_out_distances(*settings, rows, fitted, left_out))
+    if not np.bincount(rows.codes, trusted, rows.n_classes).all():
+        return False
+    return wrong_cells_cost(*distances, rows.codes, trusted, np.log(plain.priors))
+
+
+def drawn_anew(rows, metric, choose):
+    """Return rows with some cells drawn from what the others let expect, and which these are.
+
+    `choose` takes the marks of the cells that are dropped by the class of the row, and returns
+    those to draw.
+    """
+    X, drawn = np.array(rows.X, np.float64), np.zeros(rows.shape, bool)
     draw = np.random.default_rng(0)
     for k in range(rows.n_classes):
         (some,) = np.nonzero(rows.codes == k)
         own, block = metric.of_class(k), X[some]
         dropped, _ = own.drop(block, np.inf)
-        few = np.count_nonzero(dropped[:, 0], axis=1) <= MOST_WRONG * X.shape[1]
-        some, block, dropped = some[few], block[few], dropped[few]
-        X[some] = own.complete(block, dropped, np.ones((len(some), 1)))
-        wrong[some] = dropped[:, 0]
-    for i in np.flatnonzero(wrong.any(axis=1)):
-        (cells,) = np.nonzero(wrong[i])
+        drawn[some] = choose(dropped[:, 0])
+        completed = own.complete(block, dropped, np.ones((len(some), 1)))
+        X[some] = np.where(drawn[some], completed, block)
+    for i in np.flatnonzero(drawn.any(axis=1)):
+        (cells,) = np.nonzero(drawn[i])
         X[i, cells] += deviate(metric, cells, draw)
-    return Completed(rows.with_features(X.astype(rows.dtype, copy=False)), wrong)
+    return rows.with_features(X.astype(rows.dtype, copy=False)), drawn
 
 
 def deviate(metric: CellMetric, cells, draw):
@@ -105,33 +156,11 @@ def deviate(metric: CellMetric, cells, draw):
     return vectors @ (sizes * draw.standard_normal(len(cells))) / metric.root[cells]
 
 
-def is_worthwhile(rows, plain, completed, solution):
-    """Return whether wrong cells in the fit cost the rows we trust more than they may."""
-    wrong = completed.wrong
-    trusted = np.ones(len(wrong), bool)
-    for found in (plain.samples, solution.samples):
-        trusted &= ~(found.left_out | found.outliers)
-    if not (wrong.any() and np.bincount(rows.codes[trusted], minlength=rows.n_classes).all()):
-        return False
-    distances = []
-    for fitted, in_fit in ((plain, rows), (solution, completed.rows)):
-        metric = metric_of(fitted)
-        if metric is None:
-            return False
-        weights, freedom = fitted.within.weights, fitted.within.freedom
-        of_rows = 1.0 if rows.sample_weight is None else np.minimum(rows.sample_weight, 1.0)
-        left_out = of_rows * fitted.samples.weights
-        distances.append(left_out_distances(metric, freedom, weights, rows, in_fit, left_out))
-    return cells_cost_too_much(
-        *distances, rows, trusted, wrong.any(axis=1), np.log(solution.priors)
-    )
-
-
-def of_all_cells(rows, completed, solution):
+def of_all_cells(rows, wrong, solution):
     """Return the solution with what is found about each row by all its cells."""
     rule = solution.flag_rule
     distances = rule.distances(rows)
     outliers = ~rule.contains(rows, distances)
     solution.samples = solution.samples._replace(distances=distances, outliers=outliers)
-    solution.wrong_cells = completed.wrong
+    solution.wrong_cells = wrong
     return solution

@@ -24,6 +24,7 @@ class Options:
     label_noise: str | float | None = None  # whether wrong labels are looked for; their rate
     given_priors: bool = False  # whether the priors are none of the data
     renew_priors: bool = False  # whether they are the shares of the kept rows
+    fill_gaps: bool = False  # whether rows may have missing cells
     drop_cells: bool = False  # whether wrong cells of a row may be dropped instead of the row
     ridge: float = 0.0  # of the answer in any case, relative to the mean variance of the features
     # How the scatter of the support is shrunk; see `shrinkage_rule`.

@@ -2,8 +2,8 @@
 
 import numpy as np
 
+from cappedlda._kernels import loo
 from cappedlda._loo.distances import LEAST_REST
-from cappedlda._loo.leave_out import Scores, costs_too_much
 from cappedlda._metrics.cells import WRONG
 
 
@@ -50,22 +50,17 @@ def left_out_distances(metric, freedom, weights, rows, fitted, left_out):
     return distances
 
 
-def cells_cost_too_much(plain, without, rows, trusted, hit, log_priors):
-    """Return whether wrong cells in the fit cost trusted rows more than they may.
-
-    The price is that of `leave_out`: each row with a wrong cell is a further row.
+def wrong_cells_cost(plain, without, codes, weights, log_priors):
+    """Return whether wrong cells in the fit cost more than a standard error of the misclassified.
 
     Parameters
     ----------
     plain, without : ndarray of shape (N, c)
         Leave-one-out distances of the rows by LDA with wrong cells and without.
-    rows : ArrayRows
-    trusted, hit : ndarray of shape (N,), bool
-        The rows that are scored, and those with wrong cells.
+    codes, weights : ndarray of shape (N,)
+        The weight is 0 for rows that have no say.
     log_priors : ndarray of shape (c,)
     """
-    weights = np.ones(len(hit)) if rows.sample_weight is None else rows.sample_weight
-    codes, step = rows.codes.astype(np.int32, copy=False), np.where(trusted, 0, 1)
-    plain, without = (Scores(part, codes, weights, step, log_priors) for part in (plain, without))
-    further = float(weights @ hit / (weights @ trusted))
-    return costs_too_much(plain, further, without) and without.hits(0) > plain.hits(0)
+    codes = codes.astype(np.int32, copy=False)
+    before, after = (loo.hits(part, codes, weights, log_priors) for part in (plain, without))
+    return after - before > np.sqrt(weights.sum() - before)

@@ -19,6 +19,8 @@ from cappedlda._kernels import cells as cell_kernels
 # class may be behind the best one by the linear rule: of others, nothing is asked.
 CUT = 5.0
 REACH = CUT**2
+# A training row of which more cells than this share are wrong is no good row with a typo.
+MOST_WRONG = 1.0 / 3.0
 # Marks of cells that are dropped.
 WRONG, MISSING = 1, 2
 # Conditional deviations from the centre beyond which the rounding of a cell hides all others.

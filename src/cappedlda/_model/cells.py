@@ -12,7 +12,7 @@ from scipy.special import softmax
 
 from cappedlda._data.base import slices_of
 from cappedlda._data.threads import blas_threads, ordered_map, single_threaded_blas
-from cappedlda._metrics.cells import CUT, REACH, WRONG, make_metric
+from cappedlda._metrics.cells import CUT, MOST_WRONG, REACH, WRONG, make_metric
 from cappedlda._model.discriminant import check_finite, not_finite_in
 from cappedlda._regime import REGIME
 
@@ -20,7 +20,7 @@ from cappedlda._regime import REGIME
 # shares of them is beyond: the first that does no harm. After these, nothing is capped.
 HARM = 0.01
 SHARES = (0.05, 0.02, 0.01, 0.005, 0.002, 0.001, 0.0)
-# Share of the cells of a row that may be wrong without the row being a strange one.
+# Share of the cells of a new row that may be wrong without the row being a strange one.
 FEW = 0.1
 # Bytes of marks that are worked on at a time.
 MOST_MARKS = 1 << 22
@@ -202,7 +202,7 @@ def bounded(numbers, dtype):
     return np.clip(numbers, -most, most).astype(dtype)
 
 
-def completed(model, X, codes=None, missing_only=False):
+def completed(model, X, codes=None, most_wrong=FEW):
     """Return X with dropped cells replaced by what is expected, and what these cost (N,).
 
     The cost is added to squared distances; it is infinite if no cell is left. Wrong cells of rows
@@ -214,14 +214,14 @@ def completed(model, X, codes=None, missing_only=False):
     X : ndarray or sparse matrix of shape (N, n)
     codes : ndarray of shape (N,), optional
         Classes; without them all classes count, by their probabilities.
-    missing_only : bool
-        Whether wrong cells of all rows stay as they are.
+    most_wrong : float
+        Share of the cells of a row that may be wrong; 0 replaces only missing ones.
     """
     cost = np.zeros(X.shape[0])
     metric = metric_for(model, X)
     if metric is None:
         return X, cost
-    if missing_only:
+    if most_wrong == 0.0:
         metric = metric.with_cuts(np.inf)
 
     def work(rows, block, dropped):
@@ -232,8 +232,7 @@ def completed(model, X, codes=None, missing_only=False):
         marks = dropped[np.arange(len(rows)), weights.argmax(axis=1)]
         found, wrong = metric.complete(block, dropped, weights), marks == WRONG
         there = ~np.isnan(block)
-        few = np.count_nonzero(wrong, axis=1) <= FEW * np.count_nonzero(there, axis=1)
-        few &= not missing_only
+        few = np.count_nonzero(wrong, axis=1) <= most_wrong * np.count_nonzero(there, axis=1)
         found = np.where(there & ~few[:, None], block, found)
         cost = np.where(few, wrong @ metric.prices, 0.0)
         cost[np.all(marks[:, metric.R.diagonal() > 0.0], axis=1)] = np.inf
@@ -251,7 +250,14 @@ def completed(model, X, codes=None, missing_only=False):
 
 def filled(model, X, codes=None):
     """Return X with missing cells replaced by what the others let expect; see `completed`."""
-    return X if model.missing == "error" else completed(model, X, codes, True)[0]
+    return X if model.missing == "error" else completed(model, X, codes, 0.0)[0]
+
+
+def as_fitted(model, X, codes):
+    """Return rows as a fit would take them: wrong cells completed, if those of training were."""
+    if model._wrong_shares is None:
+        return filled(model, X, codes)
+    return completed(model, X, codes, MOST_WRONG)[0]
 
 
 def wrong_cells(model, X, codes, labelled):

@@ -69,7 +69,7 @@ def explain_rows(model, X, y, n_features, names, raw, groups, wanted=None):
     ratio, from_codes = ratios(model, X, codes)
     marks = {"flagged": ratio > 1.0}
     if codes is not None:
-        marks["left_out"] = left_out_rows(model, cells.filled(model, X, codes), codes, ratio)
+        marks["left_out"] = left_out_rows(model, cells.as_fitted(model, X, codes), codes, ratio)
     if wanted is None:
         wanted = np.logical_or.reduce(list(marks.values()))
     (chosen,) = np.nonzero(wanted)

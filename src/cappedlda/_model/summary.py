@@ -160,10 +160,9 @@ def wrong_labels_of(model):
 
 def wrong_cells_of(model):
     """Return a line for each of the features that have most wrong cells in training rows."""
-    wrong = getattr(model, "_wrong_cells", None)
-    if wrong is None:
+    shares, names = model._wrong_shares, feature_names(model)
+    if shares is None:
         return []
-    shares, names = wrong.mean(axis=0), feature_names(model)
     worst = np.argsort(-shares, kind="stable")[:MOST_FEATURES]
     return [
         f"{names[j]}: {shares[j]:.1%} of the cells look wrong" for j in worst if shares[j] > 0.0

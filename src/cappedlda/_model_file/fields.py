@@ -59,6 +59,7 @@ FIELDS = (
     Field("objective_path_", "t", NUMBERS),
     Field("_covariance", "nn", NUMBERS, optional=True),
     Field("_cell_cuts", "n", NUMBERS, optional=True, finite=False),
+    Field("_wrong_shares", "n", NUMBERS, optional=True),
     Field("_class_counts", "ch", NUMBERS, finite=False),
     Field("feature_names_in_", "n", TEXT, optional=True),
     Field("epsilon_", None, REAL),
