@@ -111,7 +111,7 @@ cdef struct Row:
     double *u          # (n,) what is left of R h
     double *rest       # (n,) what is left of the diagonal of R
     double *v          # (n,) Q'h
-    double *e          # (n,)
+    double *e          # (n,) deviations of dropped cells from what the others let expect
     double *columns    # (n, n) Q'
     Py_ssize_t *cells  # (n,)
     Py_ssize_t length  # of `columns` and `cells` that are made
@@ -290,23 +290,13 @@ cdef bint take_back(
     Row *row, uint8_t *marks, const double *image, Py_ssize_t aside, Py_ssize_t length,
     const double *cuts,
 ) noexcept nogil:
-    """Take back the cell that fits best those that were not dropped, if it is within its cut.
-
-    With L, the rows of Q for dropped cells, their deviations from what the others let expect
-    are e with L'e = v.
-    """
-    cdef Py_ssize_t i, k, j, n = row.n, nearest = -1
-    cdef double gain, largest = 0.0, pivot, deviation
-    cdef double *e = row.e
-    for i in range(length - 1, aside - 1, -1):
-        pivot = row.columns[i * n + row.cells[i]]
-        e[i] = row.v[i]
-        for k in range(i + 1, length):
-            e[i] -= row.columns[i * n + row.cells[k]] * e[k]
-        e[i] = e[i] / pivot if pivot > 0.0 else 0.0
+    """Take back the cell that fits best those that were not dropped, if it is within its cut."""
+    cdef Py_ssize_t i, j, nearest = -1
+    cdef double gain, largest = 0.0, deviation
+    expect_dropped(row, aside, length, row.z, row.e)
     for i in range(aside, length):
         j = row.cells[i]
-        deviation = e[i] / spread_of(row, length, i)
+        deviation = row.e[j] / spread_of(row, length, i)
         gain = cuts[j] * cuts[j] - deviation * deviation
         if gain > largest:
             largest, nearest = gain, i
@@ -367,16 +357,16 @@ cdef inline double set_class(
 
 
 cdef inline void expect_dropped(
-    Row *row, Py_ssize_t length, const double *mean, double *expected,
+    Row *row, Py_ssize_t first, Py_ssize_t length, const double *mean, double *expected,
 ) noexcept nogil:
-    """What the other cells let expect in class k for those that were dropped, on the scale of z.
+    """What the others let expect in class k for dropped cells from the first on, less z there.
 
     With L, the rows of Q for these cells, it is -w with L'w = v. Where nothing but rounding is
     left of a cell, the others tell nothing: there it is the mean.
     """
     cdef Py_ssize_t i, k, n = row.n
     cdef double w, pivot
-    for i in range(length - 1, -1, -1):
+    for i in range(length - 1, first - 1, -1):
         pivot = row.columns[i * n + row.cells[i]]
         if pivot > 0.0:
             w = row.v[i]
@@ -449,7 +439,7 @@ def complete(
                 marks = &dropped[i, k, 0]
                 length = set_row(&row, &X[i, 0], centre, root, marks)
                 set_class(&row, length, &means[k, 0], &images[k, 0])
-                expect_dropped(&row, length, &means[k, 0], row.z)
+                expect_dropped(&row, 0, length, &means[k, 0], row.z)
                 for j in range(n):
                     value = centre[j] + row.z[j] / root[j] if marks[j] else X[i, j]
                     completed[i, j] += weights[i, k] * value
@@ -482,12 +472,8 @@ def expect(
             row.length = 0
             length = set_row(&row, &X[i, 0], centre, root, marks)
             set_class(&row, length, &means[k, 0], &images[k, 0])
-            subtract(row.image, &images[k, 0], n, row.u)
-            for j in range(n):
-                row.rest[j] = R[j, j]
-            for p in range(length):
-                take(&row, p, row.cells[p])
-            expect_dropped(&row, length, &means[k, 0], row.z)
+            restart(&row, &images[k, 0], length)
+            expect_dropped(&row, 0, length, &means[k, 0], row.z)
             for j in range(n):
                 if marks[j]:
                     continue

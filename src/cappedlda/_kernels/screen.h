@@ -15,39 +15,25 @@
 #endif
 
 /* z = (x - centre) root; returns the sum of squares of z, or NaN. */
-CLONED static float scale_f64(const double *x, const double *centre, const double *root, ptrdiff_t n,
-                              float *z)
-{
-    for (ptrdiff_t j = 0; j < n; j++)
-        z[j] = (float) ((x[j] - centre[j]) * root[j]);
-    float s[16] = {0};
-    ptrdiff_t j = 0;
-    for (; j + 16 <= n; j += 16)
-        for (int k = 0; k < 16; k++)
-            s[k] += z[j + k] * z[j + k];
-    for (; j < n; j++)
-        s[0] += z[j] * z[j];
-    for (int k = 1; k < 16; k++)
-        s[0] += s[k];
-    return s[0];
-}
-
-CLONED static float scale_f32(const float *x, const double *centre, const double *root, ptrdiff_t n,
-                              float *z)
-{
-    for (ptrdiff_t j = 0; j < n; j++)
-        z[j] = (float) ((x[j] - centre[j]) * root[j]);
-    float s[16] = {0};
-    ptrdiff_t j = 0;
-    for (; j + 16 <= n; j += 16)
-        for (int k = 0; k < 16; k++)
-            s[k] += z[j + k] * z[j + k];
-    for (; j < n; j++)
-        s[0] += z[j] * z[j];
-    for (int k = 1; k < 16; k++)
-        s[0] += s[k];
-    return s[0];
-}
+#define SCALE(name, number)                                                                        \
+    CLONED static float name(const number *x, const double *centre, const double *root,            \
+                             ptrdiff_t n, float *z)                                                \
+    {                                                                                              \
+        float s[16] = {0};                                                                         \
+        ptrdiff_t j = 0;                                                                           \
+        for (ptrdiff_t i = 0; i < n; i++)                                                          \
+            z[i] = (float) ((x[i] - centre[i]) * root[i]);                                         \
+        for (; j + 16 <= n; j += 16)                                                               \
+            for (int k = 0; k < 16; k++)                                                           \
+                s[k] += z[j + k] * z[j + k];                                                       \
+        for (; j < n; j++)                                                                         \
+            s[0] += z[j] * z[j];                                                                   \
+        for (int k = 1; k < 16; k++)                                                               \
+            s[0] += s[k];                                                                          \
+        return s[0];                                                                               \
+    }
+SCALE(scale_f64, double)
+SCALE(scale_f32, float)
 
 /* Whether u, give or take blur, is below `low` or above `high` anywhere. */
 CLONED static int any_outside(const float *u, const float *low, const float *high, float blur,
