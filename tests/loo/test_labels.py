@@ -291,7 +291,7 @@ def test_completed_cells(rng):
     X = 4.0 * np.eye(3, 8)[y] + rng.normal(size=(600, 8)) + 2.0 * rng.normal(size=(600, 1))
     z, wrong = flipped(rng, y, 0.1)
     dirty = X + (rng.random(X.shape) < 0.1) * 60.0
-    model = CappedLDA(label_noise="auto", cells="completed").fit(dirty, z)
+    model = CappedLDA(label_noise="auto").fit(dirty, z)
     assert model.wrong_cells_.nnz > 300
     assert model.label_status_ == "found"
     assert wrong[model.mislabelled_].mean() > 0.8
