@@ -199,6 +199,7 @@ def solution_of(reweighted, evaluated, trace, objective, prepared, n_components)
     gate = None if objective.epsilon == np.inf else prepared.gate
     flag_rule = frame.rule(gate, objective.flag_level)
     mask, count = reweighted.mask, n_components - directions.shape[1]
+    samples = evaluated.seen.per_sample(frame.caps, objective.flag_level, mask)
     return Solution(
         W=linalg.fix_signs(directions),
         covariance=np.eye(directions.shape[1]),
@@ -210,7 +211,7 @@ def solution_of(reweighted, evaluated, trace, objective, prepared, n_components)
         q=objective.q,
         norm=None,
         shrinkage=answer.shrinkage,
-        samples=evaluated.seen.per_sample(frame.caps, objective.flag_level, mask),
+        samples=samples,
         kept_weight=evaluated.kept_weight,
         uncapped=frame.uncapped,
         trace=trace,
@@ -220,7 +221,7 @@ def solution_of(reweighted, evaluated, trace, objective, prepared, n_components)
         kept_shares=reweighted.within.weights / prepared.all_rows.class_weights,
         emptied=emptied(answer, prepared),
         within=reweighted.within,
-        calibrator=partial(calibrator_of, reweighted, flag_rule, prepared),
+        calibrator=partial(calibrator_of, reweighted, flag_rule, prepared, samples),
     )
 
 

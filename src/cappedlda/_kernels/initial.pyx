@@ -4,7 +4,7 @@ Weights that are None are ones. Nothing is checked here.
 """
 
 from cython cimport floating
-from libc.math cimport sqrt
+from libc.math cimport isfinite, sqrt
 from libc.stdint cimport int32_t, uint8_t
 from libc.stdlib cimport free
 
@@ -36,15 +36,23 @@ def scaled_rows(
 ):
     """Deviations of rows from the centres of their classes, over the scale."""
     cdef Py_ssize_t j, k, n = X.shape[1]
+    cdef double *inverse = room_for(n)
     cdef double *row
     cdef const double *centre
+    cdef bint cut_off = isfinite(farthest)
     with nogil:
+        for k in range(n):
+            inverse[k] = 1.0 / scale[k]
         for j in range(first, stop):
             row = &scaled[j, 0]
             centre = &centres[codes[j], 0]
             for k in range(n):
-                row[k] = min(max((X[j, k] - centre[k]) / scale[k], -farthest), farthest)
+                row[k] = (X[j, k] - centre[k]) * inverse[k]
+            if cut_off:
+                for k in range(n):
+                    row[k] = min(max(row[k], -farthest), farthest)
             squares[j] = dot(row, row, n)
+        free(inverse)
 
 
 # ------------------------------------------------------------------ moments and distances

@@ -102,7 +102,7 @@ class Calibrator:
         return np.ascontiguousarray(steps / self.within.scale[features])
 
 
-def calibrator_of(reweighted, flag_rule, prepared):
+def calibrator_of(reweighted, flag_rule, prepared, samples):
     """Return the calibrator of plain LDA on a support, or None where no covariance is known.
 
     It notes rows that are in the support or not flagged, but none that is all of its class:
@@ -114,14 +114,19 @@ def calibrator_of(reweighted, flag_rule, prepared):
     flag_rule : RowRule
         Rows outside are flagged.
     prepared : Prepared
+    samples : PerSample or None
+        What is found about each row, if something is kept for each.
     """
     sample, answer = prepared.all_sample, reweighted.answer
     if not prepared.by_features:
         return None
     weights = np.ones(sample.shape[0]) if sample.sample_weight is None else sample.sample_weight
-    kept = kept_of(sample, reweighted, prepared)
+    if prepared.sample is prepared.rows and samples is not None:
+        kept, usual = ~samples.left_out, ~samples.outliers
+    else:
+        kept, usual = reweighted.rule.contains(sample), flag_rule.contains(sample)
     left_out, of_class = kept * np.minimum(weights, 1.0), reweighted.within.weights[sample.codes]
-    wanted = kept | flag_rule.contains(sample)
+    wanted = kept | usual
     wanted &= (weights > 0.0) & (of_class - left_out > LEAST_REST * of_class)
     if not wanted.any():
         return None
@@ -141,13 +146,6 @@ def copied(sample, weights, noted):
 def root_of(squares):
     """Return the root of numbers that rounding may have made negative."""
     return np.sqrt(np.maximum(squares, 0.0))
-
-
-def kept_of(sample, reweighted, prepared):
-    """Return which rows of the sample are in the support."""
-    if prepared.sample is prepared.rows and reweighted.mask is not None:
-        return reweighted.mask
-    return reweighted.rule.contains(sample)
 
 
 def noted_rows(sample, kept):

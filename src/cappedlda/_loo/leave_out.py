@@ -52,11 +52,14 @@ class Scores:
     step : ndarray of shape (N,), int
         The first of some nested supports that has the row; 0 is the core, the rows we trust.
     log_priors : ndarray of shape (c,)
+    near : int
+        Which sharpness to look at first: the fewer steps, the nearer it is.
     """
 
-    def __init__(self, distances, codes, weights, step, log_priors):
+    def __init__(self, distances, codes, weights, step, log_priors, near=LIKELY):
         self._distances, self._codes, self._log_priors = distances, codes, log_priors
         self._weights, self._step = weights, step
+        self._near = near
 
     def _weights_up_to(self, step):
         """Return the weights of the rows of a support, and 0 of others."""
@@ -93,16 +96,16 @@ class Scores:
     @cached_property
     def _least(self):
         """The least log-loss of the core over the sharpnesses, and which of them has it."""
-        *_, (least, _, k) = self._losses(LIKELY)
-        return least, k
+        *_, (least, _, self._near) = self._losses()
+        return least, self._near
 
     def costs_more(self, core, price):
         """Return whether the mean log-loss of the core is above that of other scores and a price.
 
         The loss is convex in the sharpness: its slope tells how far it may fall at most.
         """
-        most = (core.loss + price) * self._core.sum()
-        for loss, slope, k in self._losses(core._least[1]):
+        most, self._near = (core.loss + price) * self._core.sum(), core._near
+        for loss, slope, k in self._losses():
             last = SHARPNESS[-1 if slope < 0.0 else 0]
             if loss <= most or loss + slope * (last - SHARPNESS[k]) > most:
                 return not loss <= most
@@ -114,12 +117,14 @@ class Scores:
 
         It changes no decision between classes, only how confident it is.
         """
-        scores = self._distances - 2.0 * self._log_priors, np.zeros_like(self._log_priors)
-        tempered = Scores(scores[0], self._codes, self._weights, self._step, scores[1])
+        scores, priors = self._distances - 2.0 * self._log_priors, np.zeros_like(self._log_priors)
+        known = self._codes, self._weights, self._step
+        tempered = Scores(scores, *known, priors, self._near)
         return min(float(SHARPNESS[tempered._least[1]]), 1.0)
 
-    def _losses(self, k):
-        """Yield log-losses of the core, their slopes and sharpnesses, from the k-th on downhill."""
+    def _losses(self):
+        """Yield log-losses of the core, their slopes and which sharpnesses, going downhill."""
+        k = self._near
         loss, slope = self._loss(k)
         yield loss, slope, k
         forward, least = 1 if slope < 0.0 else -1, loss

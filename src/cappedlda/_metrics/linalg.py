@@ -65,14 +65,11 @@ def _not_definite():
 
 
 def cholesky_whitener(C):
-    """Return an upper triangle W with W'CW = I for a symmetric positive definite C.
-
-    It is the inverse of its factor; what stands below the diagonal is not zeroed.
-    """
-    factor, info = lapack.dpotrf(C.T, lower=1, clean=0)
-    if info != 0:
+    """Return an upper triangle W with W'CW = I, of a definite C whose upper triangle is given."""
+    W = np.empty(C.shape)
+    if not algebra.whiten_definite(_plain(C), 0.0, W):
         raise _not_definite()
-    return lapack.dtrtri(factor, lower=1)[0].T
+    return W
 
 
 def eigh(C):
