@@ -32,6 +32,7 @@ from cappedlda._util.tables import markdown_table
 from cappedlda.sources import NpyFolder, ParquetFolder
 
 LARGE_ROWS, LARGE_FEATURES = 10_000_000, 500
+ENGINE_ROWS = 5_000_000
 
 
 def measure_memmap(folder, quick):
@@ -173,17 +174,22 @@ def load_rows(path, start, stop):
     return np.array(np.load(path, mmap_mode="r")[start:stop])
 
 
-def measure_engines(folder, quick):
+def measure_engines(folder, quick, engine_rows=ENGINE_ROWS):
     """Processor time of a pass and of a fit, and memory of the driver, each engine by itself."""
-    n_rows, n, n_files = (400_000 if quick else 5_000_000), 30, 16
+    n_rows, n, n_files = (400_000 if quick else engine_rows), 30, 16
     write_files(folder, *contaminated(n_rows, n, 5)[:2], n_files)
     found = {"rows": n_rows, "features": n, "files": n_files, "load": os.getloadavg()[0]}
     found["engines"] = {name: alone(cost_of_engine, folder, name) for name in ENGINES}
-    few = folder / "few"
-    few.mkdir()
-    write_files(few, *contaminated(40_000 if quick else 400_000, n, 5)[:2], 4)
-    found["partitions"] = {
-        name: {count: alone(cost_of_pass, few, name, count) for count in (4, 40, 400)}
+    return found
+
+
+def measure_partitions(folder, quick):
+    """Processor time of a pass over rows in memory, by the number of partitions."""
+    n_rows, n = (40_000 if quick else 400_000), 30
+    write_files(folder, *contaminated(n_rows, n, 5)[:2], 4)
+    found = {"rows": n_rows, "features": n, "load": os.getloadavg()[0]}
+    found["seconds"] = {
+        name: {str(count): alone(cost_of_pass, folder, name, count) for count in (4, 40, 400)}
         for name in ("dask", "Spark")
     }
     return found
@@ -393,6 +399,7 @@ PARTS = {
     "memmap": measure_memmap,
     "files": measure_files,
     "engines": measure_engines,
+    "partitions": measure_partitions,
     "overhead": measure_overhead,
     "dask": measure_dask,
     "large": measure_large,
@@ -421,6 +428,8 @@ def as_text(found):
         lines += text_of_files(found["files"])
     if "engines" in found:
         lines += text_of_engines(found["engines"])
+    if "partitions" in found:
+        lines += text_of_partitions(found["partitions"])
     if "dask" in found:
         part = found["dask"]
         lines += [
@@ -503,16 +512,21 @@ def text_of_engines(part):
     title = f"## Engines, {part['rows']:,} x {part['features']} in {part['files']} Parquet files"
     text = (
         "Seconds of processor time, of two processes or threads together, measured at a load of "
-        f"{part['load']:.0f}; memory by which the process that calls `fit` grows."
+        f"{part['load']:.0f}; memory by which the process that calls `fit` grows, without Spark's "
+        "Java."
     )
-    lines = ["", title, "", text, "", *markdown_table(header, rows)]
-    counts = list(next(iter(part["partitions"].values())))
-    rows = [
-        [name, *(f"{costs[count]:.1f}" for count in counts)]
-        for name, costs in part["partitions"].items()
-    ]
-    lines += ["", "A pass over a twelfth of the rows, kept in memory, by number of partitions:", ""]
-    return lines + markdown_table(["engine, s", *map(str, counts)], rows)
+    return ["", title, "", text, "", *markdown_table(header, rows)]
+
+
+def text_of_partitions(part):
+    """Return the lines about how the cost of a pass grows with the partitions."""
+    seconds = part["seconds"]
+    counts = list(next(iter(seconds.values())))
+    rows = [[name, *(f"{costs[k]:.1f}" for k in counts)] for name, costs in seconds.items()]
+    title = f"## A pass by partitions, {part['rows']:,} x {part['features']} in memory"
+    text = f"Seconds of processor time, measured at a load of {part['load']:.0f}."
+    header = ["engine", *(f"{count} partitions" for count in counts)]
+    return ["", title, "", text, "", *markdown_table(header, rows)]
 
 
 def main():
@@ -521,6 +535,7 @@ def main():
     parser.add_argument("--scratch", type=Path, help="folder for large files")
     parser.add_argument("--quick", action="store_true", help="small data, to try the command")
     parser.add_argument("--large-rows", type=int, default=LARGE_ROWS, help="multiple of 100,000")
+    parser.add_argument("--engine-rows", type=int, default=ENGINE_ROWS, help="for the engines")
     parser.add_argument("--only", default=",".join(PARTS), help="some parts; others are kept")
     options = parser.parse_args()
     options.out.mkdir(parents=True, exist_ok=True)
@@ -529,8 +544,11 @@ def main():
     found["machine"] = {"processors": os.cpu_count(), "load": os.getloadavg()[0]}
     for part in options.only.split(","):
         with tempfile.TemporaryDirectory(dir=options.scratch) as folder:
-            settings = {"large_rows": options.large_rows} if part == "large" else {}
-            found[part] = PARTS[part](Path(folder), options.quick, **settings)
+            settings = {
+                "large": {"large_rows": options.large_rows},
+                "engines": {"engine_rows": options.engine_rows},
+            }
+            found[part] = PARTS[part](Path(folder), options.quick, **settings.get(part, {}))
         print(part, json.dumps(found[part]), flush=True)
         path.write_text(json.dumps(found, indent=1) + "\n")
         (options.out / "scale.md").write_text(as_text(found))
