@@ -32,6 +32,7 @@ from cappedlda.plotting import (
     DistanceDistanceDisplay,
     EpsilonPathDisplay,
     ImageDisplay,
+    LabelsDisplay,
     LoadingsDisplay,
     ProjectionDisplay,
     class_colors,
@@ -886,3 +887,34 @@ class TestImages:
     def test_what_means_nothing_is_refused(self, rng, options, match):
         with pytest.raises(ValueError, match=match):
             ImageDisplay.from_estimator(self.fitted(rng)[0], **options)
+
+
+class TestLabels:
+    def fitted(self):
+        X, y = make_blobs(300, 4, centers=3, cluster_std=1.5, random_state=0)
+        y[:6] = (y[:6] + 1) % 3
+        return X, y
+
+    def test_rows_of_the_lowest_quality_are_ringed_and_named(self):
+        X, y = self.fitted()
+        model = CappedLDA(label_noise="auto").fit(X, y)
+        display = LabelsDisplay.from_estimator(model, X, y, n_rows=6)
+        lowest = np.sort(np.argsort(model.label_quality(X, y), kind="stable")[:6])
+        np.testing.assert_array_equal(np.flatnonzero(display.flagged), lowest)
+        assert {text.get_text() for text in display.labels_} == {str(row) for row in lowest}
+        entries = [text.get_text() for text in display.ax_.get_legend().get_texts()]
+        assert "worth checking" in entries
+
+    def test_far_rows_do_not_stretch_the_view(self):
+        X, y = self.fitted()
+        X[-1] += 1e4
+        model = CappedLDA(label_noise="auto").fit(X, y)
+        display = LabelsDisplay.from_estimator(model, X, y, n_rows=3)
+        assert np.ptp(display.ax_.get_xlim()) < 100.0
+
+    def test_a_pipeline_and_a_fit_that_knows_no_labels(self):
+        X, y = self.fitted()
+        pipeline = make_pipeline(StandardScaler(), CappedLDA(label_noise="auto")).fit(X, y)
+        assert LabelsDisplay.from_estimator(pipeline, X, y).flagged.sum() <= 20
+        with pytest.raises(ValueError, match="label_noise=None"):
+            LabelsDisplay.from_estimator(CappedLDA().fit(X, y), X, y)

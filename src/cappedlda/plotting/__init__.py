@@ -13,6 +13,7 @@ from cappedlda.plotting._convergence import ConvergenceDisplay
 from cappedlda.plotting._distance import DistanceDisplay
 from cappedlda.plotting._distance_distance import DistanceDistanceDisplay
 from cappedlda.plotting._images import ImageDisplay
+from cappedlda.plotting._labels import LabelsDisplay
 from cappedlda.plotting._loadings import LoadingsDisplay
 from cappedlda.plotting._path import EpsilonPathDisplay
 from cappedlda.plotting._projection import ProjectionDisplay
@@ -25,6 +26,7 @@ __all__ = [
     "DistanceDistanceDisplay",
     "EpsilonPathDisplay",
     "ImageDisplay",
+    "LabelsDisplay",
     "LoadingsDisplay",
     "ProjectionDisplay",
     "class_colors",

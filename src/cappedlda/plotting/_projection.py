@@ -255,12 +255,18 @@ class ProjectionDisplay(RowsDisplay):
     def _is_plane(self):
         return self.Z.shape[1] == 2
 
+    @property
+    def _out_of_view(self):
+        """Rows that the view need not show."""
+        return self.flagged
+
     def _view(self, points):
         """Return the corners of the view: the rows that are not flagged, and a margin."""
-        kept = points[~self.flagged] if not self.flagged.all() else points
+        unusual = self._out_of_view
+        kept = points[~unusual] if not unusual.all() else points
         low, high = kept.min(axis=0), kept.max(axis=0)
         span = np.where(high > low, high - low, 1.0)
-        margin = (MARGIN if self.flagged.any() else 0.05) * span
+        margin = (MARGIN if unusual.any() else 0.05) * span
         low, high = low - margin, high + margin
         # No wider than what there is to see.
         tight = 0.05 * span
