@@ -121,8 +121,8 @@ class CappedLDA(SwitchingHints, CappedDiscriminant):
         Largest distance of a row of each class that is not flagged. With ``epsilon="auto"`` it is
         1.5 times the cap of the class.
     weights_ : ndarray of shape (n_samples,)
-        0 for training rows that are left out, 1 for all others; times `label_quality_` if wrong
-        labels were found.
+        0 for training rows that are left out, 1 for all others; if wrong labels were found,
+        `label_quality_` for others in classes of at least 10 rows.
     distances_ : ndarray of shape (n_samples,)
         Distance of each training row from the centre of its class, in the discriminant space
         of the rows inside cap and gate (for large data, of all rows that are not left out).
@@ -141,8 +141,8 @@ class CappedLDA(SwitchingHints, CappedDiscriminant):
         Log-likelihood of the labels with wrong ones, minus that without.
     label_quality_ : ndarray of shape (n_samples,)
         Probability that the label of each training row is right, from leave-one-out distances.
-        The lowest are most worth checking, also if no wrong labels were found. 1 for labels that
-        are not judged: of classes with fewer than 10 rows, and of rows that no other is like.
+        The lowest are most worth checking, also if no wrong labels were found. 1 for rows that
+        no other is like.
         This and the next two are not there after `fit_chunks`, nor for dask or Spark; use the
         method `label_quality`.
     mislabelled_ : ndarray of shape (n_samples,), bool
@@ -283,8 +283,7 @@ class CappedLDA(SwitchingHints, CappedDiscriminant):
         Returns
         -------
         quality : ndarray of shape (n_samples,)
-            From 0 to 1; the lowest are most worth checking. 1 for labels that the fit did not
-            judge: of classes with fewer than 10 rows, or of all if it had too few rows.
+            From 0 to 1; the lowest are most worth checking.
 
         Examples
         --------

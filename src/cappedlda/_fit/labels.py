@@ -30,7 +30,7 @@ def noise_of_labels(prepared, reweighted, kept, options):
     totals = prepared.all_rows.class_weights
     rate = None if options.label_noise == "auto" else float(options.label_noise)
     labels = label_noise(prepared.all_sample, kept, units, totals, rate)
-    if prepared.n_sampled == 0 or labels.rule is None:
+    if prepared.n_sampled == 0:
         return labels
     return replace(labels, quality=prepared.all_rows.each(labels.rule))
 
@@ -42,8 +42,9 @@ def without_wrong_priors(options):
 
 def labels_weighed(rows, labels):
     """Return all rows, weighed by what a sample says of their labels."""
-    quality = labels.quality
-    return rows.weighed(labels.rule) if quality is None else rows.reweighted(quality)
+    weigh = labels.rule.weights
+    weights = rows.each(weigh)
+    return rows.weighed(weigh) if weights is None else rows.reweighted(weights)
 
 
 def solution_with_labels(labels, reweighted, evaluated, trace, objective, prepared, n_components):
@@ -57,6 +58,7 @@ def solution_with_labels(labels, reweighted, evaluated, trace, objective, prepar
         # Not by their weight: a doubtful label is not left out.
         solution.kept_shares = reweighted.kept_rows / prepared.all_rows.class_counts
         if solution.samples is not None:
-            weights = solution.samples.weights * labels.quality
+            judged = labels.rule.judged[prepared.all_rows.codes]
+            weights = solution.samples.weights * np.where(judged, labels.quality, 1.0)
             solution.samples = solution.samples._replace(weights=weights)
     return solution

@@ -59,21 +59,29 @@ class LabelRule:
 
     coef: np.ndarray  # (n, c), of raw features
     intercept: np.ndarray  # (c,)
-    rates: np.ndarray  # (c,), of wrong labels; 0 in classes that are not judged
+    rate: float  # of wrong labels
+    judged: np.ndarray  # (c,), bool; classes whose rows may count for less
 
     def scores(self, X):
         """Return the log-probabilities of the classes, up to a number for each row."""
         with np.errstate(over="ignore", invalid="ignore"):
             if issparse(X):
                 return X @ self.coef + self.intercept
-            X, scores = np.ascontiguousarray(X, np.float64), np.empty((len(X), len(self.rates)))
+            X, scores = np.ascontiguousarray(X, np.float64), np.empty((len(X), len(self.judged)))
             kernels_for(X.shape[1]).affine_images(X, self.coef, self.intercept, scores)
         return scores
 
     def __call__(self, X, codes):
         """Return the probability that each label is right, shape (N,)."""
+        return self._right(X, codes, np.full(len(self.judged), self.rate))
+
+    def weights(self, X, codes):
+        """Return the same, but 1 in classes that are not judged."""
+        return self._right(X, codes, np.where(self.judged, self.rate, 0.0))
+
+    def _right(self, X, codes, rates):
         quality, codes = np.empty(X.shape[0]), codes.astype(np.int32, copy=False)
-        factors = self.rates / ((len(self.rates) - 1) * (1.0 - self.rates))
+        factors = rates / ((len(rates) - 1) * (1.0 - rates))
         loo.label_quality(self.scores(X), codes, factors, quality)
         return quality
 
@@ -142,7 +150,7 @@ class LabelNoise:
     status: str  # "none", "found", "too_few_rows" or "class_lost"
     rate: float = 0.0  # of wrong labels
     gain: float = 0.0  # of the log-likelihood of the labels, by wrong ones
-    rule: LabelRule | None = None  # None if the labels were not judged
+    rule: LabelRule | None = None
     quality: np.ndarray | None = None  # (N,), probability that each label is right, of all rows
     weights: np.ndarray | None = None  # of the sample that was judged; 1 of what it leaves out
 
@@ -184,14 +192,13 @@ def label_noise(rows, kept, units, totals, rate=None):
     n_jobs = rows.n_jobs if rows.X.size >= rows.regime.threaded_elements else 1
     with shared_threads(n_jobs) as map_:
         judge = LabelJudge(rows, kept, units, totals, map_)
-        if judge.kept_weights.sum() < LEAST_MEAN_ROWS * rows.n_classes:
-            return LabelNoise("too_few_rows")
-        status, without = "none", None
+        few = judge.kept_weights.sum() < LEAST_MEAN_ROWS * rows.n_classes
+        status, without = "too_few_rows" if few else "none", None
         for _ in range(ROUNDS):
             likelihood, none = judge.take_round(FIRST_RATE if rate is None else rate)
             without = none if without is None else without
             if judge.lost:
-                status = "class_lost"
+                status = status if few else "class_lost"
                 break
         gain = likelihood - without
         clear = gain > np.log(judge.judged_weight) or (judge.far_apart and judge.doubts_any)
@@ -238,10 +245,9 @@ class LabelJudge:
         best, without = self._best_fit(distances, weights, first_rate)
         own, self.rate, self.far_apart = best.own, best.rate, best.far_apart
         self._rule = self._rule_of(discriminant, best.sharpness)
-        rates = self._rule.rates[self._codes]
-        quality = right_label((1.0 - own) / own, rates, len(self._log_priors))
-        self._quality = np.where(judged & (rates > 0.0), quality, 1.0)
-        self._weights = self._quality
+        quality = right_label((1.0 - own) / own, self.rate, len(self._log_priors))
+        self._quality = np.where(judged, quality, 1.0)
+        self._weights = np.where(self._judged_classes[self._codes], self._quality, 1.0)
         left = np.bincount(self._codes, self._of_rows * self._kept * self._weights)
         self.lost = bool((self._judged_classes & (left < LEAST_WEIGHT)).any())
         priors = left * self._share_of_all
@@ -293,8 +299,8 @@ class LabelJudge:
         coef, offset = discriminant.linear_scores()
         intercept = self._log_priors + sharpness * offset
         coef = sharpness * coef / scale
-        rates = np.where(self._judged_classes, self.rate, 0.0)
-        return LabelRule(coef, intercept - self._origin @ coef, rates)
+        intercept = intercept - self._origin @ coef
+        return LabelRule(coef, intercept, self.rate, self._judged_classes)
 
     def answer(self):
         """Return the rule, the quality of all labels, and the weights of the rows."""

@@ -69,9 +69,9 @@ class RowSpace:
 
     def lift_labels(self, labels):
         """Return what is known of labels with a rule for raw features."""
-        rule = None if labels is None else labels.rule
-        if rule is None:
-            return labels
+        if labels is None:
+            return None
+        rule = labels.rule
         coef = self.lift(rule.coef)
         lifted = replace(rule, coef=coef, intercept=rule.intercept - self._origin @ coef)
         return replace(labels, rule=lifted)

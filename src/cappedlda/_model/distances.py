@@ -22,7 +22,8 @@ def of_chunks(model, make_chunks):
         X = check_array(np.asarray(chunk.X), dtype=FLOATS, input_name=f"X of {chunk.name}")
         codes = known_codes(chunk.y, model.classes_, f"y of {chunk.name}")
         rows = ArrayRows(X, codes, len(model.classes_))
-        weigh = model._label_rule if getattr(model, "label_status_", None) == "found" else None
+        found = getattr(model, "label_status_", None) == "found"
+        weigh = model._label_rule.weights if found else None
         yield measured(rows, model._flag_rule, model._leave_out_rule, model._norm, weigh)
 
 

@@ -25,20 +25,18 @@ def store(model, rows, solution):
     model.label_gain_ = labels.gain
     model._label_rule = labels.rule
     if isinstance(rows, ArrayRows):
-        quality, left_out = labels.quality, solution.samples.left_out
-        quality = np.ones(rows.shape[0]) if quality is None else quality
-        model.label_quality_ = quality
-        model.mislabelled_, codes = suspects(model, rows, quality, left_out)
+        model.label_quality_ = labels.quality
+        left_out = solution.samples.left_out
+        model.mislabelled_, codes = suspects(model, rows, labels.quality, left_out)
         model.suggested_labels_ = model.classes_[codes]
 
 
 def suspects(model, rows, quality, left_out):
     """Return which labels of rows look wrong, and the most likely ones, as codes."""
-    rule = model._label_rule
-    if rule is None:
+    if model.label_status_ == "too_few_rows":
         return np.zeros(rows.shape[0], bool), rows.codes
     found = model.label_status_ == "found"
-    return rule.suspects(rows, model._flag_rule, quality, left_out, found)
+    return model._label_rule.suspects(rows, model._flag_rule, quality, left_out, found)
 
 
 def check(model):
@@ -53,7 +51,7 @@ def check(model):
 
 def quality(model, X, y):
     """Return the probability that labels of checked rows are right."""
-    return quality_of(model, *filled(model, X, y))
+    return model._label_rule(*filled(model, X, y))
 
 
 def filled(model, X, y):
@@ -62,16 +60,10 @@ def filled(model, X, y):
     return cells.filled(model, X, codes), codes
 
 
-def quality_of(model, X, codes):
-    """Return the probability that labels of rows are right, given as codes."""
-    rule = model._label_rule
-    return np.ones(X.shape[0]) if rule is None else rule(X, codes)
-
-
 def doubts(model, X, y):
     """Return what a table of checked rows says about labels: its columns by name."""
     X, codes = filled(model, X, y)
-    rows, found = rows_of(X, codes, len(model.classes_)), quality_of(model, X, codes)
+    rows, found = rows_of(X, codes, len(model.classes_)), model._label_rule(X, codes)
     left_out = ~model._leave_out_rule.contains(rows)
     wrong, suggested = suspects(model, rows, found, left_out)
     return {

@@ -190,7 +190,8 @@ def fitted_values(model):
     groups = (GATE, model._flag_rule.gate), (CALIBRATION, calibration_of(model))
     for group, value in (*groups, (LABEL_RULE, getattr(model, "_label_rule", None))):
         if value is not None:
-            arrays |= {f.name: getattr(value, f.name.partition("_")[2]) for f in group}
+            found = {f.name: getattr(value, f.name.partition("_")[2]) for f in group}
+            arrays |= {name: np.asarray(part) for name, part in found.items()}
     return arrays, scalars
 
 

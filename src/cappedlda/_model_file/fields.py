@@ -101,7 +101,8 @@ CALIBRATION = (
 LABEL_RULE = (
     Field("label_coef", "nc", NUMBERS),
     Field("label_intercept", "c", NUMBERS),
-    Field("label_rates", "c", NUMBERS),
+    Field("label_rate", "", NUMBERS),
+    Field("label_judged", "c", MARKS),
 )
 CV_FIELDS = (
     Field("n_splits_", None, INTEGER),
