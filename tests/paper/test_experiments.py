@@ -372,6 +372,7 @@ def test_friedman_test_and_critical_difference(rng):
     assert found["datasets"] == 14
     assert found["friedman_chi2"] == pytest.approx(expected.statistic)
     assert found["friedman_p"] == pytest.approx(expected.pvalue)
+    assert list(found["average_means"].values()) == pytest.approx(values.mean(axis=0).tolist())
     # Demsar's example: 1.25 for 4 methods and 14 data sets.
     assert found["critical_difference"] == pytest.approx(1.25, abs=0.01)
 

@@ -174,14 +174,17 @@ def _means(rows, methods):
 
 
 def compare_ranks(means, methods):
-    """Return average ranks, the Friedman test and the critical difference of Nemenyi."""
+    """Return averages of ranks and means, Friedman's test, Nemenyi's critical difference."""
     whole = [values for values in means.values() if None not in values]
     n, k = len(whole), len(methods)
     if n == 0:
         return {"datasets": 0, "average_ranks": {}}
     ranks = rankdata(-np.array(whole), axis=1)
-    average = ranks.mean(axis=0).tolist()
-    comparison = {"datasets": n, "average_ranks": dict(zip(methods, average, strict=True))}
+    comparison = {
+        "datasets": n,
+        "average_ranks": dict(zip(methods, ranks.mean(axis=0).tolist(), strict=True)),
+        "average_means": dict(zip(methods, np.mean(whole, axis=0).tolist(), strict=True)),
+    }
     if n > 1 and k > 2 and np.ptp(ranks) > 0.0:
         statistic, p = friedmanchisquare(*ranks.T)
         difference = studentized_range.ppf(1.0 - SIGNIFICANCE, k, np.inf) / np.sqrt(2.0)
@@ -279,6 +282,8 @@ def _rank_lines(summary, heading):
     ]
     theirs = dict(zip(printed.COLUMNS, printed.AVERAGE_RANKS[summary["table"]], strict=True))
     rows.append(["*paper*", *_rank_cells(theirs, methods), "", ""])
+    means = _rank_cells(comparison["average_means"], methods)
+    rows.append(["percent right, on average", *means, "", ""])
     title = f"{heading} Average ranks over {comparison['datasets']} data sets"
     return [title, "", *_tables.markdown_table(header, rows), "", RANKS_EXPLAINED, ""]
 
