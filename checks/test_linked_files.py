@@ -27,7 +27,7 @@ def test_pictures_that_examples_save_are_in_the_repository():
     assert {"both.png", "churn.png", "reasons.png"} <= set(saved)
     for name, text in saved.items():
         assert f"_static/{name})" in text
-        assert 10_000 < (DOCS / "_static" / name).stat().st_size < 100_000
+        assert 2_000 < (DOCS / "_static" / name).stat().st_size < 100_000
 
 
 def test_every_example_of_the_gallery_has_a_title():
