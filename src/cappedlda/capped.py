@@ -108,7 +108,7 @@ class CappedLDA(SwitchingHints, CappedDiscriminant):
     cell_cuts_ : ndarray of shape (n_features,)
         How many standard deviations a cell of a new row may differ from the value that the other
         cells predict before it is ignored: 5, or more for features with long tails if 5 would
-        misclassify more than 1 % of the training rows. inf if no cell is ignored.
+        misclassify notably more training rows. inf if no cell is ignored.
     wrong_cells_ : sparse array of shape (n_samples, n_features), bool
         Cells of training rows that the fit has replaced. Not after `fit_chunks`, nor for dask.
     explained_variance_ratio_ : ndarray of shape (n_components,)

@@ -16,9 +16,9 @@ from cappedlda._metrics.cells import CUT, MOST_WRONG, REACH, WRONG, make_metric
 from cappedlda._model.discriminant import check_finite, not_finite_in
 from cappedlda._regime import REGIME
 
-# Where CUT costs more than this share of training rows, a feature has a cut-off that one of these
-# shares of them is beyond: the first that does no harm. After these, nothing is capped.
-HARM = 0.01
+# Where CUT costs training rows more than these standard errors, a feature has a cut-off that one of
+# some shares of them is beyond: the first that does no harm. After these, nothing is capped.
+MOST_HARM = 2.0
 SHARES = (0.05, 0.02, 0.01, 0.005, 0.002, 0.001, 0.0)
 # Share of the cells of a new row that may be wrong without the row being a strange one.
 FEW = 0.1
@@ -29,9 +29,8 @@ MOST_MARKS = 1 << 22
 def choose_cuts(metric, X, codes, weights):
     """Return the least cut-offs (n,) that do no harm to the classification of rows, or inf.
 
-    Harm is that more rows are lost than gained, by more than a share HARM of all rows and by more
-    than two standard errors. Lost are those that all cells classify correctly and capped ones
-    do not.
+    Harm is that more rows are lost than gained, by more than MOST_HARM standard errors. Lost are
+    those that all cells classify correctly and capped ones do not.
 
     Parameters
     ----------
@@ -41,7 +40,6 @@ def choose_cuts(metric, X, codes, weights):
     codes : ndarray of shape (N,)
     weights : ndarray of shape (N,)
     """
-    total = weights.sum()
     for cuts in candidates(metric, X, codes):
         metric = metric.with_cuts(cuts)
         some = metric.screen()(X)
@@ -54,7 +52,7 @@ def choose_cuts(metric, X, codes, weights):
             now = np.where(capped, metric.scores(block, dropped).argmax(axis=1) == own, linear)
             lost += weights[part] @ (linear & ~now)
             gained += weights[part] @ (now & ~linear)
-        if lost - gained <= max(2.0 * np.sqrt(lost + gained), HARM * total):
+        if lost - gained <= MOST_HARM * np.sqrt(lost + gained):
             break
     return metric.cuts
 
