@@ -30,7 +30,7 @@ import numpy as np
 
 from cappedlda._data.array import ArrayRows
 from cappedlda._data.scatter_cache import ScatterCacheRows
-from cappedlda._fit.cells import fit_right_cells, without_gaps
+from cappedlda._fit.cells import fit_right_cells, many_have_far_cells, without_gaps
 from cappedlda._fit.hidden_cloud import core_without_cloud
 from cappedlda._fit.labels import (
     labels_weighed,
@@ -92,12 +92,13 @@ def fit_capped(rows, objective, options):
 
 
 def bears_cells(prepared, objective, options):
-    """Return whether right cells can be told from wrong ones: by all rows, and not too few."""
+    """Return whether there may be wrong cells, and all rows can tell them from right ones."""
     rows = prepared.all_rows
     enough = rows.regime.unshrunk_rows_per_feature * rows.shape[1]
     automatic = objective.epsilon == "auto" and options.leave_out == "harmful"
     known = prepared.n_sampled == 0 and prepared.by_features
-    return automatic and known and isinstance(rows.X, np.ndarray) and prepared.weight >= enough
+    bears = automatic and known and isinstance(rows.X, np.ndarray) and prepared.weight >= enough
+    return bears and many_have_far_cells(rows, prepared.gate)
 
 
 def fit_path(rows, objectives, options):

@@ -22,6 +22,7 @@ from cappedlda._metrics.cells import CUT, MISSING, MOST_WRONG, WRONG, CellMetric
 
 # Share of the rows with a far cell from which on the fit is tried without such cells.
 LEAST_HIT = 0.05
+MOST_LOOKED_AT = 2000
 # Of the variance of cells that are dropped together, in conditional ones of each: less is rounding.
 LEAST_KNOWN = 1e-9
 
@@ -38,14 +39,10 @@ def fit_right_cells(rows, plain, fit):
         Returns the solution on rows.
     """
     centres, scale, _ = medians_and_scale(rows)
-    centres = centres[rows.codes]
-    far = np.abs(rows.X - centres) > CUT * scale
-    weights = np.ones(len(far)) if rows.sample_weight is None else rows.sample_weight
-    if weights @ far.any(axis=1) < LEAST_HIT * weights.sum():
-        return plain
-    start = rows.with_features(np.where(far, centres, rows.X).astype(rows.dtype))
+    far = far_cells(rows.X, rows.codes, centres, scale)
+    start = rows.with_features(np.where(far, centres[rows.codes], rows.X).astype(rows.dtype))
     found = fit(start)
-    if not is_worthwhile(rows, plain, start, found, weights):
+    if not is_worthwhile(rows, plain, start, found):
         return plain
     completed, wrong = drawn_anew(rows, metric_of(found), wrong_of_few)
     return of_all_cells(rows, wrong, fit(completed))
@@ -91,6 +88,23 @@ def medians_of(rows, gaps):
     return found.astype(rows.dtype)[rows.codes]
 
 
+def far_cells(X, codes, centres, scale):
+    """Return which cells are beyond CUT robust deviations from the centre of their class."""
+    return np.abs(X - centres[codes]) > CUT * scale
+
+
+def many_have_far_cells(rows, gate):
+    """Return whether enough rows, of at most about MOST_LOOKED_AT, have a far cell to try."""
+    some = slice(None, None, 1 + rows.shape[0] // MOST_LOOKED_AT)
+    far = far_cells(rows.X[some], rows.codes[some], gate.centres, gate.scale).any(axis=1)
+    return np.average(far, weights=weights_of(rows)[some]) >= LEAST_HIT
+
+
+def weights_of(rows):
+    """Return the weights of rows, shape (N,)."""
+    return np.ones(rows.shape[0]) if rows.sample_weight is None else rows.sample_weight
+
+
 def metric_of(solution):
     """Return how cells are measured by a solution, or None if no covariance is known."""
     calibrator = solution.calibrator()
@@ -99,7 +113,7 @@ def metric_of(solution):
     return metric_of_plane(calibrator.whitener(), solution.centres, solution.priors)
 
 
-def is_worthwhile(rows, plain, start, found, weights):
+def is_worthwhile(rows, plain, start, found):
     """Return whether the rows that both fits trust are classified notably better by the second.
 
     Rows that only the second one trusts have no say: dropping cells makes foreign rows look like
@@ -111,9 +125,9 @@ def is_worthwhile(rows, plain, start, found, weights):
         As they are, and with far cells at the median.
     plain, found : Solution
         On these.
-    weights : ndarray of shape (N,)
     """
-    trusted, distances = weights.copy(), []
+    weights, distances = weights_of(rows), []
+    trusted = weights.copy()
     for solution, fitted in ((plain, rows), (found, start)):
         metric, samples, within = metric_of(solution), solution.samples, solution.within
         if metric is None:
