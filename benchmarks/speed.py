@@ -2,12 +2,14 @@
 
     python benchmarks/speed.py                      # all, some minutes on a quiet machine
     python benchmarks/speed.py --only passes        # one part; the others stay as they are
+    python benchmarks/speed.py --draw               # only renew pictures and pages
     python benchmarks/speed.py --out speed --quick
 
 One thread unless a row says otherwise; everything in a row of a table is measured in turn in one
 process. Written to the folder, which is named for the instructions of the kernels: speed.json
-(all figures, machine and versions), one Markdown table per part, one beside the targets, and two
-pictures (see `speed_report.py`). tabmat is compared with if it is installed.
+(all figures, machine, date and versions) and two pictures (see `speed_report.py`). The tables go
+into docs/speed.md and docs/develop/benchmarks.md, or into tables.md of another folder. tabmat is
+compared with if it is installed.
 """
 
 import argparse
@@ -16,16 +18,18 @@ import multiprocessing
 import os
 import platform
 import time
+from datetime import date
 from importlib import metadata
 from itertools import product
 from pathlib import Path
 
 import numpy as np
 from scipy.linalg import subspace_angles
-from speed_report import GEMM_SIZE, OTHERS, PARTS, THREADS_GAIN, write
+from speed_report import GEMM_SIZE, OTHERS, PAGES, PARTS, THREADS_GAIN, write
 from speed_seconds import measure_seconds
 from suite.common import heavy_tailed, interleaved, log_normal, ratio, ratio_of
 from suite.fits import (
+    MIDDLE_SHAPES,
     TARGET_SHAPES,
     FitByThreads,
     FitProblem,
@@ -192,6 +196,19 @@ def measure_lda(scale):
         yield {"shape": shape, "rows": len(problem.X), "ratios": ratios}
 
 
+def measure_middle(scale):
+    """Yield fits of the sizes of most data over those of LDA (svd), dirty and clean; one thread."""
+    for shape, target in MIDDLE_SHAPES.items():
+        rows, *sizes = shape.split("x")
+        rows = max(int(rows) // scale, 100)
+        problems = {
+            kind: FitProblem("x".join([str(rows), *sizes]), share=share)
+            for kind, share in (("dirty", 0.1), ("clean", 0.0))
+        }
+        ratios = {kind: problem.ratio_to_lda() for kind, problem in problems.items()}
+        yield {"shape": shape, "rows": rows, "ratios": ratios, "target": target}
+
+
 def measure_growth(scale):
     """Yield fits by number of rows, of features and of classes; one thread."""
     for name, size in ((name, size) for name, sizes in GROWTH.items() for size in sizes):
@@ -262,6 +279,7 @@ def machine():
     return {
         "processor": models[0].partition(": ")[2] if models else platform.processor(),
         "kernels": kernels.name,
+        "date": date.today().isoformat(),
         "cores": os.cpu_count(),
         "load": round(os.getloadavg()[0], 1),
         "python": platform.python_version(),
@@ -271,6 +289,7 @@ def machine():
 
 MEASURE = {
     "seconds": measure_seconds,
+    "middle": measure_middle,
     "passes": measure_passes,
     "threads": measure_threads,
     "fits": measure_fits,
@@ -291,6 +310,7 @@ def main():
     parser.add_argument("--draw", action="store_true", help="measure nothing, draw and tabulate")
     given = parser.parse_args()
     given.out.mkdir(parents=True, exist_ok=True)
+    pages = PAGES if given.out == default else ()
     stored = given.out / "speed.json"
     results = json.loads(stored.read_text()) if stored.exists() else {}
     for part in () if given.draw else given.only:
@@ -301,8 +321,8 @@ def main():
             for record in MEASURE[part](TIMES_SMALLER if given.quick else 1):
                 print(record, flush=True)
                 records.append(record)
-                write(results, given.out)
-    write(results, given.out)
+                write(results, given.out, pages)
+    write(results, given.out, pages)
 
 
 if __name__ == "__main__":

@@ -1,7 +1,9 @@
 """What `speed.py` has measured: tables for users, one beside the targets, and pictures."""
 
 import json
+import re
 from itertools import product
+from pathlib import Path
 
 import numpy as np
 
@@ -23,11 +25,15 @@ THREADS_GAIN = 1.7
 GAIN_FEATURES = 50
 GEMM_SIZE = 1024  # of the square product that stands for the peak
 OTHERS = tuple(product(("NumPy", "tabmat"), ("float64", "float32")))
-PARTS = ("seconds", "passes", "threads", "fits", "sample", "growth", "others", "lda")
+PARTS = ("seconds", "middle", "passes", "threads", "fits", "sample", "growth", "others", "lda")
 # A time that is extrapolated: bytes of a file, if those measured are this near to a line.
 FAR_BYTES = 20e9
 LINEAR = 0.1
 NOT_MEASURED = "Not measured yet.\n"
+# Pages with tables between comments, as <!-- avx512 fits --> and <!-- end -->.
+PAGES = tuple(
+    Path(__file__).parents[1] / "docs" / name for name in ("speed.md", "develop/benchmarks.md")
+)
 
 
 def table(header, rows):
@@ -46,9 +52,14 @@ def is_whole(record):
     return record["shape"].startswith(f"{record['rows']}x")
 
 
+def two_digits(number):
+    """Return a number rounded to two digits that count."""
+    return float(f"{number:.2g}")
+
+
 def seconds_text(seconds):
     """Return seconds with two digits that count."""
-    return f"{seconds:.2f}" if seconds < 10.0 else f"{seconds:.0f}"
+    return f"{two_digits(seconds):g}"
 
 
 def tabulate_seconds(records):
@@ -58,7 +69,7 @@ def tabulate_seconds(records):
     rows = [
         [
             f"{r['rows']:,} x {r['features']}",
-            f"{r['rows'] * r['features'] * 8e-9:.2g} GB",
+            f"{two_digits(r['rows'] * r['features'] * 8e-6):g} MB",
             *(seconds_text(r["seconds"][name]) for name in names),
         ]
         for r in arrays
@@ -176,6 +187,13 @@ def tabulate_lda(records):
     return table(["rows x features x classes", "svd", "eigen"], rows)
 
 
+def tabulate_middle(records):
+    """Return the table of sizes that most data have."""
+    rows = [[shape_text(r), *(f"{v:.2f}" for v in r["ratios"].values())] for r in records]
+    header = ["rows x features x classes", "10 % outliers: fit / LDA", "clean: fit / LDA"]
+    return table(header, rows)
+
+
 def tabulate_growth(records):
     """Return the tables of growth; that with the rows beside a line."""
     by = {name: [r for r in records if r["by"] == name] for name in ("rows", "features", "classes")}
@@ -229,6 +247,9 @@ def tabulate_targets(results):
         if r["shape"] in FIT_TARGETS and is_whole(r):
             what = f"fit / X.T @ X, {shape_text(r)}"
             compare(what, next(iter(r["ratios"].values())), FIT_TARGETS[r["shape"]])
+    for r in results.get("middle", {"records": []})["records"]:
+        if is_whole(r):
+            compare(f"fit / LDA (svd), {shape_text(r)}", r["ratios"]["dirty"], r["target"])
     for r in results.get("others", {"records": []})["records"]:
         if r["target"] is not None:
             compare(r["what"], r["value"], r["target"])
@@ -327,6 +348,7 @@ def draw(records, path):
 
 TABULATE = {
     "seconds": tabulate_seconds,
+    "middle": tabulate_middle,
     "passes": tabulate_passes,
     "threads": tabulate_threads,
     "fits": tabulate_fits,
@@ -337,17 +359,46 @@ TABULATE = {
 }
 
 
-def write(results, folder):
-    """Write figures, tables and pictures."""
+def tables_of(results):
+    """Return the text of each table by name: the parts, the targets, the machine and the date."""
     known = [part for part in PARTS if part in results]
     names = list(dict.fromkeys(name for part in known for name in results[part]["machine"]))
     places = [[part, *(str(results[part]["machine"].get(n, "")) for n in names)] for part in known]
-    (folder / "machine.md").write_text(table(["part", *names], places))
+    texts = {
+        part: TABULATE[part](results[part]["records"]) if part in results else NOT_MEASURED
+        for part in PARTS
+    }
+    texts["machine"] = table(["part", *names], places)
+    texts["targets"] = tabulate_targets(results)
+    texts["date"] = date_text([results[part]["machine"] for part in known])
+    return texts
+
+
+def date_text(machines):
+    """Return a sentence on when and where something was measured."""
+    dates, places = ({m.get(key) for m in machines} for key in ("date", "processor"))
+    dates = sorted(filter(None, dates)) or ["a day that was not noted"]
+    when = dates[0] if len(dates) == 1 else f"{dates[0]} to {dates[-1]}"
+    return f"Measured on {when}: {' and '.join(sorted(filter(None, places)))}.\n"
+
+
+def renewed(page, kernels, texts):
+    """Return the text of a page with the tables of one kind of kernels between its comments."""
+
+    def text_of(match):
+        return f"{match[1]}\n\n{texts[match[2]].strip()}\n\n<!-- end -->"
+
+    return re.sub(rf"(<!-- {kernels} (\w+) -->).*?<!-- end -->", text_of, page, flags=re.DOTALL)
+
+
+def write(results, folder, pages=()):
+    """Write figures and pictures to a folder, and the tables into pages, or beside them."""
+    texts = tables_of(results)
     (folder / "speed.json").write_text(json.dumps(results, indent=1) + "\n")
-    (folder / "targets.md").write_text(tabulate_targets(results))
-    for part in PARTS:
-        text = TABULATE[part](results[part]["records"]) if part in results else NOT_MEASURED
-        (folder / f"{part}.md").write_text(text)
+    for page in pages:
+        page.write_text(renewed(page.read_text(), folder.name, texts))
+    if not pages:
+        (folder / "tables.md").write_text("\n".join(f"## {n}\n\n{texts[n]}" for n in texts))
     if "passes" in results:
         draw(results["passes"]["records"], folder / "roofline.png")
     if "seconds" in results:

@@ -12,7 +12,8 @@ from cappedlda import CappedLDA
 
 # Rows, features and classes of the table; the others are for the picture.
 SIZES = ((100_000, 20, 5), (1_000_000, 50, 10))
-PICTURE_ROWS = (10_000, 30_000, 100_000, 300_000, 1_000_000)
+PICTURE_ROWS = (100, 300, 1_000, 3_000, 10_000, 30_000, 100_000, 300_000, 1_000_000)
+LEAST_ROWS = 100  # whatever the scale
 PICTURE_FEATURES, PICTURE_CLASSES = 50, 10
 MAP_GIGABYTES = (1, 2, 4)
 LDA_SOLVERS = ("svd", "eigen")
@@ -32,7 +33,7 @@ def measure_seconds(scale):
     """Yield seconds of fits with the threads that everybody takes by default."""
     shapes = {(rows, PICTURE_FEATURES, PICTURE_CLASSES) for rows in PICTURE_ROWS}
     for rows, n, c in sorted(shapes | set(SIZES)):
-        X, y, _ = contaminated(rows // scale, n, c)
+        X, y, _ = contaminated(max(rows // scale, LEAST_ROWS), n, c)
         jobs = {"CappedLDA": CappedLDA()}
         jobs |= {f"LDA ({name})": LinearDiscriminantAnalysis(solver=name) for name in LDA_SOLVERS}
         seconds = {name: seconds_of(lambda m=m, X=X, y=y: m.fit(X, y)) for name, m in jobs.items()}
