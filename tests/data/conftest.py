@@ -1,7 +1,18 @@
 """Rows that several tests of the data side fit."""
 
+import tempfile
+
 import pytest
 from common import make_classes, spoil
+
+
+@pytest.fixture
+def temporary(tmp_path, monkeypatch):
+    """The folder of temporary files, empty."""
+    folder = tmp_path / "temporary"
+    folder.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(folder))
+    return folder
 
 
 @pytest.fixture

@@ -4,7 +4,6 @@ import os
 import signal
 import subprocess
 import sys
-import tempfile
 import threading
 import time
 
@@ -180,27 +179,21 @@ def test_a_fit_leaves_nothing_on_the_cluster(client, rows):
     assert is_empty()
 
 
-def test_a_fit_that_fails_or_is_interrupted_leaves_nothing(rows, tmp_path, monkeypatch):
+def test_a_fit_that_fails_or_is_interrupted_leaves_nothing(rows, temporary, spy, monkeypatch):
     X, y, _ = rows
     model = CappedLDA().fit(lazy(X), lazy(y))
-    before, threads, passes = dict(vars(model)), set(threading.enumerate()), []
-    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    reduce = DaskRows.reduce
+    before, threads = dict(vars(model)), set(threading.enumerate())
+    reduce, passes = DaskRows.reduce, spy(DaskRows, "reduce")
 
     def lost_later(block):
         if passes:
             raise OSError("the disk of a worker is full")
         return block
 
-    def counting_reduce(self, job):
-        passes.append(job)
-        return reduce(self, job)
-
     def interrupted_reduce(self, job):
         reduce(self, job)
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(DaskRows, "reduce", counting_reduce)
     with pytest.raises(OSError, match="full"):
         model.fit(lazy(X).map_blocks(lost_later, dtype=float), lazy(y))
     assert passes
@@ -209,7 +202,7 @@ def test_a_fit_that_fails_or_is_interrupted_leaves_nothing(rows, tmp_path, monke
         model.fit(lazy(X), lazy(y))
     assert vars(model) == before
     assert set(threading.enumerate()) <= threads
-    assert not list(tmp_path.iterdir())
+    assert not list(temporary.iterdir())
 
 
 class Tasks(Callback):

@@ -6,7 +6,6 @@ import random
 import signal
 import subprocess
 import sys
-import tempfile
 import threading
 from pathlib import Path
 
@@ -350,12 +349,10 @@ def test_errors_name_the_column_and_leave_the_estimator_as_it_was(frame):
         model.predict(rows)
 
 
-def test_a_fit_that_fails_or_is_interrupted_leaves_nothing(frame, tmp_path, monkeypatch):
+def test_a_fit_that_fails_or_is_interrupted_leaves_nothing(frame, tmp_path, temporary, monkeypatch):
     """Executors that are lost in a later pass, for good, and an interrupt."""
     model = CappedLDA().fit(rows_of(frame), "label")
     before, threads = dict(vars(model)), set(threading.enumerate())
-    (tmp_path / "temporary").mkdir()
-    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "temporary"))
     passes = tmp_path / "passes"
     passes.touch()
 
@@ -381,7 +378,7 @@ def test_a_fit_that_fails_or_is_interrupted_leaves_nothing(frame, tmp_path, monk
         model.fit(rows, "label")
     assert vars(model) == before
     assert set(threading.enumerate()) <= threads
-    assert not list((tmp_path / "temporary").iterdir())
+    assert not list(temporary.iterdir())
     assert not frame.sparkSession.sparkContext._jsc.getPersistentRDDs()
 
 
