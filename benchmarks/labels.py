@@ -5,10 +5,10 @@
 Training rows (60 % of at most 700) get wrong labels: some share flipped to any other class, 30 % of
 the largest class labelled as the second largest, those nearest to a boundary flipped across it, or
 a tenth flipped and a tenth of the rows thrown far off. Test rows are as they are. Classes of fewer
-than 8 rows are left out, and so are sets of more than 300 features. Sets of `--confirm` played no
-part in development and are reported apart. cleanlab (`pip install "cappedlda[peers]"`) cleans the
-labels by 5-fold cross-validation around a classifier, which is then fitted to the rest. Written:
-labels.md, labels.json and labels.png. Seeds are fixed.
+than 8 rows are left out, and so are sets of more than 300 features. Sets of `--confirm` are those
+on which no rule was tried; they are reported apart. cleanlab (`pip install "cappedlda[peers]"`)
+cleans the labels by 5-fold cross-validation around a classifier, which is then fitted to the rest.
+Written: labels.md, labels.json and labels.png. Seeds are fixed.
 """
 
 import argparse
