@@ -94,10 +94,15 @@ def far_cells(X, codes, centres, scale):
 
 
 def many_have_far_cells(rows, gate):
-    """Return whether enough rows, of at most about MOST_LOOKED_AT, have a far cell to try."""
+    """Return whether enough rows, of at most about MOST_LOOKED_AT, have a far cell to try.
+
+    Rows with more far cells than may be wrong stay as they are: they are no reason.
+    """
     some = slice(None, None, 1 + rows.shape[0] // MOST_LOOKED_AT)
-    far = far_cells(rows.X[some], rows.codes[some], gate.centres, gate.scale).any(axis=1)
-    return np.average(far, weights=weights_of(rows)[some]) >= LEAST_HIT
+    far = far_cells(rows.X[some], rows.codes[some], gate.centres, gate.scale)
+    count = np.count_nonzero(far, axis=1)
+    few = (count > 0) & (count <= MOST_WRONG * rows.shape[1])
+    return np.average(few, weights=weights_of(rows)[some]) >= LEAST_HIT
 
 
 def weights_of(rows):
