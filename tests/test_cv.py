@@ -155,7 +155,10 @@ def spoil_some(rng, X, share=0.15):
 
 
 class Visits:
-    """The rows that all passes visit, and those of the start: for moments and distances."""
+    """The numbers that all passes read, and those of the start: for moments and distances.
+
+    A row in the discriminant space, where clouds are looked for, has few of them.
+    """
 
     def __init__(self, spy):
         self._passes = spy(ArrayRows, "run")
@@ -163,11 +166,11 @@ class Visits:
 
     def count(self):
         """Return how many there were since the last count."""
-        n_rows = [rows.shape[0] for rows, *_ in self._passes]
-        n_rows += [2 * pieces.shape[0] for pieces, *_ in self._distances]
+        numbers = [np.prod(rows.shape) for rows, *_ in self._passes]
+        numbers += [2 * np.prod(pieces.shape) for pieces, *_ in self._distances]
         self._passes.clear()
         self._distances.clear()
-        return sum(n_rows)
+        return sum(numbers)
 
 
 @pytest.fixture
