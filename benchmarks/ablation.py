@@ -17,10 +17,10 @@ from pathlib import Path
 import ablation_parts as parts  # as a module: processes must change their own
 import numpy as np
 import pandas as pd
-from harm import CELLS, code_state
+from harm import CELLS
 from joblib import Parallel, delayed
 from robust_data import CLEAN, DEVELOPMENT, LEAST_PER_FEATURE, contaminate, read_folder
-from robust_report import as_table
+from robust_report import as_table, code_state
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis as LDA
 from sklearn.metrics import log_loss
 from sklearn.model_selection import train_test_split
@@ -93,10 +93,12 @@ def one_fit(variant, train, test, touched, oracle, clean, seed=0):
     return record
 
 
-def run_set(kind, folder, name, X, y, split, done):
+def run_set(kind, folder, name, X, y, split, done, only):
     """Records of all cells and variants that are not done."""
     warnings.simplefilter("ignore")
     found, large, variants = [], kind == "large", parts.VARIANTS[kind]
+    if only:
+        variants = {v: variants[v] for v in (parts.DEFAULT, *only) if v in variants}
     X_train, X_test, y_train, y_test = train_test_split(
         X, y, test_size=0.4, stratify=y, random_state=split
     )
@@ -116,13 +118,13 @@ def run_set(kind, folder, name, X, y, split, done):
     return found
 
 
-def run(sets, file, n_jobs):
+def run(sets, file, n_jobs, only=None):
     """Return the records, those in the file and new ones, which are added to it."""
     records = [json.loads(line) for line in file.open()] if file.exists() else []
     key = ("kind", "folder", "data", "split", "dirt", "share", "variant")
     done = {tuple(record[name] for name in key) for record in records}
     tasks = (
-        delayed(run_set)(*part, split, done)
+        delayed(run_set)(*part, split, done, only)
         for part in sets
         for split in range(1 if part[0] == "large" else SPLITS)
     )
@@ -278,6 +280,7 @@ def parse(argv=None):
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--data", nargs="+", required=True, help="folders of .npz files (X, y)")
     parser.add_argument("--n-jobs", type=int, default=2, help="processes")
+    parser.add_argument("--only", nargs="+", help="what to switch, beside the default")
     parser.add_argument("--out", default="ablation", help="folder for the results")
     return parser.parse_args(argv)
 
@@ -288,7 +291,7 @@ def main(argv=None):
     out = Path(given.out)
     out.mkdir(parents=True, exist_ok=True)
     sets = collections(given.data)
-    frame = pd.DataFrame(run(sets, out / "records.jsonl", given.n_jobs))
+    frame = pd.DataFrame(run(sets, out / "records.jsonl", given.n_jobs, given.only))
     for column in ("error", "alarms", "loss", "lost"):
         if column not in frame:
             frame[column] = np.nan

@@ -15,14 +15,13 @@ the library.
 
 import argparse
 import itertools
-import subprocess
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 from robust_data import CLEAN, DEVELOPMENT, long_sets
 from robust_methods import ORACLE, OURS, PEERS, SLOW
-from robust_report import PERCENT, as_table, compact, with_losses
+from robust_report import PERCENT, as_table, code_state, compact, with_losses
 from robustness import run
 
 CELLS = [
@@ -253,12 +252,6 @@ def picture(frame, path):
     axis.set_ylabel("points against the oracle")
     figure.legend(loc="outside upper center", ncols=2, frameon=False)
     figure.savefig(path, dpi=120)
-
-
-def code_state():
-    """Return the last commit that changed the library."""
-    command = ["git", "log", "-1", "--format=%h", "--", "src"]
-    return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
 
 
 def parse(argv=None):

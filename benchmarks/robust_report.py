@@ -1,6 +1,7 @@
 """The tables and the picture of the robustness benchmark."""
 
 import json
+import subprocess
 
 import numpy as np
 import pandas as pd
@@ -22,6 +23,12 @@ SHOWN = (
     OURS,
 )
 COLORS = ("#666666", "#E69F00", "#009E73", "#CC79A7", "#0072B2")
+
+
+def code_state():
+    """Return the last commit that changed the library."""
+    command = ["git", "log", "-1", "--format=%h", "--", "src"]
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
 
 
 def write_report(records, sets, out):
@@ -102,12 +109,14 @@ def summary(frame):
         "How much accuracy is lost when some of the training rows are wrong? The table has points "
         "of accuracy on clean test rows below an oracle: LDA fitted without the spoiled rows. "
         f"Below zero is better than the oracle. Means over {frame.data.nunique()} data sets and "
-        f"{kinds} kinds of dirt, ± standard error over data sets. Methods that are *told* know the "
-        "share of spoiled rows. Slow methods were fitted to the smaller sets only.",
+        f"{kinds} kinds of dirt, ± standard error over data sets."
+        + " Methods that are *told* know the share of spoiled rows." * any("told" in m for m in few)
+        + " Slow methods were fitted to the smaller sets only." * any(m in SLOW for m in few),
         table(frame, "loss", "rows"),
         "![Loss against the oracle by kind of dirt and share of spoiled rows](robustness.png)",
         "[All tables](tables.md): by kind of dirt and by data set, found and missed rows, false "
-        "flags. Written by `benchmarks/robustness.py`.",
+        f"flags. Measured by `benchmarks/robustness.py` with the library's code at commit "
+        f"{code_state()}.",
     ]
     return "\n\n".join(parts) + "\n"
 
@@ -125,10 +134,9 @@ def markdown(frame, sets):
         "Written by `benchmarks/robustness.py`. Means over data sets, ± standard error over data "
         "sets. Losses are points of accuracy on clean test rows below the oracle, LDA without the "
         "planted rows, on the same splits; negative is better than the oracle.",
-        f"{frame.split.nunique()} splits. {', '.join(SLOW)} take longer: one split of the "
-        f"{frame[frame.method.isin(SLOW)].data.nunique()} smaller sets, no 20 %; they count as LDA "
-        f"where they cannot be fitted. {frame.seconds.sum() / 60:.0f} minutes of processor time in "
-        "all fits.",
+        f"Splits: {frame.split.nunique()}. "
+        + slow_sentence(frame)
+        + f"{frame.seconds.sum() / 60:.0f} minutes of processor time in all fits.",
         f"Data (rows x features x classes): {named}.",
         "![Loss against the oracle](robustness.png)",
         "## Against the targets",
@@ -150,6 +158,17 @@ def markdown(frame, sets):
         failed = frame[frame["error"].notna()].groupby(["method", "error"], observed=True).size()
         parts.append("## Failures (counted as accuracy 0)\n\n" + failed.to_string())
     return "\n\n".join(parts) + "\n"
+
+
+def slow_sentence(frame):
+    """Sentence about the slow methods, if there are any."""
+    slow = frame[frame.method.isin(SLOW)]
+    if slow.empty:
+        return ""
+    return (
+        f"{', '.join(slow.method.unique())} take longer: one split of the {slow.data.nunique()} "
+        "smaller sets, no 20 %; they count as LDA where they cannot be fitted. "
+    )
 
 
 def parts_of(frame):
@@ -244,7 +263,9 @@ def picture(frame, path):
         figsize=(2.8 * columns, 2.7 * n_lines + 0.5),
     )  # fmt: skip
     for axis, model in zip(axes.flat, models, strict=False):
-        for method, color, mark in zip(methods, COLORS, "os^vD", strict=False):
+        for method, color, mark in zip(SHOWN, COLORS, "os^vD", strict=True):
+            if method not in methods:
+                continue
             loss = mean[method][model]
             style = {"lw": 3.0, "zorder": 5} if method == OURS else {"lw": 1.5}
             label = method if model == models[0] else None
