@@ -105,8 +105,7 @@ def markdown(found, splits):
         "",
         f"Mean gain {gains.mean():.2f} ± {gains.std(ddof=1) / np.sqrt(len(gains)):.2f} points over "
         f"{len(gains)} rows; worse than the default by more than the standard error on "
-        f"{len(worse)}. Cost {np.median(costs):.2f} in the median, at most {costs.max():.2f} "
-        ".",
+        f"{len(worse)}. Cost {np.median(costs):.2f} in the median, at most {costs.max():.2f}.",
         "",
     ]
     header = ["data", "training rows", "default (%)", "gain (points)", "standard error", "cost"]
