@@ -61,7 +61,7 @@ class CappedLDA(SwitchingHints, CappedDiscriminant):
         the other cells of its row: one that is more than `cell_cuts_` standard deviations from
         the value they predict for the class. At most half of the cells of a row are ignored, and
         each costs the class as much as a cell at that limit. Rows without such a cell get the
-        linear rule. In training, where 5 % of the rows or more have a cell far off and the fit
+        linear rule. In training, where a quarter of the rows have a cell far off and the fit
         is notably better without such cells, cells that do not fit are replaced by values that
         the other cells of the row predict, and the rows take part (`wrong_cells_`). That needs
         five rows per feature, fewer rows than a sample is drawn from (`n_sampled_`),
