@@ -181,7 +181,7 @@ def fit_label_rate(
     cdef Py_ssize_t j, N = distances.shape[0], c = distances.shape[1]
     cdef double total = 0.0, likelihood = 0.0, none = 0.0, loss, wrong, other, ignored
     cdef double *scores = room_for(c)
-    cdef int step
+    cdef int _step
     with nogil:
         for j in range(N):
             if weights[j] > 0.0:
@@ -191,7 +191,7 @@ def fit_label_rate(
                 own[j] = exp(-loss)
                 none -= weights[j] * loss
                 total += weights[j]
-        for step in range(steps):
+        for _step in range(steps):
             other = rate / (c - 1)
             wrong = 0.0
             for j in range(N):
