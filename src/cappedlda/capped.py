@@ -79,8 +79,8 @@ class CappedLDA(SwitchingHints, CappedDiscriminant):
         by leave-one-out; if it finds any, rows count in the last step by the probability that
         their label is right. If it finds none, the fit is that of None, bit for bit. A number
         between 0 and 0.5 is the rate to begin with; then wrong labels are taken for granted. It
-        needs 20 rows per class on average that are not left out. It does not work with
-        ``epsilon=inf``, nor for sparse X with more than 1000 features.
+        needs 20 rows per class on average that are neither left out nor unlike all others. It
+        does not work with ``epsilon=inf``, nor for sparse X with more than 1000 features.
     n_jobs : int, default=None
         Number of threads; None uses all cores available to the process. Fits that run at the
         same time share them. The result is the same, bit for bit, for any number.
@@ -132,18 +132,18 @@ class CappedLDA(SwitchingHints, CappedDiscriminant):
     left_out_ : ndarray of shape (n_samples,), bool
         Training rows that the fit did not use.
     label_noise_ : float
-        Estimated rate of wrong labels; 0 if none were found. This and the following attributes
-        are there only if `label_noise` is not None.
+        Estimated rate of wrong labels among the rows that are not left out; 0 if none were
+        found. This and the following attributes are there only if `label_noise` is not None.
     label_status_ : {"none", "found", "too_few_rows", "class_lost"}
         Whether wrong labels were found. "too_few_rows" and "class_lost" (nearly all labels of a
         class would be wrong) also give the fit of ``label_noise=None``, with a warning.
     label_gain_ : float
         Log-likelihood of the labels with wrong ones, minus that without.
     label_quality_ : ndarray of shape (n_samples,)
-        Probability that the label of each training row is right, from leave-one-out distances.
-        The lowest are most worth checking, also if no wrong labels were found. 1 for rows that
-        no other is like.
-        This and the next two are not there after `fit_chunks`, nor for dask or Spark; use the
+        Probability that the label of each training row is right, from leave-one-out distances;
+        with ``n_sampled_ > 0``, by a fit to the sample, as for new rows. The lowest
+        are most worth checking, also if no wrong labels were found. 1 for rows that no other is
+        like. This and the next two are not there after `fit_chunks`, nor for dask or Spark; use the
         method `label_quality`.
     mislabelled_ : ndarray of shape (n_samples,), bool
         Rows whose label looks wrong: its quality is below 0.5 and wrong labels were found, or

@@ -256,6 +256,22 @@ def test_too_few_rows(rng):
     assert not model.mislabelled_.any()
 
 
+@pytest.mark.parametrize("size", [60, 110])
+def test_too_few_rows_of_which_the_others_tell_anything(size, tmp_path):
+    rng = np.random.default_rng(1)
+    y = np.arange(size) % 2
+    X = rng.normal(size=(size, 100)) + 3.0 * (np.arange(100) < 5) * y[:, None]
+    plain = CappedLDA(shrinkage=None).fit(X, y)
+    with pytest.warns(UserWarning, match="too_few_rows"):
+        model = CappedLDA(label_noise="auto", shrinkage=None).fit(X, y)
+    assert model.label_status_ == "too_few_rows"
+    assert not model.mislabelled_.any()
+    np.testing.assert_array_equal(model.coef_, plain.coef_)
+    save_model(model, tmp_path / "model.npz")
+    again = load_model(tmp_path / "model.npz")
+    assert np.isfinite(again.label_quality(X, y)).all()
+
+
 def test_a_class_that_would_be_lost(clean, monkeypatch):
     monkeypatch.setattr(labels, "LEAST_WEIGHT", 45.0)  # one class has only 40 rows
     plain = CappedLDA().fit(*clean)

@@ -136,6 +136,7 @@ class RateFit(NamedTuple):
         limits = min(first_rate, most), LEAST_RATE, most, STEPS
         given = distances, codes, weights, log_priors, sharpness
         rate, likelihood, without = loo.fit_label_rate(*given, *limits, own)
+        rate = rate if weights.any() else limits[0]
         far_apart = False
         if sharpness == SHARPNESS[-1]:
             right = weights * right_label((1.0 - own) / own, rate, c)
@@ -192,13 +193,15 @@ def label_noise(rows, kept, units, totals, rate=None):
     n_jobs = rows.n_jobs if rows.X.size >= rows.regime.threaded_elements else 1
     with shared_threads(n_jobs) as map_:
         judge = LabelJudge(rows, kept, units, totals, map_)
-        few = judge.kept_weights.sum() < LEAST_MEAN_ROWS * rows.n_classes
-        status, without = "too_few_rows" if few else "none", None
+        status, without = "none", None
         for _ in range(ROUNDS):
             likelihood, none = judge.take_round(FIRST_RATE if rate is None else rate)
             without = none if without is None else without
-            if judge.lost:
-                status = status if few else "class_lost"
+            if judge.judged_weight < LEAST_MEAN_ROWS * rows.n_classes:
+                status = "too_few_rows"
+            elif judge.lost:
+                status = "class_lost"
+            if status != "none":
                 break
         gain = likelihood - without
         clear = gain > np.log(judge.judged_weight) or (judge.far_apart and judge.doubts_any)
@@ -219,8 +222,7 @@ class LabelJudge:
         self._deviations, _ = in_units(self._raw, units.centres, units.scale, map_=map_)
         self._origin = units.centres.mean(axis=0)
         self._centres = (units.centres - self._origin) / units.scale
-        self.kept_weights = np.bincount(self._codes, weights * self._kept, c)
-        self._judged_classes = self.kept_weights >= LEAST_ROWS
+        self._judged_classes = np.bincount(self._codes, weights * self._kept, c) >= LEAST_ROWS
         # A sample may have more of a small class than its share.
         self._share_of_all = totals / np.bincount(self._codes, weights, c)
         self._log_priors = np.log(totals / totals.sum())

@@ -21,7 +21,8 @@ _REMEDIES = {
 }
 # Why wrong labels were not found.
 _NOT_JUDGED = {
-    "too_few_rows": "Labels are judged only with 20 rows per class on average",
+    "too_few_rows": "Labels are judged only with 20 rows per class on average that are "
+    "neither left out nor unlike all others",
     "class_lost": "Nearly all labels of a class would be wrong",
 }
 
