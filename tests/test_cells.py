@@ -9,9 +9,18 @@ from scipy.special import softmax
 from scipy.stats import ortho_group
 from sklearn.base import clone
 from sklearn.datasets import load_iris
+from sklearn.utils import get_tags
 from sklearn.utils.estimator_checks import check_estimator
 
-from cappedlda import CappedLDA, CappedLDACV, CappedNormLDA, load_model, noise, save_model
+from cappedlda import (
+    CappedLDA,
+    CappedLDACV,
+    CappedNormLDA,
+    OutlierRemover,
+    load_model,
+    noise,
+    save_model,
+)
 from cappedlda._data.array import ArrayRows
 from cappedlda._fit import cells as fit_cells
 from cappedlda._kernels import cells as cell_kernels
@@ -560,8 +569,29 @@ def test_parameters_are_checked():
         CappedLDA(cells="some").fit(X, y)
     with pytest.raises(ValueError, match="missing='drop' is unknown"):
         CappedLDA(missing="drop").fit(X, y)
-    assert not CappedLDA().__sklearn_tags__().input_tags.allow_nan
-    assert CappedLDA(missing="ignore").__sklearn_tags__().input_tags.allow_nan
+
+
+@pytest.mark.parametrize("wrap", [lambda model: model, OutlierRemover], ids=["alone", "remover"])
+@pytest.mark.parametrize(
+    ("model", "allowed"),
+    [
+        (CappedLDA(), False),
+        (CappedLDA(missing="ignore"), True),
+        (CappedLDACV(missing="ignore", cv=2), False),
+        (CappedNormLDA(), False),
+    ],
+    ids=str,
+)
+def test_the_tag_says_whether_a_fit_takes_nan(model, allowed, wrap):
+    X, y = load_iris(return_X_y=True)
+    X[::10, 1] = np.nan
+    estimator = wrap(model)
+    assert get_tags(estimator).input_tags.allow_nan == allowed
+    if allowed:
+        estimator.fit(X, y)
+    else:
+        with pytest.raises(ValueError, match="NaN"):
+            estimator.fit(X, y)
 
 
 def test_scikit_learn_finds_nothing_if_missing_cells_are_ignored():

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from cappedlda._data.blocks import OF_LABELS
+from cappedlda._data.blocks import OF_LABELS, PER_ROW
 from cappedlda._data.chunk_cache import cache_folder
 from cappedlda._data.chunks import ChunkRows
 from cappedlda._data.factory import training_rows
@@ -29,9 +29,6 @@ from cappedlda._model.warnings import status_of, warn_of
 from cappedlda._rules.rule import RowRule
 from cappedlda._typing import ArrayLike, Bools, Floats, Labels, MatrixLike
 from cappedlda._validation import check_choice, check_count, check_priors, check_real
-
-# Attributes with an entry for each training row.
-PER_ROW = ("distances_", "weights_", "outliers_", "left_out_")
 
 
 class CappedDiscriminant(LinearDiscriminant):

@@ -136,6 +136,11 @@ class CappedLDACV(CappedLDA):
         self.random_state = random_state
         self.verbose = verbose
 
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = False  # missing="ignore" is for new rows only
+        return tags
+
     def fit(self, X: MatrixLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Choose a candidate by cross-validation and fit it to all rows.
 

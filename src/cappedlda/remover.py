@@ -7,7 +7,7 @@ from typing import Any, Literal, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, clone
-from sklearn.utils import InputTags, Tags, _safe_indexing
+from sklearn.utils import InputTags, Tags, _safe_indexing, get_tags
 from sklearn.utils.validation import validate_data
 
 from cappedlda._data.kinds import kind_of
@@ -141,6 +141,8 @@ class OutlierRemover(OneToOneFeatureMixin, BaseEstimator):
         tags.estimator_type = "sampler"
         tags.target_tags.required = True
         tags.input_tags = SamplerInputTags(sparse=True)
+        if isinstance(self.estimator, CappedDiscriminant):
+            tags.input_tags.allow_nan = get_tags(self.estimator).input_tags.allow_nan
         return tags
 
     def fit_resample(self, X: MatrixLike, y: ArrayLike) -> tuple[Any, Any]:

@@ -21,7 +21,7 @@ from sklearn.base import clone
 import cappedlda
 from cappedlda import CappedLDACV
 from cappedlda._data import dask as dask_module
-from cappedlda._data.blocks import LabelCounts
+from cappedlda._data.blocks import LabelCounts, without_samples
 from cappedlda._data.dask import DaskRows
 from cappedlda._regime import REGIME, Regime
 from cappedlda.paper import CLDA
@@ -454,3 +454,14 @@ def test_dask_is_not_imported_without_dask_input():
         "sys.exit(bool({'dask', 'distributed', 'h5py', 'pyarrow.parquet'} & set(sys.modules)))"
     )
     assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0
+
+
+def test_nothing_of_the_size_of_the_training_rows_is_sent_to_blocks(rng):
+    X, y = make_classes(rng, [300, 201, 100], 8, spread=1.0)
+    X += 20.0 * X.std(axis=0) * (rng.random(X.shape) < 0.2)
+    model = cappedlda.CappedLDA(label_noise="auto").fit(X, y)
+    assert model.wrong_cells_.sum() > 0
+    assert len(model.label_quality_) == 601
+    kept = vars(without_samples(model))
+    assert [name for name, value in kept.items() if 601 in np.shape(value)] == []
+    assert "_cell_cache" not in kept  # which has training rows

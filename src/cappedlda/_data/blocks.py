@@ -27,7 +27,9 @@ from cappedlda._validation import (
     weight_unit,
 )
 
-# Attributes with an entry for each training row, if wrong labels were looked for.
+# Attributes with an entry for each training row: of every fit to an array, and if wrong labels were
+# looked for.
+PER_ROW = ("distances_", "weights_", "outliers_", "left_out_")
 OF_LABELS = ("label_quality_", "mislabelled_", "suggested_labels_")
 
 
@@ -166,6 +168,6 @@ def checked_block(model, X):
 def without_samples(model):
     """Return a fitted model without what has the size of the training data."""
     bare = copy.copy(model)
-    for name in ("distances_", "weights_", "outliers_", "left_out_", *OF_LABELS):
+    for name in (*PER_ROW, *OF_LABELS, "_wrong_cells"):
         vars(bare).pop(name, None)
     return bare
