@@ -634,11 +634,47 @@ def test_gaps_that_cannot_be_filled_are_errors(rng):
         CappedLDA(missing="ignore").fit(wide, y)
 
 
-def test_a_class_without_a_value_of_a_feature_has_the_median_of_all(rng):
+def test_a_class_without_a_value_of_a_feature_is_an_error(rng):
     X, y = correlated(rng, [60, 60, 60], 4)
     X[y == 1, 2] = np.nan
-    model = CappedLDA(missing="ignore").fit(X, y)
-    assert np.isfinite(model.coef_).all()
+    with pytest.raises(ValueError, match=r"no value in column 2 .* class number 1 .*; remove"):
+        CappedLDA(missing="ignore").fit(X, y)
+    weights = np.ones(180)
+    X[60, 2], weights[60] = 1.0, 0.0  # a row that does not count
+    with pytest.raises(ValueError, match="no value in column 2"):
+        CappedLDA(missing="ignore").fit(X, y, weights)
+
+
+@pytest.mark.parametrize("kind", ["wrong", "missing"])
+def test_cells_that_are_drawn_depend_on_no_order_or_unit_and_repeated_rows_are_weights(rng, kind):
+    X, y = correlated(rng, [200, 150, 100], 6)
+    hit = rng.random(X.shape) < 0.15
+    X = np.where(hit, np.nan, X) if kind == "missing" else X + hit * 30.0 * X.std(axis=0)
+
+    def fitted(X, y, weights=None):
+        model = CappedLDA(missing="ignore").fit(X, y, weights)
+        assert kind == "missing" or model.wrong_cells_.sum() > 100
+        return model
+
+    model = fitted(X, y)
+    rows, columns = rng.permutation(len(y)), rng.permutation(6)
+    units = np.array([1.0, 1e3, 1e-3, 7.0, 0.1, 1.0])
+    double, none = np.ones(len(y)), np.ones(len(y))
+    double[::3], none[::4] = 2.0, 0.0
+    twice = np.repeat(np.arange(len(y)), double.astype(int))
+    left = none > 0.0
+    spoilt = np.where(left[:, None], X, 50.0 * X)
+    # Products of the same rows in another order are rounded otherwise.
+    close = {"rtol": 1e-6, "atol": 1e-8}
+    np.testing.assert_allclose(fitted(X[rows], y[rows]).coef_, model.coef_, **close)
+    np.testing.assert_allclose(fitted(X[:, columns], y).coef_, model.coef_[:, columns], **close)
+    np.testing.assert_allclose(fitted(X * units, y).coef_ * units, model.coef_, **close)
+    np.testing.assert_allclose(
+        fitted(X, y, double).coef_, fitted(X[twice], y[twice]).coef_, **close
+    )
+    np.testing.assert_allclose(
+        fitted(spoilt, y, none).coef_, fitted(X[left], y[left]).coef_, **close
+    )
 
 
 def test_shap_still_sums_up_for_rows_without_capped_cells(fitted):

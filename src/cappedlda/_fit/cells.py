@@ -6,7 +6,7 @@ have a cell far from their class, the fit is tried without such cells:
 1. Cells beyond CUT robust deviations from the median of their class are put there, and LDA is
    fitted as ever.
 2. Where that classifies the rows we trust notably better, its metric tells which cells do not fit
-   the others of their row. They are drawn anew from what the others let expect: the mean given
+   the others of their row. They are drawn anew from what the others predict: the mean given
    these, and a deviate of the variance given these, or else the covariance would be too small.
    LDA is fitted to the completed rows.
 
@@ -15,6 +15,7 @@ of a fit with the medians in their place.
 """
 
 import numpy as np
+from scipy.special import ndtri
 
 from cappedlda._initial.standardize import medians_and_scale
 from cappedlda._loo.cells import left_out_distances, wrong_cells_cost
@@ -28,6 +29,8 @@ MOST_LOOKED_AT = 2000
 MOST_JUDGED = 20_000
 # Of the variance of cells that are dropped together, in conditional ones of each: less is rounding.
 LEAST_KNOWN = 1e-9
+GOLDEN_RATIO = (1.0 + 5.0**0.5) / 2.0
+ROUNDED = 9  # decimals of values, in deviations, that are no rounding
 
 
 def fit_right_cells(rows, plain, fit):
@@ -45,10 +48,13 @@ def fit_right_cells(rows, plain, fit):
     far = far_cells(rows.X, rows.codes, centres, scale)
     start = rows.with_features(np.where(far, centres[rows.codes], rows.X).astype(rows.dtype))
     found = fit(start)
+    plain.trace.n_passes += found.trace.n_passes
     if not is_worthwhile(rows, plain, start, found):
         return plain
     completed, wrong = drawn_anew(rows, metric_of(found), wrong_of_few)
-    return of_all_cells(rows, wrong, fit(completed))
+    solution = of_all_cells(rows, wrong, fit(completed))
+    solution.trace.n_passes += plain.trace.n_passes
+    return solution
 
 
 def wrong_of_few(marks):
@@ -58,7 +64,7 @@ def wrong_of_few(marks):
 
 
 def without_gaps(rows, fit):
-    """Return rows with missing cells drawn from what the others let expect.
+    """Return rows with missing cells drawn from what the others predict.
 
     Parameters
     ----------
@@ -79,16 +85,19 @@ def without_gaps(rows, fit):
 
 
 def medians_of(rows, gaps):
-    """Return for each cell the median of its class, or that of all rows if the class has none."""
-    if gaps.all(axis=0).any():
-        j = int(gaps.all(axis=0).argmax())
-        raise ValueError(f"X has no value in column {j} (counted from 0); remove it.")
-    found = np.tile(np.nanmedian(rows.X, axis=0), (rows.n_classes, 1))
-    for k in range(rows.n_classes):
-        own = rows.X[rows.codes == k]
-        known = ~np.isnan(own).all(axis=0)
-        found[k, known] = np.nanmedian(own[:, known], axis=0)
-    return found.astype(rows.dtype)[rows.codes]
+    """Return for each cell the median of its class."""
+    medians = np.zeros((rows.n_classes, rows.shape[1]), rows.dtype)
+    for j in np.flatnonzero(gaps.any(axis=0)):
+        known = rows.take(~gaps[:, j])
+        held = np.bincount(known.codes, weights_of(known), rows.n_classes)
+        if not held.all():
+            raise ValueError(
+                f"X has no value in column {j} (counted from 0) for the class number "
+                f"{held.argmin()} of the sorted labels (counted from 0); remove the column or the "
+                "class, or impute the values."
+            )
+        medians[:, j] = medians_and_scale(known.with_features(known.X[:, [j]]))[0][:, 0]
+    return medians[rows.codes]
 
 
 def far_cells(X, codes, centres, scale):
@@ -153,13 +162,13 @@ def is_worthwhile(rows, plain, start, found):
 
 
 def drawn_anew(rows, metric, choose):
-    """Return rows with some cells drawn from what the others let expect, and which these are.
+    """Return rows with some cells drawn from what the others predict, and which these are.
 
     `choose` takes the marks of the cells that are dropped by the class of the row, and returns
     those to draw.
     """
     X, drawn = np.array(rows.X, np.float64), np.zeros(rows.shape, bool)
-    draw = np.random.default_rng(0)
+    deviations = np.zeros(rows.shape)
     for k in range(rows.n_classes):
         (some,) = np.nonzero(rows.codes == k)
         own, block = metric.of_class(k), X[some]
@@ -167,18 +176,36 @@ def drawn_anew(rows, metric, choose):
         drawn[some] = choose(dropped[:, 0])
         completed = own.complete(block, dropped, np.ones((len(some), 1)))
         X[some] = np.where(drawn[some], completed, block)
+        mean = metric.centre + metric.means[k] / metric.root
+        deviations[some] = (completed - mean) * metric.root
+    scores = normal_scores(deviations, drawn & (weights_of(rows) > 0.0)[:, None])
     for i in np.flatnonzero(drawn.any(axis=1)):
         (cells,) = np.nonzero(drawn[i])
-        X[i, cells] += deviate(metric, cells, draw)
+        X[i, cells] += conditional_root(metric, cells) @ scores[i, cells] / metric.root[cells]
     return rows.with_features(X.astype(rows.dtype, copy=False)), drawn
 
 
-def deviate(metric: CellMetric, cells, draw):
-    """Return a deviate with the covariance of some cells given all others."""
+def normal_scores(values, chosen):
+    """Return normal scores of the chosen cells, feature by feature, in a scrambled order.
+
+    They stand for normal deviates, but depend on neither the order of rows and features nor their
+    units, and equal rows have equal ones. Multiples of the golden ratio scramble the order of the
+    values: their fractional parts are spread evenly, wherever one begins.
+    """
+    scores = np.zeros(values.shape)
+    for j in np.flatnonzero(chosen.any(axis=0)):
+        (some,) = np.nonzero(chosen[:, j])
+        _, rank = np.unique(values[some, j].round(ROUNDED), return_inverse=True)
+        scores[some, j] = ndtri((rank + 0.5) * GOLDEN_RATIO % 1.0)
+    return scores
+
+
+def conditional_root(metric: CellMetric, cells):
+    """Return the symmetric root of the covariance of some cells given all others."""
     values, vectors = np.linalg.eigh(metric.R[np.ix_(cells, cells)])
     known = values > LEAST_KNOWN
     sizes = np.where(known, 1.0 / np.sqrt(np.where(known, values, 1.0)), 0.0)
-    return vectors @ (sizes * draw.standard_normal(len(cells))) / metric.root[cells]
+    return vectors * sizes @ vectors.T
 
 
 def of_all_cells(rows, wrong, solution):
