@@ -2,14 +2,14 @@
 A first look: wine with a few wrong rows
 ========================================
 
-Some rows of a table are wrong: a unit mixed up, a sensor broken. Plain linear discriminant
-analysis bends its directions towards them. :class:`~cappedlda.CappedLDA` detects them and excludes
-them from the fit.
+Some rows of a table are wrong, because of a mixed-up unit or a broken sensor. Plain linear
+discriminant analysis turns its directions towards them. :class:`~cappedlda.CappedLDA` detects them
+and leaves them out of the fit.
 """
 
 # %%
-# The wine data have 13 measurements of 178 wines from three growers. Half is for training. We
-# throw a tenth of the training rows far away; the test rows stay clean.
+# The wine data have 13 measurements of 178 wines from three growers. We train on half of them, and
+# move a tenth of the training rows far away. The test rows stay clean.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -27,7 +27,7 @@ dirty, _, planted = scatter(X_train, y_train, share=0.1, random_state=0)
 print(f"{planted.sum()} of {len(dirty)} training rows are now wrong")
 
 # %%
-# Both estimators are used in the same way.
+# You use both estimators in the same way.
 
 plain = LinearDiscriminantAnalysis().fit(dirty, y_train)
 capped = CappedLDA().fit(dirty, y_train)
@@ -36,14 +36,14 @@ for model in (plain, capped):
     print(f"{type(model).__name__:<28} {accuracy:.3f} right on clean test rows")
 
 # %%
-# `CappedLDA` also says which rows are unusual.
+# `CappedLDA` also shows which rows are unusual.
 
 print("flagged:", np.flatnonzero(capped.outliers_))
 print("planted:", np.flatnonzero(planted))
 
 # %%
-# The picture shows the training rows. Rings and triangles mark the planted rows; the background
-# is the class that is predicted there.
+# The picture shows the training rows. Rings and triangles mark the planted rows. The background
+# shows the predicted class.
 
 figure, axes = plt.subplots(1, 2, figsize=(9.6, 3.8), layout="constrained")
 for ax, model, name in zip(axes, (plain, capped), ("plain LDA", "CappedLDA"), strict=True):

@@ -2,8 +2,8 @@
 Finding the bad rows of a table
 ===============================
 
-The flags are of use by themselves: as a list of rows to look at. Here some entries of the iris
-data are typed with the decimal point in the wrong place.
+The flags are useful by themselves, as a list of rows to check. Here some values of the iris data
+have the decimal point in the wrong place.
 """
 
 # %%
@@ -29,8 +29,8 @@ print("mistyped:", rows)
 print("flagged: ", np.flatnonzero(lda.outliers_))
 
 # %%
-# `outlyingness` tells how far out a row is: 1 is the border. It looks at a row in two ways, in
-# the discriminant space and in all features together, and takes the larger value.
+# `outlyingness` measures how far out a row is: above 1 it is flagged. It looks at a row in the
+# discriminant space and in all features together, and takes the larger value.
 
 report = pd.DataFrame(
     {
@@ -44,15 +44,15 @@ report = pd.DataFrame(
 print(report[lda.outliers_].round(2).to_string())
 
 # %%
-# How far every row lies from the centre of its class, over the largest distance that is kept. A
-# class that spreads more than the others has a cap of its own above `epsilon_`: see `caps_`.
+# The distance of every row from the centre of its class, divided by the largest distance that is
+# not flagged. A class that spreads more than the others has a wider cap of its own: see `caps_`.
 
 print("caps:", dict(zip(lda.classes_.tolist(), lda.caps_.round(2).tolist(), strict=True)))
 display = DistanceDisplay.from_estimator(lda, X, y)
 
 # %%
-# Without labels a row is measured from the class where it fits best. A row that fits none is
-# worth a question before it is classified.
+# Without labels, a row is measured from the class where it fits best. Check a row that fits no
+# class before you classify it.
 
 new = pd.DataFrame([[5.1, 3.5, 1.4, 0.2], [51.0, 3.5, 1.4, 0.2]], columns=X.columns)
 print("predicted:   ", lda.predict(new))

@@ -3,8 +3,8 @@ Two classes, one direction
 ==========================
 
 With two classes there is one discriminant direction. The breast cancer data have 569 tumours
-and 30 features; we move a tenth of the training rows of each class beyond the other class, which
-is the worst they can do to a discriminant.
+and 30 features. We move a tenth of the training rows of each class beyond the other class, where
+they do most harm to a discriminant.
 """
 
 # %%
@@ -33,7 +33,7 @@ found = (capped.outliers_ & planted).sum()
 print(f"{found} of {planted.sum()} planted rows flagged, {capped.outliers_.sum() - found} others")
 
 # %%
-# With one direction each class gets a strip of its own.
+# With one direction, each class gets its own strip.
 
 figure, axes = plt.subplots(2, 1, figsize=(7.5, 5.2), layout="constrained")
 for ax, model, name in zip(axes, (plain, capped), ("plain LDA", "CappedLDA"), strict=True):
@@ -44,7 +44,7 @@ for ax, model, name in zip(axes, (plain, capped), ("plain LDA", "CappedLDA"), st
 plt.show()
 
 # %%
-# The scores rank the tumours, whatever threshold one takes.
+# The scores rank the tumours. The curve shows every possible threshold.
 
 figure, ax = plt.subplots(figsize=(5, 4.4), layout="constrained")
 for model, name in ((plain, "plain LDA"), (capped, "CappedLDA")):
@@ -52,7 +52,7 @@ for model, name in ((plain, "plain LDA"), (capped, "CappedLDA")):
 plt.show()
 
 # %%
-# What the direction is made of. Loadings are per deviation of the feature within the classes, so
-# that features in different units can be compared.
+# The features behind the direction. Loadings are per deviation of the feature within the classes,
+# so you can compare features in different units.
 
 display = LoadingsDisplay.from_estimator(capped, feature_names=cancer.feature_names)

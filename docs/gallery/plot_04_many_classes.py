@@ -2,7 +2,8 @@
 Many classes: handwritten digits
 ================================
 
-Ten classes, 64 pixels, 1797 images; a tenth of the training images is spoiled by wild values.
+The digits data have 1797 images of 64 pixels in ten classes. A tenth of the training images are
+spoiled by wild values.
 """
 
 # %%
@@ -35,8 +36,8 @@ for ax, model, name in zip(axes, (plain, capped), ("plain LDA", "CappedLDA"), st
 plt.show()
 
 # %%
-# The rows that are flagged among the clean images are the untypical ones. Here they are, with
-# their labels, from a fit to all clean images.
+# In a fit to all clean images, the flagged rows are the untypical ones. Here they are, with their
+# labels.
 
 clean = CappedLDA().fit(X, y)
 strange = np.argsort(clean.outlyingness(X, y))[::-1][:12]
@@ -50,6 +51,6 @@ plt.show()
 
 # %%
 # How many directions are needed? They are nested, so one fit per fold tries them all. The
-# classifier is that of the five nearest neighbours; rows that the fit leaves out do not reach it.
+# classifier uses the five nearest neighbours, without rows that the fit leaves out.
 
 display = ComponentsDisplay.from_estimator(CappedLDA(), X, y, cv=3)

@@ -3,8 +3,8 @@ Choosing epsilon
 ================
 
 ``epsilon`` is the distance beyond which a row no longer counts, in robust within-class standard
-deviations of the projected data. ``"auto"`` takes it from the data. This example walks along a
-path of values, on clean and on dirty training rows.
+deviations of the projected data. ``"auto"`` learns it from the data. This example tries a range of
+values, on clean and on dirty training rows.
 """
 
 # %%
@@ -37,9 +37,9 @@ def walk(rows, epsilons):
 
 
 # %%
-# Too small a cap throws good rows away; without any cap (``inf``) the planted rows have their
-# way. Between the two there is a wide range where the answer hardly changes, and the automatic
-# cap lies in it.
+# A cap that is too small throws good rows away. Without a cap (``inf``), the planted rows turn the
+# directions. Between the two there is a wide range where the answer hardly changes, and the
+# automatic cap lies in it.
 
 figure, axes = plt.subplots(2, 1, figsize=(7, 5.4), sharex=True, layout="constrained")
 for rows, name, color in ((X_train, "clean", "#0072B2"), (dirty, "20 % moved", "#D55E00")):
@@ -61,6 +61,5 @@ axes[0].legend(frameon=False)
 plt.show()
 
 # %%
-# Even a large finite cap helps here, because it is not the only guard: before the iteration, a
-# gate on whole rows leaves out what is far off in all features together. With ``epsilon=inf``
-# there is neither gate nor cap: that is plain LDA.
+# Even a large finite cap helps here, because of the gate: it leaves out rows that are far off in
+# all features together. With ``epsilon=inf`` there is neither gate nor cap, only plain LDA.

@@ -2,10 +2,10 @@
 q = 1 against q = 2
 ===================
 
-``q`` is the exponent of the norm that ``CappedNormLDA`` minimises. With ``q=1`` (its default, and
-the paper's) a row counts by its distance, with ``q=2`` by its square up to the cap and not at all
-beyond it: trimmed discriminant analysis. The smaller ``q``, the less a row counts that is far out
-but still inside the cap.
+``q`` is the exponent of the norm that ``CappedNormLDA`` minimises. With ``q=1``, its default and
+the paper's choice, a row counts by its distance. With ``q=2`` it counts by the squared distance up
+to the cap, and not at all beyond it: trimmed discriminant analysis. The smaller ``q``, the less
+rows count that are far out but still inside the cap.
 """
 
 # %%

@@ -2,9 +2,8 @@
 The published algorithm and one that does not rise
 ==================================================
 
-``cappedlda.paper.CLDA`` is Algorithm 1 of the paper as published; ``CappedNormLDA`` holds the
-images of the class centres fixed, which makes its objective fall at every step. Here both run on
-the same data.
+``cappedlda.paper.CLDA`` is Algorithm 1 of the paper as published. ``CappedNormLDA`` fixes the
+images of the class centres, so its objective falls at every step. Here both run on the same data.
 """
 
 # %%
@@ -48,11 +47,11 @@ for name, load in (("iris", load_iris), ("wine", load_wine), ("cancer", load_bre
     )
 
 # %%
-# Where the cap is small enough to reject rows, it is below the distance of the class means, and
-# nothing is left to separate ("saturated"); where it is not, it rejects little or nothing.
+# A cap that is small enough to exclude rows is below the distance of the class means, and nothing
+# is left to separate ("saturated"). A larger cap excludes few rows or none.
 #
-# The objectives, on clean data and without an active cap, so that both can run. The published
-# ratio rises at times (marked), that of ``CappedNormLDA`` does not.
+# Now compare the objectives, on clean data and without an active cap, so that both can run. The
+# published ratio rises at times (marked). The objective of ``CappedNormLDA`` does not.
 
 X, y = load_breast_cancer(return_X_y=True)
 figure, axes = plt.subplots(1, 2, figsize=(9, 3.6), layout="constrained")

@@ -2,13 +2,13 @@
 Pipelines, grid search, data frames
 ===================================
 
-:class:`~cappedlda.CappedLDA` is a transformer and a classifier of scikit-learn, and can be used
-wherever those can.
+:class:`~cappedlda.CappedLDA` is a scikit-learn transformer and classifier. Use it wherever those
+work.
 """
 
 # %%
-# As a classifier in cross-validation. Here the test parts are as dirty as the training parts; a
-# spoiled test row may be anything.
+# As a classifier in cross-validation. Here the test parts are as dirty as the training parts, so
+# nobody can classify some of their rows.
 
 import matplotlib.pyplot as plt
 import pandas as pd
@@ -30,8 +30,8 @@ for model in (LinearDiscriminantAnalysis(), CappedLDA()):
     print(f"{type(model).__name__:<28} {scores.mean():.3f}")
 
 # %%
-# As a transformer before another classifier. The flagged rows still reach the classifier; give it
-# ``outliers_`` if they should not.
+# As a transformer before another classifier. Unusual rows still reach that classifier; use
+# :class:`~cappedlda.OutlierRemover` if they should not.
 
 pipeline = make_pipeline(CappedLDA(), KNeighborsClassifier())
 print(f"directions, then neighbours    {cross_val_score(pipeline, dirty, y, cv=5).mean():.3f}")

@@ -2,9 +2,9 @@
 Large data: float32, memory maps, threads
 =========================================
 
-From 30,000 rows on, a fit converges on a sample of 10,000 rows and then needs a few passes
-over all of them. The rows may be float32, and may stay on disk. Generated data; the times are
-those of the machine that built this page.
+With 30,000 rows or more, a fit converges on a sample of 10,000 rows, and then makes a few passes
+over all of them. The rows may be float32, and may stay on disk. The data are generated, and the
+times were measured on the machine that built this page.
 """
 
 # %%
@@ -26,7 +26,7 @@ planted = rng.random(n_rows) < 0.1
 X[planted] += 20 * rng.normal(size=(planted.sum(), n_features)).astype(np.float32)
 
 # %%
-# float32 rows are multiplied in float32 and summed in float64; they are never converted as a whole.
+# float32 rows are multiplied in float32 and summed in float64. They are never converted as a whole.
 
 start = time.perf_counter()
 lda = CappedLDA().fit(X, y)
@@ -38,7 +38,7 @@ double = CappedLDA().fit(X.astype(np.float64), y)
 print("rows flagged differently with float64:", np.sum(lda.outliers_ != double.outliers_))
 
 # %%
-# A memory map is read slab by slab in each pass.
+# A memory map is read piece by piece in each pass.
 
 with tempfile.TemporaryDirectory() as folder:
     path = Path(folder) / "X.npy"
@@ -49,7 +49,7 @@ with tempfile.TemporaryDirectory() as folder:
 print("same as from memory:", np.array_equal(from_disk.scalings_, lda.scalings_))
 
 # %%
-# The number of threads changes the time only, not a bit of the result.
+# The number of threads changes the time, but not a single bit of the result.
 
 one, two = (CappedLDA(n_jobs=n).fit(X, y) for n in (1, 2))
 print("same with one and two threads:", np.array_equal(one.scalings_, two.scalings_))

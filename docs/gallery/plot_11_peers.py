@@ -1,15 +1,15 @@
 """
-Against the methods one would try first
-=======================================
+Comparison with common alternatives
+===================================
 
 Plain LDA, LDA with a robust covariance, and outlier filters before LDA, on three data sets with a
-fifth of the training rows spoiled. A small study that runs while this page is built;
+fifth of the training rows spoiled. This small study runs when this page is built;
 ``benchmarks/robustness.py`` is the large one.
 """
 
 # %%
-# The filters look at each class by itself. They have to be told how many rows are bad: they are
-# given the true share, which in practice nobody knows. CappedLDA was not told.
+# The filters look at each class by itself, and need the share of bad rows. We give them the true
+# share, which in practice nobody knows. CappedLDA does not get it.
 
 import warnings
 
@@ -75,8 +75,8 @@ table = frame.pivot_table(index="method", columns="dirt", values="accuracy", sor
 print((100 * table).round(1).to_string())
 
 # %%
-# Accuracy on clean test rows, mean over data sets and splits. One column is for clean training
-# rows; there the filters have to throw a fifth of them away all the same.
+# Accuracy on clean test rows, averaged over data sets and splits. In the column for clean training
+# rows, the filters still throw a fifth of them away.
 
 figure, axes = plt.subplots(1, 3, figsize=(9.6, 3.2), sharey=True, layout="constrained")
 for ax, dirt in zip(axes, models, strict=True):

@@ -2,9 +2,8 @@
 The same fit: an array, a file, a cluster
 =========================================
 
-Where the rows are makes no difference to the call, nor to the answer. First an array in memory,
-then a file that is mapped and read slab by slab, then blocks on the workers of a cluster. Only
-the input changes.
+Wherever the rows are, the call and the answer stay the same: for an array in memory, for a mapped
+file, and for blocks on the workers of a cluster. Only the input changes.
 """
 
 # %%
@@ -31,7 +30,7 @@ in_memory = CappedLDA().fit(X, y)
 print(f"found {in_memory.outliers_[planted].mean():.2%} of the planted rows")
 
 # %%
-# **A file**, larger than memory if need be. The result is the same bit for bit.
+# **A file**, which may be larger than memory. The result is the same, bit for bit.
 
 folder = tempfile.TemporaryDirectory()
 path = Path(folder.name) / "X.npy"
@@ -41,10 +40,10 @@ print("same directions:", np.array_equal(from_disk.scalings_, in_memory.scalings
 print("same rows flagged:", np.array_equal(from_disk.outliers_, in_memory.outliers_))
 
 # %%
-# **A cluster.** Here it is two processes of this machine; ``Client("scheduler-address:8786")``
-# would take one that runs elsewhere. The blocks travel to the workers once, then a small matrix
-# per pass and block comes back. Sums of blocks are rounded differently, so the directions agree to
-# about 14 digits.
+# **A cluster.** Here it consists of two processes on this machine.
+# ``Client("scheduler-address:8786")`` would use one that runs elsewhere. The blocks travel to the
+# workers once. Then each block sends back a small matrix in each pass. Sums of blocks are rounded
+# differently, so the directions agree to about 14 digits.
 
 client = Client(n_workers=2, threads_per_worker=1, host="127.0.0.1", dashboard_address=None)
 blocks = da.from_array(X, chunks=(10_000, -1)).persist()
@@ -54,7 +53,7 @@ print("largest difference:", f"{np.abs(on_cluster.scalings_ - in_memory.scalings
 print("rows flagged differently:", int((on_cluster.outliers_ != in_memory.outliers_).sum()))
 
 # %%
-# Results for each row stay on the cluster until they are asked for.
+# Results for each row stay on the cluster until you ask for them.
 
 print(on_cluster.outliers_)
 some = on_cluster.transform(blocks[::100]).compute()

@@ -2,8 +2,8 @@
 Finding wrong labels
 ====================
 
-Labels are typed by people, and some are wrong. Here 5 % of the labels of handwritten digits are
-replaced by others. `label_noise="auto"` looks for them.
+People type labels, and some are wrong. Here we replace 5 % of the labels of handwritten digits.
+`label_noise="auto"` looks for them.
 """
 
 # %%
@@ -30,16 +30,16 @@ print(f"called wrong: {called.sum()}, of these rightly: {wrong[called].sum()}")
 print(f"suggested labels that are right: {np.mean((lda.suggested_labels_ == right)[called]):.1%}")
 
 # %%
-# Most of these rows are so far from their class that the fit leaves them out; the rate of wrong
-# labels among the other rows is too low to be told from chance (`label_status_` is "none").
-# `label_quality_` ranks all rows all the same: whoever checks the first hundred of 1257 images
-# finds the wrong labels.
+# Most of these rows are so far from their class that the fit leaves them out. Among the other rows,
+# wrong labels are too rare to distinguish from chance (`label_status_` is "none"). Still,
+# `label_quality_` ranks all rows. If you check the first hundred of 1257 images, you find the
+# wrong labels.
 
 first = np.argsort(lda.label_quality_)[:100]
 print(f"wrong labels among the first 100: {np.sum(wrong[first])}")
 
 # %%
-# The first of them, with the given label and the suggested one.
+# The first of them, with the given label and the suggested label.
 
 figure, axes = plt.subplots(2, 6, figsize=(8, 3.2), layout="constrained")
 for ax, row in zip(axes.flat, first, strict=False):
@@ -49,14 +49,14 @@ for ax, row in zip(axes.flat, first, strict=False):
 
 # %%
 # Rows worth checking in the discriminant plane, for three of the classes. A row far inside
-# another class is no proof of a wrong label, but it is worth a look.
+# another class is not proof of a wrong label, but it is worth a look.
 
 pair = np.isin(y, [3, 8, 9])
 small = CappedLDA(label_noise="auto").fit(X[pair], y[pair])
 LabelsDisplay.from_estimator(small, X[pair], y[pair], n_rows=10)
 
 # %%
-# On new images nothing is gained here: the robust fit has left out what harms it.
+# On new images nothing is gained here: the robust fit has already left out the harmful rows.
 
 plain = CappedLDA().fit(X, y)
 for name, model in {"None": plain, "auto": lda}.items():
