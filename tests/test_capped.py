@@ -343,7 +343,7 @@ def test_verbose_prints_one_line_per_pass(dirty, capsys, estimator):
     assert capsys.readouterr().out == ""
     model = estimator(epsilon=30.0, verbose=1).fit(X, y)
     lines = capsys.readouterr().out.splitlines()
-    assert re.fullmatch(r"began with all rows, q [\d.]+, shrinkage 0", lines.pop())
+    assert re.fullmatch(r"started with all rows, q [\d.]+, shrinkage 0", lines.pop())
     assert len(lines) == model.n_iter_
     form = re.compile(
         r"pass +(\d+) +objective +(settling|[\d.e+-]+) +kept +([\d.]+)% +"

@@ -89,7 +89,7 @@ class CappedDiscriminant(LinearDiscriminant):
         y : array-like of shape (n_samples,)
             Class labels.
         sample_weight : array-like of shape (n_samples,), default=None
-            A row of integer weight k counts as k rows. Weights that sum to less than the number
+            A row with integer weight k counts as k rows. Weights that sum to less than the number
             of rows with a weight, such as 1 / n_samples each, are scaled to a mean of 1.
 
         Returns
@@ -109,7 +109,7 @@ class CappedDiscriminant(LinearDiscriminant):
     ) -> Self:
         """Fit data that come in chunks and need not fit into memory.
 
-        The result is the same as that of `fit` on all rows in the same order. `weights_`,
+        The result is the same as with `fit` on all rows in the same order. `weights_`,
         `distances_`, `outliers_` and `left_out_` are not set; `measure_chunks` returns them chunk
         by chunk.
 
@@ -217,9 +217,9 @@ class CappedDiscriminant(LinearDiscriminant):
         -------
         frame : pyspark.sql.DataFrame
             The same rows, lazily, with the columns `prediction`, `probability` (an array in the
-            order of `classes_`), `outlyingness` (as the method of this name gives it) and
-            `flagged`. With `y` rows are measured from the class they are labelled with, as in
-            `fit`, and there is `left_out`, too, and `label_quality` if the fit judged labels.
+            order of `classes_`), `outlyingness` (see this method) and `flagged`. With `y`, rows
+            are measured from their labelled class, as in `fit`. Then there is also `left_out`,
+            and `label_quality` if the fit judged labels.
 
         Examples
         --------
@@ -231,7 +231,7 @@ class CappedDiscriminant(LinearDiscriminant):
         check_is_fitted(self)
         if kind_of(frame) != "spark":
             raise TypeError(
-                f"frame is a {type(frame).__name__}; give a DataFrame of Spark, or use predict, "
+                f"frame is a {type(frame).__name__}; give a Spark DataFrame, or use predict, "
                 "predict_proba and outlyingness."
             )
         from cappedlda._data import spark as spark_rows
@@ -290,7 +290,8 @@ class CappedDiscriminant(LinearDiscriminant):
         rows : "all", array-like of int or bool, or None, default=None
             Which rows to explain, by position. None explains flagged and left-out rows.
         groups : array-like of shape (n_features,), default=None
-            The group of each feature, such as its channel, to name the one that contributes most.
+            The group of each feature, such as its channel. The table names the group that
+            contributes most.
 
         Returns
         -------
@@ -309,8 +310,8 @@ class CappedDiscriminant(LinearDiscriminant):
               usual value (the mean of the class over the rows inside cap and gate), and their
               difference in robust standard deviations. A feature that is unusual only together
               with others has a small `z`;
-            - `group`, `group_share`: with `groups`, the one whose features contribute most, and
-              its share of the squared distance. Shares of other groups may be negative;
+            - `group`, `group_share`: with `groups`, the group that contributes most, and its
+              share of the squared distance. Shares of other groups may be negative;
             - `wrong_cells`: the cells that do not fit the rest of the row, in words, with their
               expected values (see the method `wrong_cells`).
 
@@ -447,8 +448,7 @@ class CappedDiscriminant(LinearDiscriminant):
         share `alpha` of the rows is beyond one limit or the other.
 
         A feature that is constant within the classes has no distance. A row is rejected if its
-        value there differs from that of every class, or from that of its own class if `y` is
-        given.
+        value there occurs in no class, or, with `y`, not in its own class.
 
         With ``cells="capped"``, wrong cells count as if they were at their limit, as long as they
         are at most a tenth of the cells of the row; otherwise all cells count as they are. Missing
@@ -559,10 +559,10 @@ class CappedDiscriminant(LinearDiscriminant):
         def __getattr__(self, name):
             if name in PER_ROW and "scalings_" in vars(self):
                 raise AttributeError(
-                    f"This model has no {name}: neither fit_chunks nor a model file keeps results "
-                    "for each training row, nor does a fit to Spark. Use measure_chunks("
-                    "make_chunks), which returns them chunk by chunk, transform_frame(X, y) for "
-                    "Spark, or outlyingness(X, y) > 1 for flagged rows."
+                    f"This model has no {name}: fit_chunks, a model file and a fit to Spark keep "
+                    "no results for each training row. Use measure_chunks(make_chunks), which "
+                    "returns them chunk by chunk, transform_frame(X, y) for Spark, or "
+                    "outlyingness(X, y) > 1 for flagged rows."
                 )
             if name in OF_LABELS and "scalings_" in vars(self):
                 looked = hasattr(self, "label_status_")

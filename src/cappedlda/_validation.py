@@ -144,7 +144,7 @@ def check_priors(priors, n_classes):
             f"priors has shape {priors.shape}, but there are {n_classes} classes; give one each."
         )
     if not (np.all(priors > 0) and np.isfinite(priors).all()):
-        raise ValueError(f"priors={priors!r} must be positive; leave out classes of no weight.")
+        raise ValueError(f"priors={priors!r} must be positive; remove classes without weight.")
     total = np.sum(priors / priors.max()) * priors.max()
     if abs(total - 1.0) > PRIORS_TOLERANCE:
         # In the words of scikit-learn's LinearDiscriminantAnalysis.
@@ -213,7 +213,7 @@ def check_order(X, y):
     if y_dims == 2 and y_width > 1 and (X_dims == 1 or X_width == 1):
         raise ValueError(
             f"y has {y_width} columns and X has {X_width}: they seem to be swapped; use fit(X, y), "
-            "the rows first and then their labels."
+            "first the rows and then their labels."
         )
 
 
@@ -236,7 +236,7 @@ def check_readable(values, name):
         )
     if isinstance(values, np.ma.MaskedArray) and np.ma.is_masked(values):
         raise ValueError(
-            f"{name} is a masked array, of which {np.ma.count_masked(values)} entries are masked; "
+            f"{name} is a masked array with {np.ma.count_masked(values)} masked entries; "
             f"fill them ({name}.filled(...)), or remove their rows."
         )
 
@@ -294,8 +294,8 @@ def check_text(X):
         raise ValueError(f"X has dates or times in the columns {listed(names)}; {DATES_REMEDY}.")
     if names := [name for name, dtype in columns if may_be_text(dtype) and is_text(X[name])]:
         raise ValueError(
-            f"X has text in the columns {listed(names)}, but has to be numbers; encode these "
-            "columns, for example by a OneHotEncoder in a pipeline, or drop them. Only the command "
+            f"X has text in the columns {listed(names)}, but needs numbers; encode these columns, "
+            "for example with a OneHotEncoder in a pipeline, or drop them. Only the command "
             "line (cappedlda fit --encode, cappedlda predict) takes such a table as it is."
         )
 
@@ -360,7 +360,7 @@ def codes_and_classes(y):
 def check_classes(classes, name="y"):
     """Check that there are two classes or more."""
     if len(classes) < 2:
-        only = f"one class only ({classes.tolist()[0]!r})" if len(classes) else "no class"
+        only = f"only one class ({classes.tolist()[0]!r})" if len(classes) else "no class"
         raise ValueError(f"{name} has {only}; give rows of two or more classes.")
 
 
@@ -425,7 +425,7 @@ def known_codes(y, classes, name="y"):
     if codes.min(initial=0) < 0:
         unknown = sorted(set(y[codes < 0].tolist()), key=repr)  # perhaps of several types
         raise ValueError(
-            f"{name} has labels {unknown} that were not there before; known are {classes.tolist()}."
+            f"{name} has unknown labels {unknown}; the known classes are {classes.tolist()}."
         )
     return codes
 

@@ -51,7 +51,7 @@ class CappedLDA(SwitchingHints, CappedDiscriminant):
         each feature in its own unit. "auto" uses the Ledoit-Wolf estimate, averaged over the
         classes. "few_rows" does the same with up to 2.5 rows per feature, shrinks less with
         more rows, and does not shrink with five rows per feature or more. "agreement" takes the
-        amount with which scores of left-out rows agree most with their labels. A number from 0
+        amount for which leave-one-out scores agree most with the labels. A number from 0
         to 1 is a fixed amount; None does not shrink.
     priors : "uniform" or array-like of shape (n_classes,), default=None
         Class probabilities. None takes the class shares of the training data; "uniform" gives
@@ -70,17 +70,18 @@ class CappedLDA(SwitchingHints, CappedDiscriminant):
         features than rows, more than 1000 sparse features, or no class with two rows.
     missing : {"error", "ignore"}, default="error"
         How to treat NaN. "ignore" predicts a row from its other cells, and fits a row with
-        missing cells drawn from what the others let expect. It treats infinite cells of new rows
-        as wrong ones, or raises an error with ``cells="all"``. NaN is always an error in
+        missing cells drawn from what the others predict. It treats infinite cells of new rows as
+        wrong ones, or raises an error with ``cells="all"``. NaN is always an error in
         `fit_chunks`, for dask and sparse X, in `CappedLDACV`, and without a covariance of all
-        features; infinity is one in `fit`.
+        features. Infinity is always an error in `fit`.
     label_noise : "auto", float or None, default=None
         Whether to look for wrong labels. "auto" estimates their rate and which labels are wrong,
-        by leave-one-out; if it finds any, rows count in the last step by the probability that
-        their label is right. If it finds none, the fit is that of None, bit for bit. A number
-        between 0 and 0.5 is the rate to begin with; then wrong labels are taken for granted. It
-        needs 20 rows per class on average that are neither left out nor unlike all others. It
-        does not work with ``epsilon=inf``, nor for sparse X with more than 1000 features.
+        by leave-one-out. If it finds any, the last step weighs each row by the probability that
+        its label is right. If it finds none, the fit is the same as with None, bit for bit. A
+        number between 0 and 0.5 is a first guess of the rate, and assumes that there are wrong
+        labels. It needs 20 rows per class on average that are neither left out nor unlike all
+        others. It does not work with ``epsilon=inf``, nor for sparse X with more than 1000
+        features.
     n_jobs : int, default=None
         Number of threads; None uses all cores available to the process. Fits that run at the
         same time share them. The result is the same, bit for bit, for any number.
@@ -110,7 +111,8 @@ class CappedLDA(SwitchingHints, CappedDiscriminant):
         cells predict before it is ignored: 5, or more for features with long tails if 5 would
         misclassify notably more training rows. inf if no cell is ignored.
     wrong_cells_ : sparse array of shape (n_samples, n_features), bool
-        Cells of training rows that the fit has replaced. Not after `fit_chunks`, nor for dask.
+        Cells of training rows that the fit has replaced. Not available after `fit_chunks`, nor
+        for dask.
     explained_variance_ratio_ : ndarray of shape (n_components,)
         Share of the between-class variance along each direction.
     coef_ : ndarray of shape (n_classes, n_features) or (1, n_features)
@@ -133,24 +135,24 @@ class CappedLDA(SwitchingHints, CappedDiscriminant):
         Training rows that the fit did not use.
     label_noise_ : float
         Estimated rate of wrong labels among the rows that are not left out; 0 if none were
-        found. This and the following attributes are there only if `label_noise` is not None.
+        found. The attributes on labels exist only if `label_noise` is not None.
     label_status_ : {"none", "found", "too_few_rows", "class_lost"}
         Whether wrong labels were found. "too_few_rows" and "class_lost" (nearly all labels of a
         class would be wrong) also give the fit of ``label_noise=None``, with a warning.
     label_gain_ : float
-        Log-likelihood of the labels with wrong ones, minus that without.
+        Gain in log-likelihood from assuming that some labels are wrong.
     label_quality_ : ndarray of shape (n_samples,)
         Probability that the label of each training row is right, from leave-one-out distances;
-        with ``n_sampled_ > 0``, by a fit to the sample, as for new rows. The lowest
-        are most worth checking, also if no wrong labels were found. 1 for rows that no other is
-        like. This and the next two are not there after `fit_chunks`, nor for dask or Spark; use the
-        method `label_quality`.
+        with ``n_sampled_ > 0``, from a fit to the sample, as for new rows. The lowest are most
+        worth checking, even if no wrong labels were found. 1 for rows unlike any other. This and
+        the next two are not available after `fit_chunks`, nor for dask or Spark; use the method
+        `label_quality`.
     mislabelled_ : ndarray of shape (n_samples,), bool
         Rows whose label looks wrong: its quality is below 0.5 and wrong labels were found, or
-        the row is left out and fits another class well. A row far inside another class is no
+        the row is left out and fits another class well. A row far inside another class is not
         proof of a wrong label.
     suggested_labels_ : ndarray of shape (n_samples,)
-        The most likely other label of rows in `mislabelled_`, and the given label of all others.
+        The most likely other label for rows in `mislabelled_`, the given label for all others.
     leave_out_level_ : float
         Multiple of cap and gate beyond which rows are left out. inf leaves out nothing; a fit
         that starts with a sample always has a finite level.
@@ -271,8 +273,8 @@ class CappedLDA(SwitchingHints, CappedDiscriminant):
     def label_quality(self, X: MatrixLike, y: ArrayLike) -> Floats:
         """Return how probable it is that the labels of rows are right.
 
-        The rows are taken as new ones: `label_quality_` of training rows is nearly the same, but
-        each of them was left out of the fit that judges it.
+        All rows count as new ones. For training rows, `label_quality_` is nearly the same, but
+        leaves each row out of the fit that judges it.
 
         Parameters
         ----------

@@ -50,7 +50,7 @@ class CappedLDACV(CappedLDA):
     cv : int, splitter or iterable of (train, test) indices, default=5
         A number stands for stratified folds of the rows in their order.
     one_standard_error : bool, default=True
-        Choose another candidate than the default one only if its mean score is better by more
+        Choose another candidate than the default only if its mean score is better by more
         than one standard error of the difference over the folds. The default candidate has the
         multiplier nearest to 1 and the most directions. It also wins ties.
     leave_out : {"harmful", "flagged"}, default="harmful"
@@ -150,7 +150,7 @@ class CappedLDACV(CappedLDA):
         y : array-like of shape (n_samples,)
             Class labels.
         sample_weight : array-like of shape (n_samples,), default=None
-            A row of integer weight k counts as k rows, in the fits and in the scores; see
+            A row with integer weight k counts as k rows, in the fits and in the scores; see
             `CappedLDA.fit`.
 
         Returns
@@ -249,7 +249,7 @@ class CappedLDACV(CappedLDA):
         if self.leave_out == "flagged" and all(value == np.inf for value in self.multipliers):
             raise ValueError(
                 f"leave_out='flagged' has no effect with multipliers={self.multipliers!r}, which "
-                'leave out nothing; add others than inf, or use leave_out="harmful".'
+                'leave out nothing; add a finite multiplier, or use leave_out="harmful".'
             )
 
     def _check_counts(self, n_directions, n_features):

@@ -63,17 +63,17 @@ def to_onnx(
 ) -> ModelProto:
     """Convert a fitted discriminant, or a pipeline with some, to ONNX.
 
-    The graph has the outputs ``label``, ``probabilities``, and ``variable``, what `transform`
-    returns. Inside a pipeline a discriminant that is not the last step transforms.
+    The graph has the outputs ``label``, ``probabilities``, and ``variable``, which is the result
+    of `transform`. In a pipeline, a discriminant that is not the last step transforms.
 
-    It is the linear rule, ``cells="all"``: all cells of a row count. Rows that have wrong cells
-    (`wrong_cells`) get other results from a model with ``cells="capped"``. A model with
-    ``missing="ignore"`` is refused: ONNX would answer NaN.
+    The graph is the linear rule, ``cells="all"``: all cells of a row count. Its results differ
+    from a model with ``cells="capped"`` for rows with wrong cells (`wrong_cells`). A model with
+    ``missing="ignore"`` is an error: ONNX would return NaN.
 
     Parameters
     ----------
     model : any discriminant of this library, or a Pipeline
-        A fitted one. Labels have to be integers, booleans, which become integers, or strings.
+        A fitted one. Labels must be integers, booleans, which become integers, or strings.
     X : array-like of shape (n_samples, n_features)
         Some rows; they give the type of the input, float32 or float64, and its width.
     outlyingness : bool, default=False
@@ -115,7 +115,7 @@ def to_onnx(
     if rows.ndim != 2 or rows.shape[1] != model.n_features_in_:
         raise ValueError(
             f"X has shape {rows.shape}, but the model was fitted to {model.n_features_in_} "
-            "features; give rows like those of the fit."
+            "features; give rows with the features of the fit."
         )
     steps = [step for _, step in model.steps] if isinstance(model, Pipeline) else [model]
     for step in steps:

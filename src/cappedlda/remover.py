@@ -155,8 +155,8 @@ class OutlierRemover(OneToOneFeatureMixin, BaseEstimator):
 
         Returns
         -------
-        X_kept : of the kind of X, of shape (n_kept, n_features)
-        y_kept : of the kind of y, of shape (n_kept,)
+        X_kept : same type as X, of shape (n_kept, n_features)
+        y_kept : same type as y, of shape (n_kept,)
         """
         kept = self.fit(X, y).sample_indices_
         return _safe_indexing(X, kept), _safe_indexing(y, kept)

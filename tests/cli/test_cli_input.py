@@ -169,11 +169,11 @@ def test_bad_input(argv, message, fitted, csv, capsys):
         (["fit", "data.csv", "--target", "kind", "--cv", "--epsilon", "1"], "leave --epsilon out"),
         (
             ["fit", "data.csv", "--target", "kind", "--model", "m.pickle"],
-            "the suffix has to be .npz",
+            "the suffix must be .npz",
         ),
         (
             ["fit", "data.csv", "--target", "kind", "--report", "r.pdf"],
-            "has to be one of .html, .htm",
+            "must be one of .html, .htm",
         ),
         (
             ["fit", "data.csv", "--target", "kind", "--thousands", "."],

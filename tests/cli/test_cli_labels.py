@@ -62,7 +62,7 @@ def test_the_report_lists_rows_worth_checking(table, capsys):
 
 
 def test_arguments_that_do_not_go_together(table, capsys):
-    words = "--cv knows no wrong labels; leave --cv or --label-noise out"
+    words = "--cv does not work with --label-noise; leave one of them out"
     assert words in error_of(capsys, *FIT, "--cv", "--label-noise", "auto", status=2)
     found = error_of(capsys, *FIT, "--label-noise", "0.7")
     assert "label_noise=0.7 is out of range; use None" in found

@@ -299,7 +299,7 @@ def test_columns_without_names_go_by_place(folder, customers, capsys):
     assert [line.split(",")[-2] for line in short.out.splitlines()] == [
         line.split(",")[-2] for line in found.splitlines()
     ]
-    assert "short.csv has no column '0', which the fit was told to keep." in short.err
+    assert "short.csv has no column '0', which the fit kept." in short.err
 
 
 def test_rows_without_a_label_teach_nothing(folder, customers, capsys):

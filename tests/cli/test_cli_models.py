@@ -272,7 +272,7 @@ def test_keep_never_replaces_what_is_written(fitted, csv, capsys):
     csv.assign(prediction=1, row=2).to_csv("more.csv", index=False)
     for name in ("prediction", "row"):
         assert main(["predict", "m.npz", "more.csv", "--keep", name]) == 2
-        assert f"--keep {name}: the output has a column" in capsys.readouterr().err
+        assert f"--keep {name}: the output already has a column" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("suffix", ["csv", "tsv", "json", "parquet", "npz", "npy"])

@@ -66,7 +66,7 @@ def test_marks_that_are_given_are_not_guessed(tmp_path, capsys):
     argv = ["fit", str(tmp_path / "t.csv"), "--target", "count"]
     assert main([*argv, "--decimal", ",", "--thousands", ","]) == 2
     message = capsys.readouterr().err
-    assert "--decimal and --thousands are both ','; they have to differ" in message
+    assert "--decimal and --thousands are both ','; they must differ" in message
     assert main([*argv, "--drop", "since", "--decimal", "."]) == 1
     message = capsys.readouterr().err
     assert "numbers in 'amount', 'rate' are not written with the decimal mark '.'" in message

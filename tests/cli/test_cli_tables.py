@@ -165,7 +165,7 @@ def test_numbers_in_other_clothes(tmp_path):
         ("t.npz", b"PK\x03\x04x", "t.npz cannot be read: it is damaged"),
         ("t.xlsx", b"x", "t.xlsx cannot be read as a spreadsheet: File is not a zip file"),
         ("t.xls", b"x", "t.xls: .xls files are not read; save the table as .xlsx or .csv"),
-        ("t.docx", b"x", "unknown kind of file; the suffix has to be one of .csv"),
+        ("t.docx", b"x", "unknown kind of file; the suffix must be one of .csv"),
     ],
 )
 def test_other_content_is_refused(name, content, message, tmp_path):

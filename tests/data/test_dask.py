@@ -419,7 +419,7 @@ def test_errors_say_what_to_do(rows):
         (lazy(X), y, weight[1:], r"but sample_weight has the shape \(1999,\)"),
         (lazy(X), y, -weight, "sample_weight has negative"),
         (lazy(X), y, np.where(y == 1, 0, weight), r"every row of the classes \[1\]"),
-        (lazy(X), np.zeros(2000, int), None, "one class only"),
+        (lazy(X), np.zeros(2000, int), None, "only one class"),
         (lazy(X), X[:, 0], None, "Unknown label type"),
         (lazy(X), None, None, "y is None"),
         (lazy(X)[:, 0], y, None, "1 dimensions"),

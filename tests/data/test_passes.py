@@ -381,7 +381,7 @@ def test_labels_are_coded_by_table_or_search(rng, dtype):
         for unknown in (4, 101, 0):
             y = classes[codes]
             y[1] = unknown if dtype not in ("U9", object) else str(unknown)
-            with pytest.raises(ValueError, match=f"labels .*{unknown}.* not there before"):
+            with pytest.raises(ValueError, match=f"unknown labels .*{unknown}.*; the known"):
                 known_codes(y, classes)
 
 
@@ -419,5 +419,5 @@ def test_labels_without_gaps_are_coded_by_their_difference(rng, dtype):
     for unknown in (5, 100, np.iinfo(dtype).max):
         y = classes[codes]
         y[7] = unknown
-        with pytest.raises(ValueError, match=f"labels .{unknown}. that were not there before"):
+        with pytest.raises(ValueError, match=f"unknown labels .{unknown}.;"):
             known_codes(y, classes)

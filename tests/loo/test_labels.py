@@ -247,7 +247,7 @@ def test_quality_is_stored_in_a_model_file(noisy, tmp_path):
 def test_too_few_rows(rng):
     X, y = make_classes(rng, [10, 12, 14], 3)
     plain = CappedLDA().fit(X, y)
-    with pytest.warns(UserWarning, match="too_few_rows: Labels are judged only with 20 rows per"):
+    with pytest.warns(UserWarning, match="too_few_rows: Judging labels needs 20 rows per"):
         model = CappedLDA(label_noise="auto").fit(X, y)
     assert model.label_status_ == "too_few_rows"
     np.testing.assert_array_equal(model.coef_, plain.coef_)

@@ -390,5 +390,5 @@ def test_bad_parameters(estimator, error, message, clean):
 @pytest.mark.parametrize("estimator", COMPARED, ids=repr)
 def test_one_class_is_refused(estimator, clean):
     X, _ = clean
-    with pytest.raises(ValueError, match="one class only"):
+    with pytest.raises(ValueError, match="only one class"):
         estimator.fit(X, np.zeros(len(X)))

@@ -77,7 +77,7 @@ DATA = [
     ("no rows", lambda X: X[:0], lambda y: y[:0], ValueError, r"0 sample\(s\)"),
     ("one row", lambda X: X[:1], lambda y: y[:1], ValueError, r"minimum of 2 is required"),
     ("no features", lambda X: X[:, :0], None, ValueError, r"0 feature\(s\)"),
-    ("one class", None, np.zeros_like, ValueError, "y has one class only .*two or more"),
+    ("one class", None, np.zeros_like, ValueError, "y has only one class .*two or more"),
     ("short y", None, lambda y: y[:-1], ValueError, "inconsistent numbers of samples"),
     ("long y", None, lambda y: np.append(y, 0), ValueError, "inconsistent numbers of samples"),
     ("no y", None, lambda y: None, ValueError, "requires y to be passed"),
@@ -190,7 +190,7 @@ def test_methods_need_a_fit_and_its_features(data, method):
 def test_outlyingness_names_bad_labels(data):
     X, y = data
     model = CappedLDA().fit(X, y)
-    with pytest.raises(ValueError, match=r"y has labels \[.*7.*\] that were not .*known are"):
+    with pytest.raises(ValueError, match=r"y has unknown labels \[.*7.*\]; the known classes are"):
         model.outlyingness(X, np.where(y == 2, 7, y))
     with pytest.raises(ValueError, match="X has 30 rows and y has 29; give one label per row"):
         model.outlyingness(X, y[:-1])
@@ -243,7 +243,7 @@ def test_errors_name_the_columns_of_frames(rng, estimator):
     X, y = make_classes(rng, [40, 40, 40], 3)
     frame = pd.DataFrame(X, columns=["a", "b", "c"])
     text = frame.assign(id=[f"C{i}" for i in range(120)], plan=pd.Categorical(["x", "y"] * 60))
-    message = "X has text in the columns 'id', 'plan', but has to be numbers; encode these columns"
+    message = "X has text in the columns 'id', 'plan', but needs numbers; encode these columns"
     check_no_trace(estimator(), text, y, ValueError, message)
     with pytest.raises(ValueError, match="cappedlda predict"):
         estimator().fit(frame, y).predict(text)
@@ -327,7 +327,7 @@ def test_masked_entries_are_refused(data):
     masked = np.ma.masked_array(X, np.zeros_like(X, dtype=bool))
     np.testing.assert_array_equal(CappedLDA().fit(masked, y).scalings_, model.scalings_)
     masked[3, :2] = np.ma.masked
-    message = r"X is a masked array, of which 2 entries are masked; fill them \(X.filled"
+    message = r"X is a masked array with 2 masked entries; fill them \(X.filled"
     check_no_trace(CappedLDA(), masked, y, ValueError, message)
     for ask in (model.predict, model.outlyingness, model.explain):
         with pytest.raises(ValueError, match=message):
@@ -339,7 +339,7 @@ def test_masked_entries_are_refused(data):
         "y": {"y": np.ma.masked_array(y, np.arange(N) == 3)},
         "sample_weight": {"y": y, "sample_weight": weights},
     }.items():
-        with pytest.raises(ValueError, match=f"{name} is a masked array, of which 1 entries are"):
+        with pytest.raises(ValueError, match=f"{name} is a masked array with 1 masked"):
             CappedLDA().fit(X, **settings)
     for chunk, name in (((masked, y), "X"), ((X, np.ma.masked_array(y, y == 0)), "y")):
         with pytest.raises(ValueError, match=f"{name} of chunk 0 is a masked array"):
@@ -579,7 +579,7 @@ def test_priors_are_rescaled_with_a_warning(clean):
     CappedLDA(priors=[0.333333, 0.333333, 0.333333]).fit(*clean)
 
 
-@pytest.mark.parametrize(("classes", "message"), [([], "no class"), ([1], "one class only")])
+@pytest.mark.parametrize(("classes", "message"), [([], "no class"), ([1], "only one class")])
 def test_classes_of_chunks(classes, message, clean):
     with pytest.raises(ValueError, match=f"classes has {message}"):
         CappedLDA().fit_chunks(lambda: [clean], classes=classes)

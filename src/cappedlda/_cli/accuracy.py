@@ -10,10 +10,10 @@ FOLDS = 5
 MOST_CLASSES = 20  # in a confusion matrix
 WHY = "CappedLDA does not fit the wrong rows, so it may misclassify them."
 HOW = (
-    "Held-out rows may be wrong too, so accuracy is given twice: on all of them, and without the "
+    "Held-out rows may be wrong too, so there are two scores: on all of them, and without the "
     f"flagged ones. {WHY} A held-out row is flagged if its outlyingness is above 1 in the "
     "CappedLDA fitted to the training rows of the fold (at most the farther half of the rows). "
-    "Plain LDA is scikit-learn's, scored on the same rows. Where the two figures differ a lot, "
+    "Plain LDA is scikit-learn's, scored on the same rows. If the two scores differ a lot, "
     "look at the flagged rows."
 )
 

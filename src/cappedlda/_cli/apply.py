@@ -51,7 +51,7 @@ def transform(args):
 
 
 def predict(args):
-    """Predict the class of each row, and tell which of its cells were ignored."""
+    """Predict the class of each row, and show which of its cells were ignored."""
     is_array = args.out is not None and Path(args.out).suffix.lower() == ".npy"
     if is_array and args.reject is not None:
         raise UsageError("--reject adds a column of another type; use --out with .npz, not .npy")
@@ -117,8 +117,8 @@ def finished(reader, frame):
     kept = {j: reader.table.column_name(j) for j in reader.keep}
     if clash := {"row", *frame.columns[len(kept) :]}.intersection(kept.values()):
         raise UsageError(
-            f"--keep {min(clash)}: the output has a column of that name already; rename the column "
-            "in the file, or leave it out."
+            f"--keep {min(clash)}: the output already has a column of that name; rename the column "
+            "in the file, or do not keep it."
         )
     return frame.rename(columns=kept).rename_axis("row").reset_index()
 
@@ -155,7 +155,8 @@ OPTIONS = (argument("--keep COLUMNS...", COPY, COLUMNS), *TABLE, QUIET, JSON)
 PROBA = argument("--proba", "add the probability of each class")
 REJECT = argument(
     "--reject ALPHA",
-    "add a column rejected: rows too far from every class, of good rows a share ALPHA such as 0.01",
+    "add a column rejected: rows too far from every class; ALPHA, such as 0.01, is the share of "
+    "good rows that may be rejected",
     type=share,
 )
 OUT = out_file(SUFFIXES)

@@ -136,10 +136,10 @@ DATA = argument(
     "files, or - for CSV from standard input",
 )
 MODEL = argument("MODEL", "model file that cappedlda fit wrote")
-TARGET = "column of the classes, by name or by number from 0; in an .npz file the name of an array"
+TARGET = "column of the classes, by name or number from 0; for an .npz file, the name of an array"
 LABELS = (
     argument("--target COLUMN", TARGET),
-    argument("--labels FILE", "file with one class per row, if they are not in the table"),
+    argument("--labels FILE", "file with one class per row, if the table has no such column"),
 )
 KEEP = (
     "columns that identify the rows, such as an id: not features, but shown in the report and in "

@@ -7,7 +7,7 @@ SHELLS = ("bash", "zsh", "fish", "tcsh")
 
 
 def completion(args):
-    """Print the code that lets a shell complete commands, options and file names."""
+    """Print shell code that completes commands, options and file names."""
     needs("shtab", "Completion")
     import shtab
 

@@ -121,7 +121,7 @@ def notation_of(cells, sep, decimal=None, thousands=None, expected=None):
         and (decimal is not None or sep != "," or notation.decimal == ".")
     ]
     if not possible and decimal is not None:
-        raise UsageError(f"--decimal and --thousands are both {decimal!r}; they have to differ")
+        raise UsageError(f"--decimal and --thousands are both {decimal!r}; they must differ")
     if not possible:  # the decimal mark is a point, for commas separate the columns
         raise UsageError(
             f"--thousands {thousands} needs a decimal comma, but commas separate the columns; give "

@@ -137,8 +137,8 @@ def label_line(labels):
     told = {
         "found": f"Wrong labels: about {labels['rate']:.1%} of those in the fit.",
         "none": "Wrong labels: none were found among the rows in the fit.",
-        "too_few_rows": "Wrong labels: not judged, there are too few rows per class.",
-        "class_lost": "Wrong labels: not judged, nearly all labels of a class would be wrong.",
+        "too_few_rows": "Wrong labels: not judged, because there are too few rows per class.",
+        "class_lost": "Wrong labels: not judged, because nearly all of a class would be wrong.",
     }
     verb = "looks" if rows == "1 row" else "look"
     return f"{told[labels['status']]} {rows} {verb} mislabelled."

@@ -30,7 +30,7 @@ def check_output(option, path, suffixes):
     """Refuse a file that could not be written or has an unknown suffix."""
     if suffixes is not None and path.suffix.lower() not in suffixes:
         one_of = "one of " if len(suffixes) > 1 else ""
-        raise UsageError(f"{option}: the suffix has to be {one_of}{', '.join(suffixes)}")
+        raise UsageError(f"{option}: the suffix must be {one_of}{', '.join(suffixes)}")
     if path.is_dir():
         raise ValueError(f"{option}: this is a directory; name a file in it")
     if not path.parent.is_dir():

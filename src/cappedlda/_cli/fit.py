@@ -112,7 +112,7 @@ def check_arguments(args):
     if args.cv and args.epsilon is not None:
         raise UsageError("--cv chooses epsilon; leave --epsilon out")
     if args.cv and args.label_noise is not None:
-        raise UsageError("--cv knows no wrong labels; leave --cv or --label-noise out")
+        raise UsageError("--cv does not work with --label-noise; leave one of them out")
     if args.report is not None:
         needs_of_report("--report")
 
@@ -144,7 +144,7 @@ RECIPE = (
     argument("--encode", "turn columns of text into 0/1 features, one per category", COLUMNS),
     argument(
         "--categories COLUMNS...",
-        "columns of codes to encode although they look like numbers, separated by commas",
+        "columns to encode although they hold numbers, such as codes, separated by commas",
         COLUMNS,
     ),
     argument(
@@ -155,8 +155,8 @@ RECIPE = (
     ),
     argument(
         "--log COLUMNS...",
-        "skewed amounts to take the logarithm of, separated by commas; amounts far outside the "
-        "usual range stay as far off as they are",
+        "skewed amounts to take the logarithm of, separated by commas; errors far outside the "
+        "usual range still show",
         COLUMNS,
     ),
     argument("--keep COLUMNS...", KEEP, COLUMNS),
@@ -176,7 +176,7 @@ PARAMETERS = (
     ),
     argument(
         "--label-noise RATE",
-        "look for wrong labels: auto, or the share of them to begin with",
+        "look for wrong labels: auto, or a first guess of their share",
         METHOD,
         type=rate,
     ),

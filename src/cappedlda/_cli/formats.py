@@ -52,7 +52,7 @@ def open_table(path, *, key="X", sheet=None, encoding="utf-8", **text):
     if suffix in (".xls", ".ods"):
         raise ValueError(f"{path}: {suffix} files are not read; save the table as .xlsx or .csv.")
     known = ", ".join([*CSV, ".parquet", ".xlsx", ".arff", ".npy", ".npz"])
-    raise ValueError(f"{path}: unknown kind of file; the suffix has to be one of {known}.")
+    raise ValueError(f"{path}: unknown kind of file; the suffix must be one of {known}.")
 
 
 def suffix_of(path):
@@ -68,7 +68,7 @@ def array_table(label, array):
     if array.ndim != 2 or array.dtype.kind not in "fiub":
         raise ValueError(
             f"{label} has shape {array.shape} and type {array.dtype}; "
-            "a table has to be a two-dimensional array of numbers."
+            "a table must be a two-dimensional array of numbers."
         )
 
     def frames(wanted, text, n_rows):

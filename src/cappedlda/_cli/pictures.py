@@ -14,12 +14,12 @@ MOST_DIRECTIONS = 2  # with a picture of their loadings
 LONGEST = 22  # name of a class or a feature, in characters
 PROJECTION = (
     "Rows in the first discriminant directions. Flagged rows are ringed; those outside the view "
-    "are triangles on its frame. Crosses mark rows left out of the fit, unless these are just the "
-    "flagged ones. The background is the predicted class."
+    "are triangles on its frame. Crosses mark rows left out of the fit, unless these are exactly "
+    "the flagged ones. The background shows the predicted class."
 )
 DISTANCES = (
     "Distance of each row from the centre of its class, divided by the largest distance that is "
-    "not flagged: in the discriminant space (there epsilon = {:.3g}) or in all features together, "
+    "not flagged: in the discriminant space (epsilon = {:.3g}) or in all features together, "
     "whichever is larger. Above 1 a row is flagged."
 )
 LOADINGS = (

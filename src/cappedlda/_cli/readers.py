@@ -181,7 +181,7 @@ def noted_keep(table, notes):
     for name in wanted:
         if name not in known:
             print(
-                f"{table.label} has no column {name!r}, which the fit was told to keep.",
+                f"{table.label} has no column {name!r}, which the fit kept.",
                 file=sys.stderr,
             )
     return [known.index(name) for name in wanted if name in known]

@@ -98,7 +98,7 @@ class Table:
     def _unknown_column(self, name, option):
         if self.names is None:
             return (
-                f"{self.label} has columns without names: {option} {name!r} has to be a "
+                f"{self.label} has columns without names: {option} {name!r} must be a "
                 f"number from 0 to {self.n_columns - 1}."
             )
         near = [other for other in self.names if other.lower() == name.lower()]

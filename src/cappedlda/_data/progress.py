@@ -27,7 +27,7 @@ def print_decisions(solution):
     """Print what a fit has decided for itself."""
     sampled = f"a sample of {solution.n_sampled:,} rows" if solution.n_sampled else "all rows"
     norm = "" if solution.norm is None else f", q {solution.q:g}"
-    print(f"began with {sampled}{norm}, shrinkage {solution.shrinkage:.3g}")
+    print(f"started with {sampled}{norm}, shrinkage {solution.shrinkage:.3g}")
 
 
 class PassReport:

@@ -139,7 +139,7 @@ def decisions_of(model):
             f"accuracy {model.best_score_:.1%}"
         )
     sampled = f"a sample of {model.n_sampled_:,} rows" if model.n_sampled_ else "all rows"
-    lines.append(f"began with {sampled}")
+    lines.append(f"started with {sampled}")
     if hasattr(model, "q"):
         lines.append(f"exponent: q = {model.q:g}")
     if hasattr(model, "shrinkage_"):

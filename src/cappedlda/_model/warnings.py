@@ -21,8 +21,8 @@ _REMEDIES = {
 }
 # Why wrong labels were not found.
 _NOT_JUDGED = {
-    "too_few_rows": "Labels are judged only with 20 rows per class on average that are "
-    "neither left out nor unlike all others",
+    "too_few_rows": "Judging labels needs 20 rows per class on average that are neither left out "
+    "nor unlike all others",
     "class_lost": "Nearly all labels of a class would be wrong",
 }
 
@@ -51,7 +51,7 @@ def warn_of(solution, model, n_supervised, stacklevel):
     if solution.labels is not None and solution.labels.status in _NOT_JUDGED:
         reason = _NOT_JUDGED[solution.labels.status]
         warnings.warn(
-            f"{solution.labels.status}: {reason}; this is the fit of label_noise=None.",
+            f"{solution.labels.status}: {reason}; the fit is the same as with label_noise=None.",
             UserWarning,
             stacklevel=stacklevel,
         )
@@ -85,7 +85,7 @@ def _warn_of_losses(solution, model, stacklevel):
         names = getattr(model, "feature_names_in_", np.arange(model.n_features_in_))
         warnings.warn(
             f"The features {names[solution.emptied].tolist()} are constant within each class "
-            "in the rows that are not left out, so they have no influence.",
+            "among the rows that are not left out, so they have no influence.",
             UserWarning,
             stacklevel=stacklevel,
         )

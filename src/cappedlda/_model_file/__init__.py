@@ -46,19 +46,19 @@ HEADER = {"estimator": str, "parameters": dict, "results": dict, "recipe": dict,
 def save_model(model: CappedDiscriminant, path: str | os.PathLike[str]) -> None:
     """Write a fitted model to a file that holds no code.
 
-    Everything is kept that `transform`, `predict`, `predict_proba`, `outlyingness`, `is_rejected`
-    and `explain` need, and the parameters; the results for single training rows (`weights_`,
-    `distances_`, `outliers_`) are not. The file is an .npz archive of plain arrays: reading it
-    never runs anything, unlike a pickle.
+    The file keeps the parameters and everything that `transform`, `predict`, `predict_proba`,
+    `outlyingness`, `is_rejected` and `explain` need. It does not keep the results for each
+    training row (`weights_`, `distances_`, `outliers_`). It is an .npz archive of plain arrays.
+    Unlike a pickle, it never runs code when it is read.
 
     Parameters
     ----------
     model : CappedLDA, CappedLDACV or CappedNormLDA
-        A fitted one. Labels have to be numbers, booleans or strings; a parameter that is an object,
-        such as a splitter as `cv`, is refused.
+        A fitted one. Labels must be numbers, booleans or strings. A parameter that is an object,
+        such as a splitter as `cv`, is an error.
     path : str or path-like
-        The file, by habit with the suffix .npz. It is replaced if it exists, and only once
-        the new one is complete.
+        The file, usually with the suffix .npz. An existing file is replaced once the new one is
+        complete.
 
     Returns
     -------
@@ -101,14 +101,14 @@ def load_model(
         is something else, or needs another version of this library is refused with a
         ValueError.
     max_bytes : int, default=2**30
-        The most that the unpacked file may take in memory; a larger one is refused before it
-        is unpacked.
+        Largest size of the unpacked file in memory; a larger file is refused before it is
+        unpacked.
 
     Returns
     -------
     model : CappedLDA, CappedLDACV, CappedNormLDA, or Pipeline
-        Fitted. The discriminant, `model[-1]` of a pipeline, has everything but the results for
-        single training rows: `weights_`, `distances_`, `outliers_` and `left_out_`.
+        Fitted. The discriminant, `model[-1]` of a pipeline, has everything except the results for
+        each training row: `weights_`, `distances_`, `outliers_` and `left_out_`.
 
     See Also
     --------

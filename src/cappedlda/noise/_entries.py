@@ -31,7 +31,7 @@ def feature_noise(
     share : float, default=0.1
         Of the rows of each class, from 0 to 1.
     features : float, default=0.3
-        Share of the features touched in such a row (at least one feature).
+        Share of the features changed in such a row (at least one feature).
     variance : float, default=0.05
         Variance of the noise for a feature of range 1.
     random_state : None, int, numpy.random.Generator or RandomState
@@ -87,7 +87,7 @@ def image_noise(
     cover : float, default=0.3
         Share of the image that the rectangle covers (the paper: 0.3 and 0.4).
     kind : {"gaussian", "salt_pepper"}, default="gaussian"
-        Additive Gaussian noise, or pixels set to the least or the largest value of ``X``.
+        Additive Gaussian noise, or pixels set to the smallest or largest value of ``X``.
     variance : float, default=0.05
         Variance of the Gaussian noise for pixels of range 1 (scaled by the range of ``X``).
     density : float, default=0.05

@@ -16,7 +16,7 @@ def scatter(
     size: float = 10.0,
     random_state: RandomState = None,
 ) -> Contaminated:
-    """Throw rows far away, each in a random direction of its own (gross outliers).
+    """Move rows far away, each in its own random direction (gross outliers).
 
     A chosen row x becomes ``x + t * size * s * u``: s holds the within-class standard deviations
     of the features, u is a random direction with mean square 1, t is uniform on [1, 2].
@@ -63,8 +63,8 @@ def leverage(
     """Move rows of each class to a cloud beyond the next class; they keep their labels.
 
     The cloud of class i lies on the line from its mean through the mean of class i + 1 (the last
-    class: of class 0), ``size`` within-class standard deviations (in that direction) behind the
-    latter, and has the shape of class i. Such rows turn the discriminant directions of LDA around.
+    class: of class 0), ``size`` within-class standard deviations (in that direction) beyond it,
+    and has the shape of class i. Such rows turn the discriminant directions of LDA around.
 
     Parameters
     ----------

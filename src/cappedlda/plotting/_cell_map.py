@@ -19,15 +19,15 @@ STRONGEST = 10.0
 
 
 class CellMapDisplay(Display):
-    """Cells that are above (red) or below (blue) what the other cells of their row let expect.
+    """Cells above (red) or below (blue) the value that the other cells of their row predict.
 
     Wrong cells, which the model ignores, have a dot. Missing cells are grey.
 
     Parameters
     ----------
     deviations : array-like of shape (n_samples, n_features)
-        How far each cell is from what the others let expect, in standard deviations; NaN for
-        a missing cell.
+        How far each cell is from the value that the others predict, in standard deviations;
+        NaN for a missing cell.
     wrong : array-like of shape (n_samples, n_features), bool
         The cells to mark.
     features : sequence of length n_features, default=None
@@ -96,10 +96,10 @@ class CellMapDisplay(Display):
         X : array-like of shape (n_samples, n_features)
             Features are those that the discriminant sees, after the other steps of a pipeline.
         y : array-like of shape (n_samples,), default=None
-            Their classes; None takes the predicted ones.
+            Classes of the rows; None takes the predicted ones.
         most : int, default=50
-            Rows to draw at most. Of more rows, those with a wrong or missing cell are drawn, the
-            first ones if these are still too many.
+            Largest number of rows to draw. If there are more, only rows with a wrong or missing
+            cell are drawn, and of these the first.
         ax : matplotlib Axes, default=None
             Where to draw; None makes a new figure.
 

@@ -20,7 +20,7 @@ MOST_IMAGES = 8
 
 
 class ImageDisplay:
-    """Numbers that belong to features, as images: pixels, or channels x time.
+    """Values of features as images: pixels, or channels x time.
 
     Parameters
     ----------
@@ -35,7 +35,7 @@ class ImageDisplay:
         Those of the first image.
     images_ : list of AxesImage
     channel_sums : ndarray of shape (n_images, height)
-        Sums over each line of an image, for reasons how much each channel contributes.
+        Sums over each line of an image. For reasons, how much each channel contributes.
 
     Examples
     --------
@@ -115,7 +115,7 @@ class ImageDisplay:
         return cls(parts.reshape(-1, *shape), titles=titles).plot()
 
     def plot(self, **image_args: Any) -> Self:
-        """Draw the images side by side, each on a scale of its own.
+        """Draw the images side by side, each on its own scale.
 
         Parameters
         ----------

@@ -20,7 +20,7 @@ class LabelsDisplay(ProjectionDisplay):
     """Rows whose labels are most worth checking, in two discriminant directions.
 
     A `ProjectionDisplay` that rings and names the rows with the lowest label quality. A ringed
-    row in the region of another class may have a wrong label; it is no proof of one.
+    row in the region of another class may have a wrong label, but this is not proof.
 
     Parameters
     ----------
@@ -82,7 +82,7 @@ class LabelsDisplay(ProjectionDisplay):
         ax: Axes | None = None,
         **plot_args: Any,
     ) -> Self:
-        """Project rows with a fitted estimator and ring those of the lowest label quality.
+        """Project rows with a fitted estimator and ring those with the lowest label quality.
 
         Parameters
         ----------

@@ -81,10 +81,10 @@ class LoadingsDisplay(Display):
         ----------
         estimator : fitted estimator
             `CappedLDA`, scikit-learn's `LinearDiscriminantAnalysis`, or a pipeline that
-            ends with one: the features are what its earlier steps give. Loadings are
-            `scalings_` times the deviation of each feature within the classes, so that
-            features in different units can be compared: robust ones of `CappedLDA`, those of
-            `covariance_` of others. Where the estimator knows neither, `scalings_` are drawn.
+            ends with one, whose earlier steps return the features. Loadings are `scalings_`
+            times the deviation of each feature within the classes, so you can compare features
+            in different units. Deviations are robust for `CappedLDA`, and come from
+            `covariance_` for others. Without either, `scalings_` are drawn.
         component : int, default=0
             The direction.
         feature_names : array-like of shape (n_features,), default=None

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 class EpsilonPathDisplay(Display):
     """Accuracy in cross-validation over the cap.
 
-    The cap is drawn as a multiple of the automatic one; what has no cap stands apart at the
-    right. Bars are one standard error over the folds.
+    The cap is drawn as a multiple of the automatic one. The candidate without a cap stands apart
+    on the right. Bars are one standard error over the folds.
 
     Parameters
     ----------
@@ -85,7 +85,7 @@ class EpsilonPathDisplay(Display):
         cv: object = 5,
         ax: Axes | None = None,
     ) -> Self:
-        """Draw the path of a fitted `CappedLDACV`, or find that of a `CappedLDA`.
+        """Draw the path of a fitted `CappedLDACV`, or compute it for a `CappedLDA`.
 
         Parameters
         ----------

@@ -39,10 +39,9 @@ GRID = 400  # points per axis of the shaded regions
 class ProjectionDisplay(RowsDisplay):
     """Rows in two discriminant directions.
 
-    With one direction each class gets a strip of its own. The background shows the predicted
-    class. Flagged rows are ringed, rows that were left out of the fit are crossed. The view is
-    chosen by the rows that are not flagged. Rows outside of it are drawn as triangles on the
-    frame, in the direction in which they lie.
+    With one direction each class gets its own strip. The background shows the predicted class.
+    Flagged rows are ringed, and rows that were left out of the fit are crossed. The view shows
+    the rows that are not flagged. Rows outside it are drawn as triangles on the frame.
 
     Parameters
     ----------
@@ -158,8 +157,8 @@ class ProjectionDisplay(RowsDisplay):
             Rows to cross. "auto" takes `left_out_` of the estimator, if X are the rows it was
             fitted to and these are not simply the flagged ones; None crosses nothing.
         regions : bool, default=True
-            Whether to shade the predicted classes. With more directions than are shown, the
-            shades are what the shown ones alone predict.
+            Whether to shade the predicted classes. If not all directions are shown, the shades
+            are predicted from the shown ones alone.
         ax : matplotlib Axes, default=None
             Where to draw; None makes a new figure.
         **plot_args : dict
