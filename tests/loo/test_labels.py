@@ -16,6 +16,8 @@ from cappedlda._initial.csteps import Pieces
 from cappedlda._kernels import loo
 from cappedlda._loo import labels
 from cappedlda._loo.distances import PlainLDA
+from cappedlda._model.distances import columns_of
+from cappedlda._model.labels import doubts as doubts_of
 
 ATTRIBUTES = ("scalings_", "coef_", "intercept_", "means_", "priors_", "covariance_", "weights_")
 LABEL_ATTRIBUTES = ("label_noise_", "label_gain_", "label_quality_", "mislabelled_")
@@ -303,15 +305,70 @@ def test_fewer_rows_than_features(rng):
     np.testing.assert_allclose(found[left_out], model.label_quality_[left_out], rtol=1e-6)
 
 
-def test_completed_cells(rng):
+@pytest.fixture
+def correlated(rng):
+    """Three classes whose features share a factor, a tenth of the labels wrong: X, y, z, wrong."""
     y = rng.integers(0, 3, 600)
     X = 4.0 * np.eye(3, 8)[y] + rng.normal(size=(600, 8)) + 2.0 * rng.normal(size=(600, 1))
-    z, wrong = flipped(rng, y, 0.1)
+    return X, y, *flipped(rng, y, 0.1)
+
+
+def test_completed_cells(rng, correlated):
+    X, y, z, wrong = correlated
     dirty = X + (rng.random(X.shape) < 0.1) * 60.0
     model = CappedLDA(label_noise="auto").fit(dirty, z)
     assert model.wrong_cells_.nnz > 300
     assert model.label_status_ == "found"
     assert wrong[model.mislabelled_].mean() > 0.8
+    called = model.mislabelled_ & wrong & (dirty != X).any(axis=1)
+    assert called.sum() > 10
+    assert (model.suggested_labels_ == y)[called].mean() > 0.8
+    # New rows are completed without their label, and by the mean, not a deviate from it.
+    quality = model.label_quality(dirty, z)
+    assert (np.abs(quality - model.label_quality_) > 0.5).mean() < 0.05
+    (samples,) = model.measure_chunks(lambda: [(dirty, z)])
+    doubts = doubts_of(model, dirty, z)
+    for left_out in (samples.left_out, columns_of(model, dirty, z)["left_out"], doubts["left_out"]):
+        assert (left_out != model.left_out_).mean() < 0.05
+    for flagged in (samples.outliers, columns_of(model, dirty, z)["flagged"], doubts["flagged"]):
+        np.testing.assert_array_equal(flagged, model.outliers_)
+    assert (doubts["mislabelled"] != model.mislabelled_).mean() < 0.05
+
+
+def test_missing_cells(rng, correlated):
+    X, y, z, wrong = correlated
+    X = np.where(rng.random(X.shape) < 0.1, np.nan, X)
+    model = CappedLDA(missing="ignore", label_noise="auto").fit(X, z)
+    assert model.label_status_ == "found"
+    called = model.mislabelled_ & wrong & np.isnan(X).any(axis=1)
+    assert called.sum() > 10
+    assert (model.suggested_labels_ == y)[called].mean() > 0.8
+    assert (np.abs(model.label_quality(X, z) - model.label_quality_) > 0.5).mean() < 0.05
+    (samples,) = model.measure_chunks(lambda: [(X, z)])
+    assert (samples.left_out != model.left_out_).mean() < 0.05
+
+
+def test_rows_with_gaps_that_are_left_out_are_named(rng):
+    y = np.repeat([0, 1, 2], 60)
+    X = 30.0 * np.eye(3, 4)[y] + rng.normal(size=(180, 4))
+    X[::2, 3] = np.nan
+    z = np.where(np.arange(180) < 4, 1, y)
+    options = {"leave_out": "flagged", "missing": "ignore", "label_noise": "auto"}
+    model = CappedLDA(**options).fit(X, z)
+    assert model.left_out_[:4].all()
+    np.testing.assert_array_equal(np.flatnonzero(model.mislabelled_), [0, 1, 2, 3])
+    np.testing.assert_array_equal(model.suggested_labels_, y)
+
+
+def test_a_typo_does_not_make_a_label_wrong(correlated):
+    X, y, z, _ = correlated
+    model = CappedLDA(label_noise="auto").fit(X, z)
+    X = X + 1000.0 * (np.arange(8) == 5)
+    right = model.predict(X) == y
+    assert right.mean() > 0.9
+    assert (model.label_quality(X, y) > 0.5)[right].mean() > 0.95
+    wrong = (y + 1) % 3
+    assert (model.label_quality(X, wrong) < 0.5)[right].mean() > 0.9
 
 
 @pytest.mark.parametrize("value", [0.0, 0.5, 1.0, -0.1, "yes", np.nan])

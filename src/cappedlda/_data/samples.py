@@ -88,17 +88,19 @@ class SampleDistances:
         return per_sample(self._distances, outliers, support, norm)
 
 
-def measured(rows, flag_rule, leave_out_rule, norm, weigh=None):
+def measured(rows, flag_rule, leave_out_rule, norm, weigh=None, fitted=None):
     """Return `PerSample` of other rows than a fit has seen, by its rules.
 
-    Weights are multiplied by what `weigh` returns for (X, codes), if it is given.
+    Weights are multiplied by what `weigh` returns for (X, codes), if it is given. Rows are left out
+    and weighed as they are `fitted`, if wrong cells were completed.
     """
+    fitted = rows if fitted is None else fitted
     distances = flag_rule.distances(rows)
     outliers = ~flag_rule.contains(rows, distances)
-    found = per_sample(distances, outliers, leave_out_rule.contains(rows), norm)
+    found = per_sample(distances, outliers, leave_out_rule.contains(fitted), norm)
     if weigh is None:
         return found
-    return found._replace(weights=found.weights * weigh(rows.X, rows.codes))
+    return found._replace(weights=found.weights * weigh(fitted.X, fitted.codes))
 
 
 def per_sample(distances, outliers, support, norm):

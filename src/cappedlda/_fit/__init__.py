@@ -83,6 +83,7 @@ def fit_capped(rows, objective, options):
         rows = without_gaps(rows, fit_again)
     prepared = prepare(rows, objective, options)
     solution = finish(prepared, objective, options)
+    solution.fitted = rows
     if not (options.drop_cells and bears_cells(prepared, objective, options)):
         return solution
     rows = prepared.all_rows

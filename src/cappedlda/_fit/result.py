@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from cappedlda._data.base import Rows
 from cappedlda._data.moments import Moments
 from cappedlda._data.samples import PerSample
 from cappedlda._loo.labels import LabelNoise
@@ -55,6 +56,7 @@ class Solution:
     level: float = 1.0  # multiple of caps and gate beyond which rows are left out
     n_sampled: int = 0  # rows of the first sample, 0 if all rows were used
     wrong_cells: np.ndarray | None = None  # (N, n), bool; of those that were dropped
+    fitted: Rows | None = None  # the rows, with cells that are missing or wrong completed
     labels: LabelNoise | None = None  # None if wrong ones were not looked for
 
     @property

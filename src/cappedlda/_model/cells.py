@@ -13,7 +13,7 @@ from scipy.special import softmax
 from cappedlda._data.base import slices_of
 from cappedlda._data.threads import blas_threads, ordered_map, single_threaded_blas
 from cappedlda._metrics.cells import CUT, MOST_WRONG, REACH, WRONG, make_metric
-from cappedlda._model.discriminant import check_finite, not_finite_in
+from cappedlda._model.discriminant import check_finite, not_finite_in, predictions
 from cappedlda._regime import REGIME
 
 # Where CUT costs training rows more than these standard errors, a feature has a cut-off that one of
@@ -255,6 +255,14 @@ def as_fitted(model, X, codes):
     """Return rows as a fit would take them: wrong cells completed, if those of training were."""
     if model._wrong_shares is None:
         return filled(model, X, codes)
+    return completed(model, X, codes, MOST_WRONG)[0]
+
+
+def as_predicted(model, X):
+    """Return rows with missing and wrong cells completed by the predicted class, not the label."""
+    if metric_for(model, X) is None:
+        return X
+    codes = np.searchsorted(model.classes_, predictions(model, X))
     return completed(model, X, codes, MOST_WRONG)[0]
 
 

@@ -4,7 +4,6 @@ import numpy as np
 from sklearn.utils import check_array
 from sklearn.utils.validation import column_or_1d, validate_data
 
-from cappedlda._data.array import ArrayRows
 from cappedlda._data.chunk_reader import ChunkReader
 from cappedlda._data.samples import measured
 from cappedlda._data.sparse import rows_of
@@ -15,16 +14,28 @@ from cappedlda._validation import FLOATS, check_readable, known_codes
 
 def of_chunks(model, make_chunks):
     """Yield `PerSample` of the rows of each chunk."""
-    reader = ChunkReader(make_chunks)
+    reader, first = ChunkReader(make_chunks), 0
     for number, chunk in enumerate(reader):
         if number == 0:  # the reader sees to it that the others have the same features
             validate_data(model, reader.example, reset=False, skip_check_array=True)
-        X = check_array(np.asarray(chunk.X), dtype=FLOATS, input_name=f"X of {chunk.name}")
+        named = {"input_name": f"X of {chunk.name}"}
+        X = check_array(np.asarray(chunk.X), dtype=FLOATS, ensure_all_finite=False, **named)
+        model._check_finite(X, first)
+        first += len(X)
         codes = known_codes(chunk.y, model.classes_, f"y of {chunk.name}")
-        rows = ArrayRows(X, codes, len(model.classes_))
-        found = getattr(model, "label_status_", None) == "found"
-        weigh = model._label_rule.weights if found else None
-        yield measured(rows, model._flag_rule, model._leave_out_rule, model._norm, weigh)
+        yield per_sample(model, X, codes)
+
+
+def per_sample(model, X, codes):
+    """Return `PerSample` of checked rows, as a fit finds it of its own rows.
+
+    Rows are measured with wrong cells, as they are, but left out and weighed as they are fitted.
+    """
+    whole, fitted = cells.filled(model, X, codes), cells.as_fitted(model, X, codes)
+    rows, fitted = (rows_of(part, codes, len(model.classes_)) for part in (whole, fitted))
+    found = getattr(model, "label_status_", None) == "found"
+    weigh = model._label_rule.weights if found else None
+    return measured(rows, model._flag_rule, model._leave_out_rule, model._norm, weigh, fitted)
 
 
 def spread(model):
@@ -62,12 +73,10 @@ def columns_of(model, X, y):
     if y is None:
         return {**found, "flagged": found["outlyingness"] > 1.0}
     codes = codes_of(model, y, len(X))
-    X = np.ascontiguousarray(cells.filled(model, X, codes))
-    rows = ArrayRows(X, codes, len(model.classes_))
-    flagged = ~model._flag_rule.contains(rows)
+    samples = per_sample(model, np.ascontiguousarray(X), codes)
     if getattr(model, "_label_rule", None) is not None:
-        found["label_quality"] = model._label_rule(X, codes)
-    return {**found, "flagged": flagged, "left_out": ~model._leave_out_rule.contains(rows)}
+        found["label_quality"] = model._label_rule(cells.as_predicted(model, X), codes)
+    return {**found, "flagged": samples.outliers, "left_out": samples.left_out}
 
 
 def codes_of(model, y, n_rows):

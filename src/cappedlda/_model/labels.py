@@ -7,14 +7,17 @@ from cappedlda._data.array import ArrayRows
 from cappedlda._data.blocks import OF_LABELS
 from cappedlda._data.sparse import rows_of
 from cappedlda._model import cells
-from cappedlda._model.distances import codes_of
+from cappedlda._model.distances import codes_of, per_sample
 
 # What is known if wrong labels were looked for.
 FOUND = ("label_noise_", "label_status_", "label_gain_", "_label_rule")
 
 
 def store(model, rows, solution):
-    """Set what is found about labels, and forget what an earlier fit has found."""
+    """Set what is found about labels, and forget what an earlier fit has found.
+
+    Labels are judged by the rows that were fitted, which may have completed cells.
+    """
     for name in FOUND + OF_LABELS:
         vars(model).pop(name, None)
     labels = solution.labels
@@ -27,7 +30,7 @@ def store(model, rows, solution):
     if isinstance(rows, ArrayRows):
         model.label_quality_ = labels.quality
         left_out = solution.samples.left_out
-        model.mislabelled_, codes = suspects(model, rows, labels.quality, left_out)
+        model.mislabelled_, codes = suspects(model, solution.fitted, labels.quality, left_out)
         model.suggested_labels_ = model.classes_[codes]
 
 
@@ -51,24 +54,20 @@ def check(model):
 
 def quality(model, X, y):
     """Return the probability that labels of checked rows are right."""
-    return model._label_rule(*filled(model, X, y))
-
-
-def filled(model, X, y):
-    """Return rows without gaps, and the codes of their labels."""
     codes = codes_of(model, y, X.shape[0])
-    return cells.filled(model, X, codes), codes
+    return model._label_rule(cells.as_predicted(model, X), codes)
 
 
 def doubts(model, X, y):
     """Return what a table of checked rows says about labels: its columns by name."""
-    X, codes = filled(model, X, y)
-    rows, found = rows_of(X, codes, len(model.classes_)), model._label_rule(X, codes)
-    left_out = ~model._leave_out_rule.contains(rows)
-    wrong, suggested = suspects(model, rows, found, left_out)
+    codes = codes_of(model, y, X.shape[0])
+    samples = per_sample(model, X, codes)
+    rows = rows_of(cells.as_predicted(model, X), codes, len(model.classes_))
+    found = model._label_rule(rows.X, codes)
+    wrong, suggested = suspects(model, rows, found, samples.left_out)
     return {
-        "flagged": ~model._flag_rule.contains(rows),
-        "left_out": left_out,
+        "flagged": samples.outliers,
+        "left_out": samples.left_out,
         "mislabelled": wrong,
         "suggested": model.classes_[suggested],
         "quality": found,
