@@ -734,6 +734,7 @@ def test_leave_one_out_distances_are_those_of_fits_without_the_row(rng):
     X[3, 1] += 30.0 * X[:, 1].std()  # a cell that every class drops, and the fit has replaced
     fitted = X.copy()
     fitted[3, 1] = X[y == y[3], 1].mean()
+    fitted[7, 2] += 0.5 * X[:, 2].std()  # one that the fit has replaced, but no class drops
     n_rows, freedom, priors = len(y), 44.0, np.array([0.4, 0.3, 0.3])
 
     def lda(kept):
@@ -749,6 +750,7 @@ def test_leave_one_out_distances_are_those_of_fits_without_the_row(rng):
     found = left_out_distances(metric, freedom, weights, rows, in_fit, np.ones(n_rows))
     marks, _ = metric.drop(X, np.inf)
     assert marks[3, :, 1].all()
+    assert not marks[7].any()
     for i in range(n_rows):
         means, P = lda(np.arange(n_rows) != i)
         dropped = [list(np.flatnonzero(cells_)) for cells_ in marks[i]]

@@ -42,9 +42,8 @@ def left_out_distances(metric, freedom, weights, rows, fitted, left_out):
             own.distances(some, dropped)[:, 0] - price for some in (X, steps + means[k], X - steps)
         )
         cross = 0.5 * (whole + size - difference)
-        whole, cross = (
-            np.where(codes == k, nu**p * size, part) for p, part in ((2, whole), (1, cross))
-        )
+        moved = np.where(codes == k, nu - 1.0, 0.0)  # the mean of its own class, in steps h
+        whole, cross = whole + moved * (2.0 * cross + moved * size), cross + moved * size
         rest = np.maximum(1.0 - share * size, LEAST_REST)
         distances[:, k] = whole + share * cross**2 / rest + price
     return distances
