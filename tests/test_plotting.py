@@ -918,3 +918,13 @@ class TestLabels:
         assert LabelsDisplay.from_estimator(pipeline, X, y).flagged.sum() <= 20
         with pytest.raises(ValueError, match="label_noise=None"):
             LabelsDisplay.from_estimator(CappedLDA().fit(X, y), X, y)
+
+    @pytest.mark.parametrize(
+        ("n_rows", "error"),
+        [(-5, ValueError), (0, ValueError), (101, ValueError), (2.5, TypeError)],
+    )
+    def test_the_number_of_rows_is_checked(self, n_rows, error):
+        X, y = self.fitted()
+        model = CappedLDA(label_noise="auto").fit(X, y)
+        with pytest.raises(error, match=f"n_rows={n_rows}.*use 1 to 100"):
+            LabelsDisplay.from_estimator(model, X, y, n_rows=n_rows)

@@ -9,11 +9,14 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
 
+from cappedlda._validation import check_count
 from cappedlda.plotting._common import last_step
 from cappedlda.plotting._projection import ProjectionDisplay
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+
+MOST_NAMES = 100  # more cannot be read
 
 
 class LabelsDisplay(ProjectionDisplay):
@@ -91,7 +94,7 @@ class LabelsDisplay(ProjectionDisplay):
         X : array-like of shape (n_samples, n_features)
         y : array-like of shape (n_samples,)
         n_rows : int, default=20
-            Number of rows to ring and name; fewer if the quality of fewer is below 1.
+            Number of rows to ring and name, 100 at most; fewer if the quality of fewer is below 1.
         components, regions, ax
             As in `ProjectionDisplay.from_estimator`.
         **plot_args : dict
@@ -101,6 +104,7 @@ class LabelsDisplay(ProjectionDisplay):
         -------
         display : LabelsDisplay
         """
+        check_count("n_rows", n_rows, 1, MOST_NAMES, f"use 1 to {MOST_NAMES}")
         model, rows = last_step(estimator, X)
         quality = model.label_quality(rows, y)
         doubtful = np.zeros(len(quality), bool)

@@ -63,8 +63,7 @@ def apart(points, sizes, taken=(), nearest=0.0):
     placed = list(taken)
     for point, size in zip(points, sizes, strict=True):
         tried = np.clip(_candidates(point, size, nearest), 0.5 * size, 1.0 - 0.5 * size)
-        hidden = [sum(_overlap(place, size, *other) for other in placed) for place in tried]
-        placed.append((tried[int(np.argmin(hidden))], size))
+        placed.append((tried[int(np.argmin(_hidden(tried, size, placed)))], size))
     return np.array([place for place, _ in placed[len(taken) :]]).reshape(-1, 2)
 
 
@@ -80,10 +79,13 @@ def _candidates(point, size, nearest):
     return np.vstack(rings)
 
 
-def _overlap(place, size, other_place, other_size):
-    """Return the area that two names share."""
-    room = 0.5 * (size + other_size) - np.abs(place - other_place)
-    return float(np.prod(np.maximum(room, 0.0)))
+def _hidden(tried, size, placed):
+    """Return for each place the area that a name there shares with those that are placed."""
+    if not placed:
+        return np.zeros(len(tried))
+    places, sizes = np.swapaxes(placed, 0, 1)
+    room = 0.5 * (size + sizes) - np.abs(tried[:, None] - places)
+    return np.maximum(room, 0.0).prod(axis=2).sum(axis=1)
 
 
 def write_names(ax, names, points, taken=(), nearest=0.0, weight="normal"):
