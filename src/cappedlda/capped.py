@@ -71,9 +71,10 @@ class CappedLDA(SwitchingHints, CappedDiscriminant):
     missing : {"error", "ignore"}, default="error"
         How to treat NaN. "ignore" predicts a row from its other cells, and fits a row with
         missing cells drawn from what the others predict. It treats infinite cells of new rows as
-        wrong ones, or raises an error with ``cells="all"``. NaN is always an error in
-        `fit_chunks`, for dask and sparse X, in `CappedLDACV`, and without a covariance of all
-        features. Infinity is always an error in `fit`.
+        wrong ones, or raises an error with ``cells="all"``. NaN is always an error in sparse X and
+        without a covariance of all features. A fit accepts NaN only in arrays and frames in memory:
+        not with dask, Spark, h5py or `fit_chunks`, nor in `CappedLDACV`. Infinity is always an
+        error in `fit`.
     label_noise : "auto", float or None, default=None
         Whether to look for wrong labels. "auto" estimates their rate and which labels are wrong,
         by leave-one-out. If it finds any, the last step weighs each row by the probability that
