@@ -33,7 +33,7 @@ SPLITS = 2
 # Training rows from which a small sample would be drawn, seeds of it, and kinds of dirt.
 LARGE, SEEDS = 7_500, 5
 SEED_CELLS = [CLEAN, ("far scatter", 0.3), ("far leverage", 0.1), ("Cauchy tails", 0.2)]
-# A category is lost if more than this share of its rows is left out, of at least so many.
+# A category is lost if more than this share of its rows, at least this many in all, is left out.
 LOST, LEAST_IN_CATEGORY = 0.9, 20
 WORSE_LOSS = 0.02  # log-loss above LDA's that is notable
 

@@ -62,7 +62,7 @@ def interleaved(jobs, seconds=1.0, least=5, clock=time.process_time, warm_up=Tru
     seconds : float
         Rounds go on until they have taken this long together.
     least : int
-        But there are at least so many.
+        But there are at least this many.
     clock : callable
         The time of this process by default, which does not run while others have the
         processor. For jobs in several threads take `time.perf_counter`.

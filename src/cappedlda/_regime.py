@@ -38,7 +38,7 @@ class Regime:
         so does every bit of the result. Slabs of fewer rows would spend too much on their
         partial sums of n x n.
     few_slabs : int
-        Fewer slabs are of one size and even in number, lest one of two threads waits.
+        Fewer slabs are of one size and even in number, so that neither of two threads waits.
     slab_entries, slab_entries_per_feature : float
         The same for sparse products: entries of a slab at least, and per feature where every
         slab has sums of its own.

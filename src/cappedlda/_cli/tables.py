@@ -193,7 +193,7 @@ class Table:
 
 
 def block_rows(width):
-    """Return the number of rows in a block, each of which takes so many numbers."""
+    """Return the number of rows in a block, where each row takes `width` numbers."""
     return max(1, LIMITS.block_numbers // max(1, width))
 
 

@@ -154,7 +154,7 @@ class ArrayRows(Rows):
         return self.take(drawable[rows_of_ranks(self.codes[drawable], ranks)])
 
     def load(self):
-        """Return the rows, in memory; those of one slab C-ordered, lest each pass copies them."""
+        """Return the rows, in memory; C-ordered if one slab, so that no pass copies them."""
         if not isinstance(self.X, np.ndarray):
             return self.with_features(self.X[:])
         few = len(self.slabs()) == 1 and not self.X.flags.c_contiguous
@@ -248,7 +248,7 @@ class ArrayRows(Rows):
 class GatedRows(ArrayRows):
     """Rows of which the first pass finds out how they lie to a gate.
 
-    A pass that reads them anyhow does it for little; one of its own would read all rows again.
+    A pass that reads the rows already finds it at little cost; another would read them all again.
     Later passes know it.
     """
 

@@ -229,7 +229,7 @@ class ChunkRows(Rows):
         return self.n_jobs == 1 or _is_read_only(X)
 
     def _memory(self, step, rows):
-        """Return memory for so many of such rows."""
+        """Return memory for some of such rows."""
         X, codes = np.empty((step, self.shape[1]), self.dtype), np.empty(step, np.int32)
         return Slab(0, X, codes, None if rows.sample_weight is None else np.empty(step))
 

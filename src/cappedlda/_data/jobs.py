@@ -29,7 +29,7 @@ class PassJob:
     query: Query
     gate: Gate | None = None  # None also if the ratios of the rows to it are known
     level: float = np.inf
-    most_border_rows: int = 0  # rows near the caps are noted, at most so many
+    most_border_rows: int = 0  # at most this many rows near the caps are noted
     weigh: Callable | None = None  # returns factors of the weights of rows (X, codes)
 
     def begin(self, dtype, *checksums):

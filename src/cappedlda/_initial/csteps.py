@@ -155,7 +155,7 @@ def row_pieces(n_rows, n, regime):
     """Return where pieces of the rows begin, and where they end: the same for any threads."""
     count = n_rows // (regime.piece_rows_per_feature * n)
     count = min(n_rows * n // regime.piece_elements, count, regime.most_pieces)
-    count -= count % 2  # lest one of two threads waits for the other
+    count -= count % 2  # so that neither of two threads waits for the other
     if count < 2:
         return [0], [n_rows]
     ends = [n_rows * k // count for k in range(count + 1)]

@@ -15,7 +15,7 @@ from cappedlda._typing import Floats, Labels, RandomState
 _HORIZONTAL = ((0.0, 4.0), (-0.5, 0.5))
 _VERTICAL = ((4.5, 5.5), (-2.0, 2.0))
 # Where the paper puts its outliers can be seen in its figure only, which is not to be had.
-# They fall anywhere in the box of all data enlarged so many times, outside the data's own.
+# They fall anywhere in the box of all data, enlarged by this factor, outside the data's own.
 _OUTLIER_REACH = 3.0
 
 

@@ -12,7 +12,7 @@ from cappedlda._validation import check_count
 
 # Zipf's law with Mandelbrot's shift: the word of rank k has a frequency of 1 / (k + 2.7).
 _SHIFT = 2.7
-# Each class uses this share of the words so many times as often as the others do.
+# Each class uses this share of the words this many times as often as the others do.
 _TOPIC_SHARE, _TOPIC_BOOST = 0.02, 8.0
 # Lengths of documents vary by about this factor.
 _LENGTH_SPREAD = 0.5

@@ -11,11 +11,11 @@ from cappedlda.norm import CappedNormLDA
 from cappedlda.paper._clda import CLDA
 from cappedlda.paper.compared import L2BLDA, LDA, LDAL1, RDA, RLDA
 
-# So many dimensions are tried at most, in geometric steps.
+# At most this many dimensions are tried, in geometric steps.
 MOST_TRIED = 24
 # LDA-L1 pays for hundreds of passes per direction, RLDA for a factorisation.
 LDAL1_PER_CLASS, LDAL1_MOST, RLDA_MOST = 3, 30, 100
-# Folds in which CappedLDACV chooses its cap, where a class has so many rows.
+# Folds in which CappedLDACV chooses its cap, where each class has that many rows.
 CAPPED_FOLDS = 5
 
 

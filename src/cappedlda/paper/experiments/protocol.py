@@ -20,7 +20,7 @@ from sklearn.preprocessing import MinMaxScaler
 from sklearn.utils import gen_batches
 from threadpoolctl import threadpool_limits
 
-# Parameters are chosen on so many training rows at most, for every method alike.
+# Parameters are chosen on at most this many training rows, for every method alike.
 MOST_ROWS_OF_CHOICE = 2000
 # Test rows whose distances are held at a time.
 BLOCK = 1024

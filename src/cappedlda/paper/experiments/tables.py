@@ -22,7 +22,7 @@ class Case(NamedTuple):
 
     source: str | None  # what `load_dataset` reads; None for the artificial set
     noise: Callable | None = None  # spoils training features in [0, 1]
-    rows_per_class: int | None = None  # so many rows of each class are drawn; None takes all
+    rows_per_class: int | None = None  # drawn at random; None takes all
     scale: bool = True  # whether features are brought to [0, 1]
     reverse: bool = False  # whether the order of the features is reversed (artificial set)
 
@@ -33,8 +33,8 @@ class Effort(NamedTuple):
     trials: int  # folds, random halves, or draws of the artificial set
     inner_folds: int = 3
     grid_step: int = 1  # 1 tries whole grids, k every k-th value
-    most_rows: int | None = None  # larger data are thinned to so many rows; None takes all
-    most_classes: int | None = None  # only the first so many classes are taken; None takes all
+    most_rows: int | None = None  # larger data are thinned to this many; None takes all
+    most_classes: int | None = None  # the first ones are taken; None takes all
 
 
 class Table(NamedTuple):
