@@ -9,6 +9,7 @@ from scipy.special import softmax
 from scipy.stats import ortho_group
 from sklearn.base import clone
 from sklearn.datasets import load_iris
+from sklearn.exceptions import NotFittedError
 from sklearn.utils import get_tags
 from sklearn.utils.estimator_checks import check_estimator
 
@@ -796,6 +797,18 @@ def test_completed_rows_have_the_covariance_of_whole_ones(rng, dtype):
     # Standard errors of 4000 rows are about 0.02.
     np.testing.assert_allclose(np.cov(given.T), np.cov(expected.T), atol=0.08)
     np.testing.assert_allclose(given.mean(axis=0), 0.0, atol=0.08)
+
+
+def test_wrong_cells_of_training_rows_that_are_not_kept(clean, tmp_path):
+    with pytest.raises(NotFittedError):
+        CappedLDA().wrong_cells_  # noqa: B018
+    model = CappedLDA().fit_chunks(lambda: [clean])
+    save_model(model, tmp_path / "model.npz")
+    for other in (model, load_model(tmp_path / "model.npz")):
+        with pytest.raises(AttributeError, match=r"no wrong_cells_: .* Use wrong_cells\(X, y\)"):
+            other.wrong_cells_  # noqa: B018
+    again = model.fit(*clean)  # of another kind
+    assert again.wrong_cells_.shape == clean[0].shape
 
 
 def test_cross_validation_completes_the_last_fit(rng):

@@ -566,7 +566,9 @@ class CappedDiscriminant(LinearDiscriminant):
                 )
             if name in OF_LABELS and "scalings_" in vars(self):
                 looked = hasattr(self, "label_status_")
-                remedy = "use label_quality(X, y)" if looked else 'fit with label_noise="auto"'
+                remedy = (
+                    "use label_quality(X, y)" if looked else 'fit CappedLDA(label_noise="auto")'
+                )
                 raise AttributeError(f"This model has no {name}; {remedy}.")
             return object.__getattribute__(self, name)  # fails again, in its own words
 

@@ -6,6 +6,7 @@ from typing import Literal
 
 import numpy as np
 from scipy.sparse import csr_array
+from sklearn.utils.validation import check_is_fitted
 
 from cappedlda._estimator import CappedDiscriminant, as_cap, check_implicit
 from cappedlda._fit import Objective, Options, fit_capped
@@ -267,7 +268,13 @@ class CappedLDA(SwitchingHints, CappedDiscriminant):
     @property
     def wrong_cells_(self) -> csr_array:
         """Cells of training rows that the fit has replaced, shape (n_samples, n_features)."""
-        if self._wrong_cells is not None and hasattr(self, "weights_"):
+        check_is_fitted(self)
+        if not hasattr(self, "weights_"):
+            raise AttributeError(
+                "This model has no wrong_cells_: neither fit_chunks nor a model file keeps what "
+                "was replaced in training rows, nor does a fit to Spark. Use wrong_cells(X, y)."
+            )
+        if self._wrong_cells is not None:
             return self._wrong_cells
         return csr_array((len(self.weights_), self.n_features_in_), dtype=bool)
 

@@ -7,6 +7,7 @@ import pytest
 from commands import error_of, printed_table, run, run_json
 
 from cappedlda import load_model
+from cappedlda._cli import main
 
 pd = pytest.importorskip("pandas")
 FIT = ["fit", "table.csv", "--target", "kind", "--model", "m.npz", "--quiet"]
@@ -64,7 +65,14 @@ def test_the_report_lists_rows_worth_checking(table, capsys):
 def test_arguments_that_do_not_go_together(table, capsys):
     words = "--cv does not work with --label-noise; leave one of them out"
     assert words in error_of(capsys, *FIT, "--cv", "--label-noise", "auto", status=2)
-    found = error_of(capsys, *FIT, "--label-noise", "0.7")
-    assert "label_noise=0.7 is out of range; use None" in found
-    found = error_of(capsys, *FIT, "--label-noise", "auto", "--epsilon", "inf")
-    assert "does not work with epsilon=inf" in found
+    words = "--epsilon inf does not work with --label-noise; leave one of them out"
+    found = error_of(capsys, *FIT, "--label-noise", "auto", "--epsilon", "inf", status=2)
+    assert words in found
+
+
+@pytest.mark.parametrize("rate", ["0", "0.5", "0.7", "nan", "many"])
+def test_rates_out_of_range_are_refused_before_the_table_is_read(rate, capsys):
+    arguments = ["fit", "no_such_table.csv", "--target", "kind", "--label-noise", rate]
+    with pytest.raises(SystemExit):
+        main(arguments)
+    assert f"'{rate}' is not auto or a rate between 0 and 0.5" in capsys.readouterr().err

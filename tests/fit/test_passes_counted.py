@@ -24,6 +24,17 @@ def test_passes_over_all_rows_are_counted(rng, spy, tails):
     assert model.n_passes_ <= 15
 
 
+def test_passes_that_judge_labels_are_counted(rng, spy):
+    X, y = make_classes(rng, [14_000, 9000, 8000], 4, spread=1.0)
+    y = np.where(rng.random(len(y)) < 0.1, (y + 1) % 3, y)
+    passes, judged = spy(ArrayRows, "reduce"), spy(ArrayRows, "each")
+    model = CappedLDA(label_noise="auto").fit(X, y)
+    assert model.label_status_ == "found"
+    assert model.n_sampled_ > 0
+    assert len(judged) == 1
+    assert model.n_passes_ == 1 + sum(rows.shape[0] == len(y) for rows, *_ in passes)
+
+
 def test_a_small_class_keeps_its_cap_where_rows_beside_the_sample_set_caps(rng):
     # All of it is in the sample: none of its rows are beside it.
     y = np.repeat([0, 1, 2], [16_000, 16_000, 45])

@@ -12,6 +12,7 @@ from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from cappedlda import CappedLDA, CappedLDACV, load_model, save_model
 from cappedlda._data.array import ArrayRows
 from cappedlda._data.moments import Moments
+from cappedlda._fit import labels as labels_of_fit
 from cappedlda._initial.csteps import Pieces
 from cappedlda._kernels import loo
 from cappedlda._loo import labels
@@ -348,6 +349,24 @@ def test_missing_cells(rng, correlated):
     assert (samples.left_out != model.left_out_).mean() < 0.05
 
 
+@pytest.mark.parametrize("kind", ["missing", "wrong", "far"])
+def test_only_the_last_fit_looks_for_wrong_labels(kind, rng, correlated, spy):
+    X, y, z, _ = correlated
+    if kind == "missing":
+        X = np.where(rng.random(X.shape) < 0.1, np.nan, X)
+    elif kind == "wrong":
+        X = X + (rng.random(X.shape) < 0.1) * 60.0
+    else:  # which does not pay to do without
+        X = rng.standard_t(1.5, size=X.shape) + 20.0 * np.eye(3, 8)[y]
+    looked = spy(labels_of_fit, "label_noise")
+    model = CappedLDA(missing="ignore", label_noise="auto").fit(X, z)
+    assert (model.wrong_cells_.nnz > 0) == (kind == "wrong")
+    assert len(looked) == 1
+    plain = CappedLDA(missing="ignore").fit(X, z)
+    assert len(looked) == 1
+    np.testing.assert_array_equal(model.left_out_, plain.left_out_)
+
+
 def test_rows_with_gaps_that_are_left_out_are_named(rng):
     y = np.repeat([0, 1, 2], 60)
     X = 30.0 * np.eye(3, 4)[y] + rng.normal(size=(180, 4))
@@ -387,10 +406,12 @@ def test_what_it_cannot_do(clean, rng):
         CappedLDA(label_noise="auto").fit(X, np.arange(60) % 2)
     with pytest.raises(TypeError, match="label_noise"):
         CappedLDACV(label_noise="auto")
+    with pytest.raises(ValueError, match="CappedLDACV does not judge labels; use CappedLDA"):
+        CappedLDACV().fit(*clean).label_quality(*clean)
     model = CappedLDA().fit(*clean)
     with pytest.raises(ValueError, match='label_noise=None; fit it with label_noise="auto"'):
         model.label_quality(*clean)
-    with pytest.raises(AttributeError, match='fit with label_noise="auto"'):
+    with pytest.raises(AttributeError, match=r'fit CappedLDA\(label_noise="auto"\)'):
         model.mislabelled_  # noqa: B018
 
 

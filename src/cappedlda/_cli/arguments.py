@@ -54,12 +54,8 @@ class UsageError(ValueError):
 
 def rate(text):
     """Parse the rate of wrong labels: auto, or a number."""
-    if text == "auto":
-        return text
-    try:
-        return float(text)
-    except ValueError:
-        raise argparse.ArgumentTypeError(f"{text!r} is neither auto nor a number") from None
+    wanted = "auto or a rate between 0 and 0.5"
+    return text if text == "auto" else number(text, np.nextafter(0.5, 0.0), wanted)
 
 
 def natural(text):

@@ -113,6 +113,8 @@ def check_arguments(args):
         raise UsageError("--cv chooses epsilon; leave --epsilon out")
     if args.cv and args.label_noise is not None:
         raise UsageError("--cv does not work with --label-noise; leave one of them out")
+    if args.epsilon == np.inf and args.label_noise is not None:
+        raise UsageError("--epsilon inf does not work with --label-noise; leave one of them out")
     if args.report is not None:
         needs_of_report("--report")
 

@@ -77,19 +77,28 @@ __all__ = ["Objective", "Options", "Solution", "fit_capped", "fit_norm", "fit_pa
 
 def fit_capped(rows, objective, options):
     """Fit plain LDA to all rows but those that harm it; return a `Solution`."""
-    quiet = replace(options, drop_cells=False, fill_gaps=False, report=None)
-    fit_again = partial(fit_capped, objective=objective, options=quiet)
+    last = replace(options, drop_cells=False, fill_gaps=False, report=None)
+    # Fits on the way do not look for wrong labels.
+    fit_on_the_way, fit_last = (
+        partial(fit_capped, objective=objective, options=quiet)
+        for quiet in (replace(last, label_noise=None), last)
+    )
     if options.fill_gaps and isinstance(getattr(rows, "X", None), np.ndarray):
-        rows = without_gaps(rows, fit_again)
+        rows = without_gaps(rows, fit_on_the_way)
     prepared = prepare(rows, objective, options)
-    solution = finish(prepared, objective, options)
-    solution.fitted = rows
-    if not (options.drop_cells and bears_cells(prepared, objective, options)):
-        return solution
-    rows = prepared.all_rows
-    counted = rows.sample_weight, rows.n_jobs, rows.regime
-    rows = ArrayRows(np.ascontiguousarray(rows.X), rows.codes, rows.n_classes, *counted)
-    return fit_right_cells(rows, solution, fit_again)
+    if options.drop_cells and bears_cells(prepared, objective, options):
+        plain = finish(prepared, objective, replace(options, label_noise=None))
+        found = prepared.all_rows
+        counted = found.sample_weight, found.n_jobs, found.regime
+        found = ArrayRows(np.ascontiguousarray(found.X), found.codes, found.n_classes, *counted)
+        solution = fit_right_cells(found, plain, fit_on_the_way, fit_last)
+        if solution is plain and options.label_noise is not None:
+            solution = finish(prepared, objective, last)
+            solution.trace.n_passes += plain.trace.n_passes
+    else:
+        solution = finish(prepared, objective, options)
+    solution.fitted = rows if solution.fitted is None else solution.fitted
+    return solution
 
 
 def bears_cells(prepared, objective, options):
@@ -198,6 +207,8 @@ def trimmed_fit(prepared, objective, options):
         labels = noise_of_labels(prepared, reweighted, core.ratios <= level, options)
         settings = level, objective, options, trace
         reweighted, evaluated = on_all_rows(prepared, core, *settings, labels)
+        if labels is not None and labels.quality is not None:
+            trace.n_passes += 1
     elif level > 1.0 and not (reweighted.mask == (core.ratios <= level)).all():
         at_level = prepared.all_rows.within_gate(level)
         reweighted = reweight(at_level, core.frame, level, objective, gate, options)

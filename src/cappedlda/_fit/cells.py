@@ -33,7 +33,7 @@ GOLDEN_RATIO = (1.0 + 5.0**0.5) / 2.0
 ROUNDED = 9  # decimals of values, in deviations, that are no rounding
 
 
-def fit_right_cells(rows, plain, fit):
+def fit_right_cells(rows, plain, fit, fit_last):
     """Return the solution on right cells, or the plain one if wrong ones cost little.
 
     Parameters
@@ -41,8 +41,8 @@ def fit_right_cells(rows, plain, fit):
     rows : ArrayRows
     plain : Solution
         On all cells.
-    fit : callable
-        Returns the solution on rows.
+    fit, fit_last : callable
+        Return the solution on rows; the first is for a trial.
     """
     centres, scale, _ = medians_and_scale(rows)
     far = far_cells(rows.X, rows.codes, centres, scale)
@@ -52,7 +52,7 @@ def fit_right_cells(rows, plain, fit):
     if not is_worthwhile(rows, plain, start, found):
         return plain
     completed, wrong = drawn_anew(rows, metric_of(found), wrong_of_few)
-    solution = of_all_cells(rows, wrong, fit(completed))
+    solution = of_all_cells(rows, wrong, fit_last(completed))
     solution.trace.n_passes += plain.trace.n_passes
     return solution
 

@@ -42,9 +42,9 @@ def without_wrong_priors(options):
 
 def labels_weighed(rows, labels):
     """Return all rows, weighed by what a sample says of their labels."""
-    weigh = labels.rule.weights
-    weights = rows.each(weigh)
-    return rows.weighed(weigh) if weights is None else rows.reweighted(weights)
+    if labels.quality is None:
+        return rows.weighed(labels.rule.weights)
+    return rows.reweighted(labels.weights_by_quality(rows.codes))
 
 
 def solution_with_labels(labels, reweighted, evaluated, trace, objective, prepared, n_components):
@@ -58,7 +58,7 @@ def solution_with_labels(labels, reweighted, evaluated, trace, objective, prepar
         # Not by their weight: a doubtful label is not left out.
         solution.kept_shares = reweighted.kept_rows / prepared.all_rows.class_counts
         if solution.samples is not None:
-            judged = labels.rule.judged[prepared.all_rows.codes]
-            weights = solution.samples.weights * np.where(judged, labels.quality, 1.0)
+            weights = labels.weights_by_quality(prepared.all_rows.codes)
+            weights = weights * solution.samples.weights
             solution.samples = solution.samples._replace(weights=weights)
     return solution

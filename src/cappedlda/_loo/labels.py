@@ -160,6 +160,10 @@ class LabelNoise:
         """Whether there are wrong labels."""
         return self.status == "found"
 
+    def weights_by_quality(self, codes):
+        """Return the weights of all rows, which are 1 in classes that are not judged."""
+        return np.where(self.rule.judged[codes], self.quality, 1.0)
+
 
 @dataclass(frozen=True)
 class Units:

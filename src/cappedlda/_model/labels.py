@@ -44,6 +44,9 @@ def suspects(model, rows, quality, left_out):
 
 def check(model):
     """Check that a fitted model has looked for wrong labels."""
+    if "label_noise" not in model.get_params(deep=False):
+        name = type(model).__name__
+        raise ValueError(f'{name} does not judge labels; use CappedLDA(label_noise="auto").')
     check_is_fitted(model)
     if not hasattr(model, "label_status_"):
         raise ValueError(
