@@ -51,6 +51,11 @@ class ArrayRows(Rows):
         self.regime = regime
 
     @property
+    def row_weights(self):
+        """Weight of each row, shape (N,): 1 if none were given."""
+        return np.ones(self.shape[0]) if self.sample_weight is None else self.sample_weight
+
+    @property
     def class_weights(self):
         """Weight of each class, shape (c,)."""
         if self._class_weights is None:

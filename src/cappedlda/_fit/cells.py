@@ -89,7 +89,7 @@ def medians_of(rows, gaps):
     medians = np.zeros((rows.n_classes, rows.shape[1]), rows.dtype)
     for j in np.flatnonzero(gaps.any(axis=0)):
         known = rows.take(~gaps[:, j])
-        held = np.bincount(known.codes, weights_of(known), rows.n_classes)
+        held = np.bincount(known.codes, known.row_weights, rows.n_classes)
         if not held.all():
             raise ValueError(
                 f"X has no value in column {j} (counted from 0) for the class number "
@@ -114,12 +114,7 @@ def many_have_far_cells(rows, gate):
     far = far_cells(rows.X[some], rows.codes[some], gate.centres, gate.scale)
     count = np.count_nonzero(far, axis=1)
     few = (count > 0) & (count <= MOST_WRONG * rows.shape[1])
-    return np.average(few, weights=weights_of(rows)[some]) >= LEAST_HIT
-
-
-def weights_of(rows):
-    """Return the weights of rows, shape (N,)."""
-    return np.ones(rows.shape[0]) if rows.sample_weight is None else rows.sample_weight
+    return np.average(few, weights=rows.row_weights[some]) >= LEAST_HIT
 
 
 def metric_of(solution):
@@ -146,7 +141,7 @@ def is_worthwhile(rows, plain, start, found):
     part = 1 + rows.shape[0] * rows.n_classes // MOST_JUDGED
     some = np.argsort(rows.codes, kind="stable")[::part]  # as large a part of each class
     rows, start = rows.take(some), start.take(some)
-    weights, distances = weights_of(rows), []
+    weights, distances = rows.row_weights, []
     trusted = weights.copy()
     for solution, fitted in ((plain, rows), (found, start)):
         metric, samples, within = metric_of(solution), solution.samples, solution.within
@@ -178,7 +173,7 @@ def drawn_anew(rows, metric, choose):
         X[some] = np.where(drawn[some], completed, block)
         mean = metric.centre + metric.means[k] / metric.root
         deviations[some] = (completed - mean) * metric.root
-    scores = normal_scores(deviations, drawn & (weights_of(rows) > 0.0)[:, None])
+    scores = normal_scores(deviations, drawn & (rows.row_weights > 0.0)[:, None])
     for i in np.flatnonzero(drawn.any(axis=1)):
         (cells,) = np.nonzero(drawn[i])
         X[i, cells] += conditional_root(metric, cells) @ scores[i, cells] / metric.root[cells]

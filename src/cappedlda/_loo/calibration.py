@@ -120,7 +120,7 @@ def calibrator_of(reweighted, flag_rule, prepared, samples):
     sample, answer = prepared.all_sample, reweighted.answer
     if not prepared.by_features:
         return None
-    weights = np.ones(sample.shape[0]) if sample.sample_weight is None else sample.sample_weight
+    weights = sample.row_weights
     if prepared.sample is prepared.rows and samples is not None:
         kept, usual = ~samples.left_out, ~samples.outliers
     else:

@@ -219,7 +219,7 @@ class LabelJudge:
 
     def __init__(self, rows, kept, units, totals, map_):
         self._map, self._codes, self._units = map_, rows.codes.astype(np.int32, copy=False), units
-        weights = np.ones(rows.shape[0]) if rows.sample_weight is None else rows.sample_weight
+        weights = rows.row_weights
         self._kept, self._of_rows, self._dtype = kept & (weights > 0.0), weights, rows.dtype
         X, c = np.ascontiguousarray(rows.X, np.float64), rows.n_classes
         self._raw = rows.with_features(X).labelled(self._codes)

@@ -257,7 +257,7 @@ def scored_supports(rows, step, count, frame, shrinkage=0.0, known=None):
         As in `harmless_level`.
     """
     regime, core = rows.regime, step == 0
-    weights = np.ones(rows.shape[0]) if rows.sample_weight is None else rows.sample_weight
+    weights = rows.row_weights
     X = np.ascontiguousarray(rows.X, np.float64)
     codes = rows.codes.astype(np.int32, copy=False)
     n_jobs = rows.n_jobs if X.size >= regime.threaded_elements else 1
