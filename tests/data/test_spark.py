@@ -8,6 +8,7 @@ import subprocess
 import sys
 import threading
 from pathlib import Path
+from unittest import mock
 
 import numpy as np
 import pandas as pd
@@ -93,9 +94,11 @@ def spark(tmp_path_factory):
     builder = SparkSession.builder.master("local[2,2]")
     for name, value in settings.items():
         builder = builder.config(name, value)
-    session = builder.getOrCreate()
-    yield session
-    session.stop()
+    # Otherwise workers are the first python3 of the path.
+    with mock.patch.dict(os.environ, PYSPARK_PYTHON=sys.executable):
+        session = builder.getOrCreate()
+        yield session
+        session.stop()
 
 
 @pytest.fixture

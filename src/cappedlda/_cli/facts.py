@@ -67,7 +67,9 @@ class Survey:
             if self.judged:
                 labels = doubts(model, X, y)
                 self.n_mislabelled += int(labels["mislabelled"].sum())
-                lowest = np.argsort(labels["quality"], kind="stable")[:MOST_DOUBTFUL]
+                # Those that look mislabelled first: an outlier fits no class well.
+                order = np.lexsort((labels["quality"], ~labels["mislabelled"]))
+                lowest = order[:MOST_DOUBTFUL]
                 worst = DataFrame({"row": lowest, "class": y[lowest]})
                 worst = with_labels(worst, labels).assign(predicted=model.predict(X[lowest]))
                 doubtful.append(worst.assign(row=index[lowest]))
@@ -75,10 +77,11 @@ class Survey:
             sample.append((X[chosen], y[chosen], crossed[chosen]))
         # Of these the most outlying, as `CappedLDA.explain` gives them.
         self.listed = most_outlying(concat(listed))
-        # The rows of the lowest quality.
         self.doubtful = None
         if self.judged:
-            worst = concat(doubtful).sort_values("quality", kind="stable")
+            worst = concat(doubtful)
+            order = np.lexsort((worst["quality"], ~worst["kind"].isin(["label", "both"])))
+            worst = worst.iloc[order]
             self.doubtful = worst[worst["quality"] < 1.0][:MOST_DOUBTFUL]
         # The sample, all rows if they are few, and which of them are left out.
         self.X, self.y, self.crossed = (

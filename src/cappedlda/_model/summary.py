@@ -180,7 +180,7 @@ def left_out_rows(level):
         return "no row"
     farther = "farther from their class than"
     if level != 1.0:
-        farther = f"more than {level:.2g} times as far from their class as"
+        farther = f"more than {level:g} times as far from their class as"
     return f"rows {farther} its cap in the discriminant space or its gate in all features"
 
 
