@@ -578,4 +578,4 @@ def test_columns_without_logarithms(values, problem, amounts, capsys):
     assert f"amounts.csv, column 'amount': at least {problem}, so no" in message
     assert "leave --log amount out." in message
     message = run(capsys, *FIT_AMOUNTS, "--log", "kind", status=2).err
-    assert "--log kind: this is not a feature of numbers" in message
+    assert "--log kind: this is not a numeric column" in message

@@ -89,7 +89,7 @@ def training_recipe(args, table, columns, target, progress):
         return Recipe(columns)
     numbers, categories = sort_columns(table, columns, declared, args.encode)
     if other := [j for j in logs if j not in numbers]:
-        raise UsageError(f"{table.option('--log', other)}: this is not a feature of numbers")
+        raise UsageError(f"{table.option('--log', other)}: this is not a numeric column")
     table.encoded = args.encode
     blocks = labelled_blocks(table, numbers, categories, target)
     blocks = progress.count(blocks, "Learning categories and medians", lambda b: len(b[0]))

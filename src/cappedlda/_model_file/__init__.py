@@ -139,7 +139,9 @@ def write_model(path, model, recipe=None, notes=None):
     kind = type(model).__name__
     if ESTIMATORS.get(kind) is not type(model):
         known = " or ".join(ESTIMATORS)
-        raise TypeError(f"model is a {kind}; only a {known} can be saved.")
+        raise TypeError(
+            f"model is a {kind}; only a {known} can be saved. Save a pipeline with joblib or skops."
+        )
     check_is_fitted(model)
     arrays, scalars = fitted_values(model)
     header = {
@@ -357,7 +359,9 @@ def encoded(name, value):
 
 def foreign(path):
     """Return the error for a file that never was a model."""
-    return ValueError(f"{path} is not a model of cappedlda; write one with save_model.")
+    return ValueError(
+        f"{path} is not a model of cappedlda; write one with save_model or cappedlda fit --model."
+    )
 
 
 def damaged(path, reason):
