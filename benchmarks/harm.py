@@ -114,7 +114,7 @@ def used_in_development(folders):
             "**All of these sets were used to develop the default: none is unseen. Losses on new "
             "data may be larger.**"
         )
-    return "**Sets that were not used to develop the default: " + ", ".join(unseen) + ".**"
+    return "**Sets that decided none of the rules, but confirmed them: " + ", ".join(unseen) + ".**"
 
 
 def failures(frame):
