@@ -169,7 +169,8 @@ class CappedLDA(SwitchingHints, CappedDiscriminant):
         Number of LDA fits until the rows inside the cap stayed the same, on the sample if there
         is one.
     n_passes_ : int
-        Passes over all rows, not counting the initial estimate and drawing the sample.
+        Passes over all rows, not counting the initial estimate and drawing the sample. With a
+        sample, `label_quality_` takes one.
     status_ : {"converged", "max_iter", "rank_deficient"}
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (n_features,)
