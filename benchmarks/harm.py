@@ -19,7 +19,7 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from robust_data import CLEAN, DEVELOPMENT, long_sets
+from robust_data import CLEAN, CONFIRMING, DEVELOPMENT, long_sets
 from robust_methods import ORACLE, OURS, PEERS, SLOW
 from robust_report import PERCENT, as_table, code_state, compact, with_losses
 from robustness import run
@@ -114,7 +114,8 @@ def used_in_development(folders):
             "**All of these sets were used to develop the default: none is unseen. Losses on new "
             "data may be larger.**"
         )
-    return "**Sets that decided none of the rules, but confirmed them: " + ", ".join(unseen) + ".**"
+    what = ", but confirmed them" if CONFIRMING in unseen else ""
+    return f"**Sets that decided none of the rules{what}: {', '.join(unseen)}.**"
 
 
 def failures(frame):

@@ -34,6 +34,7 @@ CLEAN = ("clean", 0.0)
 LEAST_PER_CLASS, LEAST_PER_FEATURE, MOST_WORK = 8, 5, 2e7
 # Folders whose sets were used to develop the default.
 DEVELOPMENT = ("data", "data2", "data4")
+CONFIRMING = "data3"  # looked at once per decision
 # Other forms of data sets that are in the folder too.
 VARIANTS = (
     "coil100_32x32",
