@@ -163,7 +163,7 @@ def markdown(frame, command):
 Written by `{command}`,
 with {frame.data.nunique()} real data sets, {frame.split.nunique()} splits each. Mean accuracy in
 percent. What is lost is against clean rows of the same sets. LDA and the clipped one get the median
-where a cell is missing. The package cellWise of R is not in Debian and was not run.
+where a cell is missing. The package cellWise of R was not run.
 
 ## In new rows
 
