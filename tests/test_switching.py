@@ -112,7 +112,7 @@ def test_other_differences_are_as_the_page_tells(clean):
     np.testing.assert_array_equal(lda.classes_, plain.classes_)
     with np.errstate(divide="ignore"):
         LinearDiscriminantAnalysis(priors=[0.5, 0.5, 0.0]).fit(X, y)
-    with pytest.raises(ValueError, match="priors=.* must be positive; leave out classes"):
+    with pytest.raises(ValueError, match="priors=.* must be positive; remove classes"):
         CappedLDA(priors=[0.5, 0.5, 0.0]).fit(X, y)
     doubled = np.c_[X[:, 0], 2.0 * X[:, 0]]
     assert LinearDiscriminantAnalysis().fit(doubled, y).transform(doubled).shape == (150, 1)
