@@ -26,7 +26,7 @@ from cappedlda._metrics.cells import CUT, MISSING, MOST_WRONG, WRONG, CellMetric
 LEAST_HIT = 0.25
 MOST_LOOKED_AT = 2000
 # Distances, of rows from all classes, by which it is judged whether the trial pays.
-MOST_JUDGED = 20_000
+MOST_JUDGED = 4_000
 # Of the variance of cells that are dropped together, in conditional ones of each: less is rounding.
 LEAST_KNOWN = 1e-9
 GOLDEN_RATIO = (1.0 + 5.0**0.5) / 2.0
