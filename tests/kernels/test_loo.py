@@ -36,8 +36,8 @@ def test_left_out_distances(rng, n_rows, by_row):
     between = np.sum(((means[:, None] - means) @ T) ** 2, axis=2)
     found = np.empty((n_rows, 3))
     loo.left_out_distances(
-        0, n_rows, X, codes, moves, T, T @ T.T @ means.T, between[codes] if by_row else between,
-        by_row, left_out, weights, freedom, 1e-6, found,
+        X, codes, moves, T, T @ T.T @ means.T, between[codes] if by_row else between,
+        by_row, left_out, weights, freedom, 1e-6, found, 0, n_rows,
     )  # fmt: skip
     covariance = np.linalg.inv(T @ T.T)
     rows = zip(X - moves[codes], codes, left_out, strict=True)
@@ -49,8 +49,8 @@ def test_distances_of_some_rows_only(rng):
     found = np.full((5, 2), -1.0)
     one, two = np.eye(1), np.ones((2, 1))
     loo.left_out_distances(
-        1, 3, rng.normal(size=(5, 1)), np.zeros(5, np.int32), two, one, two.T, np.zeros((2, 2)),
-        False, np.zeros(5), np.ones(2), 1.0, 1e-6, found,
+        rng.normal(size=(5, 1)), np.zeros(5, np.int32), two, one, two.T, np.zeros((2, 2)),
+        False, np.zeros(5), np.ones(2), 1.0, 1e-6, found, 1, 3,
     )  # fmt: skip
     np.testing.assert_array_equal((found >= 0.0).all(axis=1), [False, True, True, False, False])
 

@@ -176,20 +176,15 @@ def worker_threads(n_jobs):
         pool.shutdown(wait=True, cancel_futures=True)
 
 
-def serial_map(function, *items):
-    """Return a list of what a function gives for the items of some lists."""
-    return list(map(function, *items))
-
-
 @contextmanager
 def shared_threads(n_jobs):
-    """Give a function that is `serial_map` on threads, which all calls share.
+    """Give `map`, or the same on threads, which all calls share; what it gives is to be read.
 
     They do not outlive the block.
     """
     n_jobs = fair_share(n_jobs)
     if n_jobs == 1:
-        yield serial_map
+        yield map
         return
     with worker_threads(n_jobs) as (submit, result):
 

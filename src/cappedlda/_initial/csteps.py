@@ -1,11 +1,13 @@
 """A C-step to the concentrated half of every class, and the growth of that support."""
 
+from collections import deque
+from functools import partial
+
 import numpy as np
 
 from cappedlda._data.jobs import histograms_of
-from cappedlda._data.threads import serial_map
 from cappedlda._kernels import initial as initial_kernels
-from cappedlda._metrics import linalg
+from cappedlda._metrics.linalg import not_definite
 from cappedlda._rules.fences import REACH, least_fence, nearer_half, update_caps
 
 GROWTH_STEPS = 20
@@ -23,7 +25,8 @@ def c_step(pieces, distances, variance_floor):
     them: the largest of the given distances in the support.
     """
     caps = nearer_half(pieces.histograms(distances))
-    support = distances <= caps[pieces.codes]
+    support = np.zeros(len(distances), bool)
+    pieces.sample.keep_within(caps, distances, support)
     return support, shrunk_distances(pieces, support, variance_floor), caps
 
 
@@ -33,20 +36,14 @@ def grow_support(pieces, support, distances, caps, variance_floor, reach=REACH):
     Rows within a fence of the support join it, and all are measured anew, as in BACON (Billor,
     Hadi and Velleman, Computational Statistics & Data Analysis 2000).
     """
+    support, settled = support.copy(), SETTLED * len(support)
     limits = {"regime": pieces.regime, "least": least_fence(pieces.shape[1])}
     for _ in range(GROWTH_STEPS):
         caps = update_caps(pieces.histograms(distances), caps, reach, **limits).caps
-        grown = distances <= caps[pieces.codes]
-        settled, support = has_settled(support, grown), grown
-        if settled:
+        if pieces.sample.keep_within(caps, distances, support) <= settled:
             break
-        distances = shrunk_distances(pieces, grown, variance_floor)
+        distances = shrunk_distances(pieces, support, variance_floor)
     return support
-
-
-def has_settled(support, changed):
-    """Return whether hardly any row has come or gone."""
-    return bool(np.count_nonzero(changed != support) <= SETTLED * len(support))
 
 
 def shrunk_distances(pieces, support, variance_floor):
@@ -58,32 +55,42 @@ def shrunk_distances(pieces, support, variance_floor):
     """
     per_class, centres, covariance = pieces.moments(support)
     total = initial_kernels.centre_moments(per_class, centres, covariance)
-    fourth = pieces.fourth_moment(support, centres)
-    shrinkage = initial_kernels.shrink(covariance, fourth, total, variance_floor, MIN_SHRINKAGE)
-    W, leverage = linalg.cholesky_whitener(covariance), (1.0 - shrinkage) / total
-    return pieces.left_out_distances(support, centres, W, leverage, per_class)
+    fourth = sum(pieces.map(pieces.sample.fourth_moment, support, centres))
+    spread = covariance, fourth, total, variance_floor, MIN_SHRINKAGE
+    shrinkage = initial_kernels.shrunk_whitener(*spread)
+    if shrinkage < 0.0:
+        raise not_definite()
+    distances, W = np.empty(len(support)), np.ascontiguousarray(covariance, pieces.dtype)
+    left_out = W, (1.0 - shrinkage) / total, per_class, distances
+    pieces.fill(pieces.sample.fill_distances, support, centres, *left_out)
+    return distances
 
 
 class Pieces:
     """Rows in pieces, the same for any number of threads.
 
     The rows are C-ordered, of float64; they are multiplied in another type, if it is given. `map_`
-    is as `serial_map`, perhaps on threads.
+    is `map`, or the same on threads.
     """
 
-    def __init__(self, rows, map_=serial_map, dtype=np.float64):
+    def __init__(self, rows, map_=map, dtype=np.float64):
         self.dtype = dtype
-        self.shape, self.codes, self.regime = rows.shape, rows.codes, rows.regime
+        self.X, self.shape, self.codes, self.regime = rows.X, rows.shape, rows.codes, rows.regime
+        self.sample = initial_kernels.Sample(rows.X, rows.codes, rows.sample_weight)
+        counted = {"n_classes": rows.n_classes, "sample_weight": rows.sample_weight}
+        self.histograms = partial(histograms_of, codes=rows.codes, **counted)
         self._rows = rows
         self._map = map_
-        self._sample = initial_kernels.Sample(rows.X, rows.codes, rows.sample_weight)
         self._bounds = row_pieces(*rows.shape, rows.regime)
         self._last = None  # the support, and its moments
 
-    def histograms(self, distances):
-        """Return the histograms of distances of all rows."""
-        rows = self._rows
-        return histograms_of(distances, rows.codes, rows.n_classes, rows.sample_weight)
+    def map(self, kernel, *given):
+        """Return what a kernel gives for these and the bounds of each piece, one by one."""
+        return self._map(partial(kernel, *given), *self._bounds)
+
+    def fill(self, kernel, *given):
+        """Let a kernel fill some of the arrays given, piece by piece."""
+        deque(self.map(kernel, *given), maxlen=0)
 
     def moments(self, support):
         """Return weight and sums of the support in each class, and the sum of their squares.
@@ -94,7 +101,7 @@ class Pieces:
         if self.shape[0] * self.shape[1] ** 2 < self.regime.changed_products:
             return self.sums(support)
         sums = None if self._last is None else self._changed(*self._last, support)
-        self._last = support, self.sums(support) if sums is None else sums
+        self._last = support.copy(), self.sums(support) if sums is None else sums
         return tuple(array.copy() for array in self._last[1])
 
     def _changed(self, last, sums, support):
@@ -106,49 +113,14 @@ class Pieces:
 
     def sums(self, support):
         """Return the same as `moments`, made anew."""
-        c, n = self._rows.n_classes, self.shape[1]
-
-        def sums_of(first, stop):
-            sums = np.zeros(c), np.zeros((c, n)), np.zeros((n, n), self.dtype)
-            self._sample.add_moments(first, stop, support, *sums)
-            return sums
-
-        (weights, sums, scatter), *others = self._map(sums_of, *self._bounds)
-        total = weights, sums, scatter.astype(np.float64, copy=False)
-        for other in others:
-            for array, more in zip(total, other, strict=True):
-                array += more
-        return total
-
-    def fill(self, kernel, *arrays):
-        """Let a kernel fill arrays, piece by piece; it takes bounds, rows, codes and these."""
-        X, codes = self._rows.X, self.codes
-
-        def fill(first, stop):
-            kernel(first, stop, X, codes, *arrays)
-
-        self._map(fill, *self._bounds)
-
-    def fourth_moment(self, support, centres):
-        """Return the sum of the fourth powers of the distances of the support from the centres."""
-
-        def fourth_moment(first, stop):
-            return self._sample.fourth_moment(first, stop, support, centres)
-
-        return sum(self._map(fourth_moment, *self._bounds))
-
-    def left_out_distances(self, support, centres, W, *measure):
-        """Return the distances of all rows, those of the support as if each had been left out.
-
-        The `measure` is what the kernel takes: the leverage and the weights of the support.
-        """
-        distances, W = np.empty(self.shape[0]), np.ascontiguousarray(W, self.dtype)
-
-        def fill(first, stop):
-            self._sample.fill_distances(first, stop, support, centres, W, *measure, distances)
-
-        self._map(fill, *self._bounds)
-        return distances
+        pieces, c, n = len(self._bounds[0]), self._rows.n_classes, self.shape[1]
+        weights, sums = np.zeros((pieces, c)), np.zeros((pieces, c, n))
+        scatter = np.zeros((pieces, n, n), self.dtype)
+        add = partial(self.sample.add_moments, support)
+        deque(self._map(add, *self._bounds, weights, sums, scatter), maxlen=0)
+        if pieces == 1:
+            return weights[0], sums[0], scatter[0].astype(np.float64, copy=False)
+        return tuple(part.sum(axis=0, dtype=np.float64) for part in (weights, sums, scatter))
 
 
 def row_pieces(n_rows, n, regime):

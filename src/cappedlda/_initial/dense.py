@@ -3,7 +3,7 @@
 import numpy as np
 
 from cappedlda._data.jobs import histograms_of
-from cappedlda._data.threads import serial_map, shared_threads
+from cappedlda._data.threads import shared_threads
 from cappedlda._initial.csteps import Pieces, c_step, grow_support
 from cappedlda._initial.estimate import InitialEstimate
 from cappedlda._initial.separation import LEAST_INSIDE, separated_part
@@ -47,7 +47,7 @@ def robust_estimate(rows):
     return InitialEstimate(medians, scale, unordered, np.sqrt(floor) * scale)
 
 
-def rows_apart(rows, map_=serial_map):
+def rows_apart(rows, map_=map):
     """Return which rows lie apart from the larger part of their class, and units without them.
 
     They inflate the units of the features, in which they are looked for: without them the units

@@ -1,8 +1,10 @@
 """Robust units: class medians, and a scale of each feature."""
 
+from collections import deque
+from functools import partial
+
 import numpy as np
 
-from cappedlda._data.threads import serial_map
 from cappedlda._initial.csteps import row_pieces
 from cappedlda._initial.quantiles import BLOCK_COLUMNS, column_medians
 from cappedlda._kernels import initial as initial_kernels
@@ -20,23 +22,20 @@ FARTHEST_USUAL = 3.0
 FARTHEST = 1e6
 
 
-def in_units(rows, centres, scale, map_=serial_map, farthest=FARTHEST):
+def in_units(rows, centres, scale, map_=map, farthest=FARTHEST):
     """Return the deviations of rows from the centres of their classes over the scale.
 
-    They are cut off at `farthest`. With them, (N, n), come their squared norms (N,). `map_` is as
-    `serial_map`, perhaps on threads.
+    They are cut off at `farthest`. With them, (N, n), come their squared norms (N,). `map_` is
+    `map`, or the same on threads.
     """
     scaled, squares = np.empty(rows.shape), np.empty(rows.shape[0])
-
-    def fill(first, stop):
-        units = centres, scale, farthest
-        initial_kernels.scaled_rows(first, stop, rows.X, rows.codes, *units, scaled, squares)
-
-    map_(fill, *row_pieces(*rows.shape, rows.regime))
+    units = centres, scale, farthest
+    fill = partial(initial_kernels.scaled_rows, rows.X, rows.codes, *units, scaled, squares)
+    deque(map_(fill, *row_pieces(*rows.shape, rows.regime)), maxlen=0)
     return scaled, squares
 
 
-def medians_and_scale(rows, map_=serial_map):
+def medians_and_scale(rows, map_=map):
     """Return class medians, a robust scale of each feature, and which features are sparse.
 
     The scale is the pooled median absolute deviation, raised where it sees only one level
@@ -57,7 +56,7 @@ def medians_and_scale(rows, map_=serial_map):
     return centres, scale, sparse
 
 
-def medians_and_deviations(rows, levels, map_=serial_map):
+def medians_and_deviations(rows, levels, map_=map):
     """Return the median of each class, and quantiles of the absolute deviations from it.
 
     The rows are class by class, and the quantiles, (levels, n), are of all classes together.
@@ -65,14 +64,11 @@ def medians_and_deviations(rows, levels, map_=serial_map):
     n = rows.shape[1]
     medians, quantiles = np.empty((rows.n_classes, n)), np.empty((len(levels), n))
     levels, ends = np.array(levels, float), rows.class_ends()
-
-    def fill(first):
-        columns = first, min(first + step, n)
-        given = rows.X, ends, rows.sample_weight, levels
-        selection.medians_and_deviations(*columns, *given, medians, quantiles)
-
+    given = rows.X, ends, rows.sample_weight, levels
+    fill = partial(selection.medians_and_deviations, *given, medians, quantiles)
     step = -(-n // (rows.regime.column_blocks * BLOCK_COLUMNS)) * BLOCK_COLUMNS
-    map_(fill, range(0, n, step))
+    begins = range(0, n, step)
+    deque(map_(fill, begins, [*begins[1:], n]), maxlen=0)
     return medians, quantiles
 
 

@@ -9,6 +9,7 @@ from libc.stdint cimport int32_t, uint8_t
 from libc.stdlib cimport free
 
 from cappedlda._kernels.blas cimport add_gram, multiply_by_triangle
+from cappedlda._kernels.lapack cimport find_factor, invert_factor
 from cappedlda._kernels.memory cimport room_for
 from cappedlda._kernels.selection cimport begin_of
 from cappedlda._kernels.vectors cimport dot, subtract
@@ -25,7 +26,6 @@ cdef inline double weight_of(const double *weights, Py_ssize_t j) noexcept nogil
 
 
 def scaled_rows(
-    Py_ssize_t first, Py_ssize_t stop,
     const double[:, ::1] X,          # IN (N, n)
     const int32_t[::1] codes,        # IN (N,)
     const double[:, ::1] centres,    # IN (c, n)
@@ -33,6 +33,7 @@ def scaled_rows(
     double farthest,                 # deviations are cut off here
     double[:, ::1] scaled,           # OUT (N, n)
     double[::1] squares,             # OUT (N,) squared lengths
+    Py_ssize_t first, Py_ssize_t stop,
 ):
     """Deviations of rows from the centres of their classes, over the scale."""
     cdef Py_ssize_t j, k, n = X.shape[1]
@@ -78,10 +79,27 @@ cdef class Sample:
         self.codes = codes
         self.weights = weights
 
+    def keep_within(
+        self,
+        const double[::1] caps,        # IN (c,)
+        const double[::1] distances,   # IN (N,)
+        uint8_t[::1] kept,             # IN OUT (N,)
+    ):
+        """Keep the rows within the cap of their class, and return how many come or go."""
+        cdef const int32_t *codes = &self.codes[0]
+        cdef Py_ssize_t j, changed = 0
+        cdef uint8_t inside
+        with nogil:
+            for j in range(kept.shape[0]):
+                inside = distances[j] <= caps[codes[j]]
+                changed += inside != kept[j]
+                kept[j] = inside
+        return changed
+
     def add_moments(
         self,
-        Py_ssize_t first, Py_ssize_t stop,
         const uint8_t[::1] kept,     # IN (N,)
+        Py_ssize_t first, Py_ssize_t stop,
         double[::1] totals,          # IN OUT (c,) weight of the kept rows,
         double[:, ::1] sums,         # IN OUT (c, n) their sums
         floating[:, ::1] scatter,    # IN OUT (n, n) and that of their squares, upper triangle
@@ -125,9 +143,9 @@ cdef class Sample:
 
     def fourth_moment(
         self,
-        Py_ssize_t first, Py_ssize_t stop,
         const uint8_t[::1] kept,        # IN (N,)
         const double[:, ::1] centres,   # IN (c, n)
+        Py_ssize_t first, Py_ssize_t stop,
     ):
         """Sum of the fourth powers of the distances of the kept rows from their centres."""
         cdef const int32_t *codes = &self.codes[0]
@@ -146,13 +164,13 @@ cdef class Sample:
 
     def fill_distances(
         self,
-        Py_ssize_t first, Py_ssize_t stop,
         const uint8_t[::1] kept,        # IN (N,)
         const double[:, ::1] centres,   # IN (c, n)
         const floating[:, ::1] W,       # IN (n, n), upper triangle
         double leverage,                # of a kept row, over its squared distance
         const double[::1] totals,       # IN (c,) weight of the kept rows
         double[::1] distances,          # OUT (N,)
+        Py_ssize_t first, Py_ssize_t stop,
     ):
         """Distances in the coordinates X W; those of kept rows as if these had not been kept.
 
@@ -209,19 +227,22 @@ def centre_moments(
     return total
 
 
-def shrink(
-    double[:, ::1] covariance,   # IN OUT (n, n), upper triangle
+def shrunk_whitener(
+    double[:, ::1] covariance,   # IN OUT (n, n), upper triangle, then that of W
     double fourth,               # sum of the fourth powers of the lengths of centred rows
     double total,                # weight of these rows
     const double[::1] floor,     # IN (n,) least variances
     double least,                # least shrinkage, and least mean variance
 ):
-    """Shrink a covariance towards a multiple of the identity, as far as Ledoit and Wolf advise.
+    """Find W with W'CW = I for a covariance C, shrunk as far as Ledoit and Wolf advise.
 
-    Variances below their floor are raised first. Returns the shrinkage.
+    It is shrunk towards a multiple of the identity; variances below their floor are raised first.
+    Returns the shrinkage, or -1 if the result is not definite.
     """
     cdef Py_ssize_t j, k, n = covariance.shape[0]
     cdef double size = 0.0, trace = 0.0, spread, error, shrinkage = 1.0
+    cdef double *work = room_for(4 * n)
+    cdef bint found
     with nogil:
         for j in range(n):
             trace += covariance[j, j]
@@ -237,4 +258,6 @@ def shrink(
             for k in range(j, n):
                 covariance[j, k] *= 1.0 - shrinkage
             covariance[j, j] += shrinkage * max(trace / n, least)
-    return shrinkage
+    found = find_factor(&covariance[0, 0], work, n, 0.0) and invert_factor(&covariance[0, 0], n)
+    free(work)
+    return shrinkage if found else -1.0

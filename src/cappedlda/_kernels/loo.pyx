@@ -23,7 +23,6 @@ cdef double NOTHING = -45.0
 
 
 def left_out_distances(
-    Py_ssize_t first, Py_ssize_t stop,
     const double[:, ::1] X,            # IN (N, n) deviations from the centres of the classes
     const int32_t[::1] codes,          # IN (N,)
     const double[:, ::1] moves,        # IN (c, n) from the centres to the means
@@ -36,6 +35,7 @@ def left_out_distances(
     double freedom,
     double least_rest,
     double[:, ::1] distances,          # OUT (N, c) squared
+    Py_ssize_t first, Py_ssize_t stop,
 ):
     """Squared distances of rows from all classes, each row left out of its own fit.
 

@@ -268,13 +268,13 @@ def column_quantiles(
 
 
 def medians_and_deviations(
-    Py_ssize_t first, Py_ssize_t stop,
     const double[:, :] X,         # IN (N, n), class by class
     const Py_ssize_t[::1] ends,   # IN (c,) where the rows of each class end; each has some
     const double[::1] weights,    # IN (N,), or None: all ones
     const double[::1] levels,     # IN (l,)
     double[:, ::1] medians,       # OUT (c, n) of each class
     double[:, ::1] quantiles,     # OUT (l, n) of the absolute deviations from them, all rows
+    Py_ssize_t first, Py_ssize_t stop,
 ):
     """Class medians, and how far the rows are from them, of the columns from one to another."""
     cdef Py_ssize_t width, k, i, j, begin, level, rows = X.shape[0]

@@ -57,6 +57,8 @@ class PlainLDA:
         by_row = len(self._weights) > len(left_out)
         rows.fill(
             loo.left_out_distances,
+            rows.X,
+            rows.codes,
             self._moves,
             self._T,
             self._directions,

@@ -301,7 +301,7 @@ def core_means(rows, core):
     c, n = rows.n_classes, rows.shape[1]
     weights, sums = np.zeros(c), np.zeros((c, n))
     sample = initial_kernels.Sample(rows.X, rows.codes, rows.sample_weight)
-    sample.add_moments(0, len(core), core, weights, sums, np.empty((0, 0)))
+    sample.add_moments(core, 0, len(core), weights, sums, np.empty((0, 0)))
     return sums / weights[:, None]
 
 
@@ -357,7 +357,7 @@ class ScoredRows:
         The first support that has the row.
     log_priors : ndarray of shape (c,)
     map_ : callable
-        As `serial_map`, perhaps on threads.
+        `map`, or the same on threads.
     """
 
     def __init__(self, rows, step, log_priors, map_):

@@ -45,7 +45,7 @@ def solve_spd(A, B):
     # LAPACK directly: for small matrices the checks of the wrappers cost more than the work.
     _, solution, info = lapack.dposv(A.T, B, lower=1)
     if info != 0:
-        raise _not_definite()
+        raise not_definite()
     return solution
 
 
@@ -57,19 +57,12 @@ def solve(A, B):
     return solution
 
 
-def _not_definite():
+def not_definite():
+    """Return the error for a scatter that is not positive definite."""
     return linalg.LinAlgError(
         "The weighted within-class scatter is not positive definite; remove features that "
         "depend on others, or use CappedNormLDA with a larger ridge."
     )
-
-
-def cholesky_whitener(C):
-    """Return an upper triangle W with W'CW = I, of a definite C whose upper triangle is given."""
-    W = np.empty(C.shape)
-    if not algebra.whiten_definite(_plain(C), 0.0, W):
-        raise _not_definite()
-    return W
 
 
 def eigh(C):
