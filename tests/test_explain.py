@@ -93,6 +93,18 @@ def test_without_labels_a_row_is_measured_from_where_it_fits_best(dirty):
     )
 
 
+def test_without_labels_wrong_cells_are_those_that_predict_ignores(rng):
+    y = np.repeat([0, 1, 2], 80)
+    X = rng.normal(size=(240, 8)) + 3.0 * np.eye(3, 8)[y]
+    lda = CappedLDA().fit(X, y)
+    X[::3, 1] += 40.0  # nearer to the class with large values there
+    table = lda.explain(X, rows="all").set_index("row").sort_index()
+    assert (table["class"] != table["predicted"]).any()
+    np.testing.assert_array_equal(table["wrong_cells"] != "", lda.wrong_cells(X).any(axis=1))
+    expected = lda.expected_cells(X)[0, 1]
+    assert table["wrong_cells"][0].endswith(f"expected about {expected:.3g}")
+
+
 def test_a_frame_gives_its_index_and_the_names_of_its_features(spoiled):
     X, y = spoiled
     names = [f"x{j}" for j in range(X.shape[1])]

@@ -283,8 +283,8 @@ class CappedDiscriminant(LinearDiscriminant):
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features)
         y : array-like of shape (n_samples,), default=None
-            Class of each row. Without it, a row is measured from the class it fits best, and
-            there is no column `left_out`.
+            Class of each row. Without it, a row is measured from the nearest class, which need
+            not be the predicted one, and there is no column `left_out`.
         n_features : int, default=3
             Number of features to name for each row.
         rows : "all", array-like of int or bool, or None, default=None
@@ -313,7 +313,8 @@ class CappedDiscriminant(LinearDiscriminant):
             - `group`, `group_share`: with `groups`, the group that contributes most, and its
               share of the squared distance. Shares of other groups may be negative;
             - `wrong_cells`: the cells that do not fit the rest of the row, in words, with their
-              expected values (see the method `wrong_cells`).
+              expected values (see the method `wrong_cells`). Without `y`, those that `predict`
+              ignores.
 
         Examples
         --------

@@ -5,7 +5,7 @@ from itertools import compress
 
 import numpy as np
 import pytest
-from commands import NAMES, error_of, printed_table, run
+from commands import NAMES, error_of, printed_table, run, run_json
 
 from cappedlda._cli import main
 
@@ -74,3 +74,14 @@ def test_outliers_and_report_tell_what_was_expected(fitted, typos, capsys):
     run(capsys, "report", "m.npz", "new.csv", "--out", "r.html")
     with open("r.html", encoding="utf-8") as file:
         assert f"Does not fit the rest of the row: {words}" in file.read()
+
+
+def test_without_labels_outliers_tells_of_rows_that_predict_puts_elsewhere(fitted, typos, capsys):
+    typos[0].drop(columns="kind").to_csv("new.csv", index=False)
+    captured = run(capsys, "outliers", "m.npz", "new.csv")
+    found = printed_table(captured.out)
+    n_rows = int((found["class"] != found["predicted"]).sum())
+    assert n_rows > 0
+    assert f"measured from another class than predict chooses: {n_rows}." in captured.err
+    facts = run_json(capsys, "outliers", "m.npz", "data.csv", "--out", "odd.csv")
+    assert "nearest_not_predicted" not in facts

@@ -52,6 +52,20 @@ def test_outliers_have_columns_on_labels(table, capsys):
     assert "quality" not in unlabelled.splitlines()[0]
 
 
+def test_outliers_sorted_by_the_quality_of_labels(table, capsys):
+    run(capsys, *FIT, "--label-noise", "auto")
+    argv = ["outliers", "m.npz", "table.csv", "--all", "--sort", "quality"]
+    captured = run(capsys, *argv)
+    found = printed_table(captured.out)
+    assert sorted(found["row"][:12]) == list(range(12))
+    assert found["quality"].is_monotonic_increasing
+    assert "; 12 that look mislabelled" in captured.err
+    words = "--sort quality needs the quality of labels"
+    assert words in error_of(capsys, *argv, "--unlabelled", status=2)
+    run(capsys, *FIT)
+    assert words in error_of(capsys, *argv, status=2)
+
+
 def test_the_report_lists_rows_worth_checking(table, capsys):
     run(capsys, *FIT, "--label-noise", "auto", "--report", "r.html")
     page = Path("r.html").read_text(encoding="utf-8")

@@ -140,6 +140,13 @@ def in_words(facts):
         text += f"; {facts['rejected']} rejected, too far from every class"
     if "left_out" in facts:
         text += f"; {facts['left_out']} of the kind the fit leaves out"
+    if "mislabelled" in facts:
+        text += f"; {facts['mislabelled']} that look mislabelled"
+    if n := facts.get("nearest_not_predicted"):
+        text += (
+            f"\nFlagged rows that are measured from another class than predict chooses: {n}. The "
+            "column class has the nearest class, the column predicted the answer of predict"
+        )
     return text
 
 

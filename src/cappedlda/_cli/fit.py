@@ -158,7 +158,8 @@ RECIPE = (
     argument(
         "--log COLUMNS...",
         "skewed amounts to take the logarithm of, separated by commas; errors far outside the "
-        "usual range still show",
+        "usual range still show. outliers and the report show amounts as in the table; the usual "
+        "value of a class is then its geometric mean",
         COLUMNS,
     ),
     argument("--keep COLUMNS...", KEEP, COLUMNS),

@@ -20,7 +20,7 @@ from cappedlda._model.labels import doubts
 
 FEATURES = 3  # that explain a row, unless another number is asked for
 TABLES = tuple(suffix for suffix in SUFFIXES if suffix != ".npy")  # an array has one type
-SORTS = ("outlyingness", "row", "class")
+SORTS = ("outlyingness", "row", "class", "quality")
 DIGITS = 4  # of what is computed; values of the table stay as they are
 
 
@@ -33,7 +33,13 @@ def outliers(args):
     reader = applied_reader(args, fitted, labels, args.keep)
     labelled = reader.target is not None
     judged = labelled and hasattr(model, "label_status_")
-    counts = {"flagged": 0, **({"left_out": 0} if labelled else {}), "labelled": labelled}
+    if args.sort == "quality" and not judged:
+        raise UsageError(
+            "--sort quality needs the quality of labels: fit the model with --label-noise auto, and "
+            "give a table with the classes"
+        )
+    counts = {"flagged": 0, "labelled": labelled}
+    counts |= {"left_out": 0} if labelled else {"nearest_not_predicted": 0}
     counts |= {"mislabelled": 0} if judged else {}
 
     def results(rows):
@@ -48,6 +54,9 @@ def outliers(args):
             counts["mislabelled"] += int(labels["mislabelled"].sum())
         for name in counts.keys() & {"flagged", "left_out"}:
             counts[name] += int(found[name].sum())
+        if not labelled:
+            differs = found["flagged"] & (found["class"] != found["predicted"])
+            counts["nearest_not_predicted"] += int(differs.sum())
         found = found.sort_values("row")
         kept = rows.kept.iloc[found["row"]]
         return kept.assign(**readable(found.drop(columns="row")))
@@ -89,7 +98,7 @@ def readable(found):
 
 
 def sorter(name):
-    """Return a function that sorts rows: class by class, or all, the most outlying first."""
+    """Return a function that sorts rows by a column, and equal ones by their outlyingness."""
 
     def order(frame):
         found = frame.sort_values("outlyingness", ascending=False, kind="stable")
@@ -105,13 +114,13 @@ COMMAND = Command(
         DATA,
         *LABELS,
         argument(
-            "--unlabelled", "ignore the classes; measure each row from the class it fits best"
+            "--unlabelled", "ignore the classes; measure each row from the nearest class"
         ),
         argument("--all", "list all rows, not only unusual ones"),
         argument(
             "--sort ORDER",
             "order of the rows: the most outlying first (outlyingness, the default), as in the "
-            "table (row), or class by class (class)",
+            "table (row), class by class (class), or the most doubtful labels first (quality)",
             choices=SORTS,
             default=SORTS[0],
         ),

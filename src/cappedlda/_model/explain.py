@@ -51,7 +51,9 @@ def explain(model, X, y=None, n_features=3, rows=None, names=None, raw=np.asarra
         stop = start + block.shape[0]
         asked = None if wanted is None else wanted[start:stop]
         found = explain_rows(model, block, labels, n_features, names, raw, groups, asked)
-        found["wrong_cells"] = wrong_cells_of(model, block, found, n_features, names, raw)
+        labelled = labels is not None
+        words = wrong_cells_of(model, block, found, labelled, n_features, names, raw)
+        found["wrong_cells"] = words
         parts.append({**found, "row": start + found["row"]})
         start = stop
     columns = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
@@ -161,15 +163,17 @@ def contributions(model, X, y):
     return deviations(model, X, codes, gate_ratio >= cap_ratio)[2]
 
 
-def wrong_cells_of(model, X, found, most, names, raw):
-    """Return the wrong cells of explained rows in words, with what the others let expect.
+def wrong_cells_of(model, X, found, labelled, most, names, raw):
+    """Return the wrong cells of explained rows in words, with what the other cells predict.
 
-    The farthest come first, and at most `most` of them.
+    Without labels the predicted class counts, as in `predict`. The farthest cells come first, and
+    at most `most` of them.
     """
-    X, codes = X[found["row"]], known_codes(found["class"], model.classes_)
+    classes = found["class" if labelled else "predicted"]
+    X, codes = X[found["row"]], known_codes(classes, model.classes_)
     X = X.toarray() if issparse(X) else X
     words = np.full(X.shape[0], "", object)
-    wrong = cells.wrong_cells(model, X, codes, True)
+    wrong = cells.wrong_cells(model, X, codes, labelled)
     (rows,) = np.nonzero(wrong.any(axis=1))
     if len(rows):
         expected, deviations = cells.expected_cells(model, X[rows], codes[rows])

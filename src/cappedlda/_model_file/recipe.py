@@ -17,6 +17,7 @@ from sklearn.preprocessing import FunctionTransformer, OneHotEncoder
 OTHER = "(other)"  # the feature that rare categories share
 DECIMAL = re.compile(r"[-+]?[0-9]+\.[0-9]*([eE][-+]?[0-9]+)?")
 EXACT = 2.0**53  # larger integers are not told apart as floating-point numbers
+DIGITS = 14  # of an amount that survive its logarithm
 
 
 class Category(NamedTuple):
@@ -54,9 +55,12 @@ class Log(NamedTuple):
         return np.log(inner) + (amounts - inner) / inner
 
     def undo(self, feature):
-        """Return the amounts that a feature stands for."""
+        """Return the amounts that a feature stands for, as they were in the table."""
         inner = np.clip(feature, np.log(self.low), np.log(self.high))
-        return np.exp(inner) * (1.0 + feature - inner)
+        amounts = np.exp(inner) * (1.0 + feature - inner)
+        size = np.maximum(np.abs(amounts), self.low)
+        scale = 10.0 ** np.clip(DIGITS - np.ceil(np.log10(size)), 0.0, 300.0)
+        return np.rint(amounts * scale) / scale
 
 
 class Recipe(NamedTuple):
