@@ -295,7 +295,7 @@ def test_more_features_than_rows_cannot_decide(rng):
         (0.0, ValueError, "alpha=0.0 is out of range; use a small share"),
         (0.6, ValueError, "alpha=0.6 is out of range"),
         ("1%", TypeError, "alpha='1%' must be a number"),
-        (1e-4, ValueError, r"the 600 rows noted \(at most 4096\) cannot show"),
+        (1e-4, ValueError, r"600 training rows \(at most 4096\); use 0.0017 or more"),
     ],
 )
 def test_a_share_that_cannot_be_is_refused(model, alpha, error, words):

@@ -98,3 +98,10 @@ def test_pairs_of_the_norm(rows, pair):
     both = answer(CappedNormLDA(**pair), rows)
     for name, value in pair.items():
         assert differ(both, answer(CappedNormLDA(**{name: value}), rows))
+
+
+@pytest.mark.parametrize("value", [True, False])
+def test_a_flag_is_no_rate_of_wrong_labels(rows, value):
+    words = f'label_noise={value} is not a rate; use "auto" or None'
+    with pytest.raises(TypeError, match=words):
+        CappedLDA(label_noise=value).fit(*rows)

@@ -52,6 +52,15 @@ def test_decisions_are_told(rng, dirty):
     assert "left out of the fit: no row" in str(CappedLDA(epsilon=np.inf).fit(X, y).summary())
 
 
+def test_rows_that_look_mislabelled_are_counted(rng):
+    y = np.repeat([0, 1], 150)
+    X = rng.normal(size=(300, 3)) + 9.0 * y[:, None]
+    y[:7] = 1
+    lda = CappedLDA(label_noise="auto").fit(X, y)
+    assert lda.mislabelled_.sum() == 7
+    assert "; rows that look mislabelled: 7" in str(lda.summary())
+
+
 @pytest.mark.parametrize(
     ("level", "words"),
     [

@@ -123,6 +123,8 @@ def check_label_noise(label_noise):
     if isinstance(label_noise, str):
         if label_noise != "auto":
             raise ValueError(f"label_noise={label_noise!r} is unknown; {advice}.")
+    elif isinstance(label_noise, bool):
+        raise TypeError(f'label_noise={label_noise!r} is not a rate; use "auto" or None.')
     elif label_noise is not None:
         check_real("label_noise", label_noise, 0.0, np.nextafter(0.5, 0.0), advice)
 

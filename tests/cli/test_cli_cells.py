@@ -47,7 +47,7 @@ def test_predict_rejects_rows_on_request(fitted, typos, capsys):
 @pytest.mark.parametrize(
     ("argv", "words", "status"),
     [
-        (["--reject", "1e-9"], "alpha=1e-09 is a share that", 1),
+        (["--reject", "1e-9"], "alpha=1e-09 is too small for this model", 1),
         (["--reject", "0.1", "--out", "p.npy"], "use --out with .npz, not .npy", 2),
     ],
 )

@@ -72,7 +72,15 @@ def test_the_report_lists_rows_worth_checking(table, capsys):
     section = page.partition("<h2>Labels</h2>")[2].partition("</section>")[0]
     assert "A row far inside another class is not proof of a wrong label." in section
     assert section.count("a wrong label</td>") == 12
-    run(capsys, *FIT, "--report", "r.html")
+    assert page.index("<h2>Labels</h2>") < page.index("<h2>Pictures</h2>")
+    table.assign(id=[f"id-{i}" for i in range(300)]).drop(columns="right").to_csv(
+        "table.csv", index=False
+    )
+    run(capsys, *FIT, "--label-noise", "auto", "--keep", "id", "--report", "r.html")
+    page = Path("r.html").read_text(encoding="utf-8")
+    section = page.partition("<h2>Labels</h2>")[2].partition("</section>")[0]
+    assert all(f">id-{i}</td>" in section for i in range(12))
+    run(capsys, *FIT, "--drop", "id", "--report", "r.html")
     assert "<h2>Labels</h2>" not in Path("r.html").read_text(encoding="utf-8")
 
 

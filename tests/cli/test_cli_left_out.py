@@ -1,4 +1,4 @@
-"""Rows just inside the limit for flagged rows: left out of the fit, but not flagged."""
+"""Rows that are left out of the fit, but not flagged."""
 
 import numpy as np
 import pytest
@@ -8,7 +8,7 @@ from cappedlda import load_model
 
 pd = pytest.importorskip("pandas")
 FIT = ["fit", "tails.csv", "--target", "kind", "--model", "m.npz", "--quiet"]
-BETWEEN = "6 rows are left out but not flagged: just inside the limit for flagged rows."
+BETWEEN = "6 rows are left out but not flagged: harmful to the fit, but not very unusual."
 
 
 @pytest.fixture

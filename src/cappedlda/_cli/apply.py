@@ -162,8 +162,8 @@ OPTIONS = (argument("--keep COLUMNS...", COPY, COLUMNS), *TABLE, QUIET, JSON)
 PROBA = argument("--proba", "add the probability of each class")
 REJECT = argument(
     "--reject ALPHA",
-    "add a column rejected: rows too far from every class; ALPHA, such as 0.01, is the share of "
-    "good rows that may be rejected",
+    "add a column rejected, which marks rows too far from every class; ALPHA is the share of good "
+    "rows to reject by mistake, such as 0.01",
     type=share,
 )
 OUT = out_file(SUFFIXES)

@@ -28,7 +28,7 @@ def tell(args, reader, notes, model, data, warned, progress):
     if args.report is not None:
         from cappedlda._cli.report import write_report
 
-        ids = reader.kept_at(survey.listed["row"].to_numpy())
+        ids = reader.kept_at(survey.shown_rows())
         facts["accuracy"] = write_report(
             args.report, model, survey, facts, reader.feature_names(), ids, progress
         )
@@ -87,6 +87,11 @@ class Survey:
         self.X, self.y, self.crossed = (
             np.concatenate(parts) for parts in zip(*sample, strict=True)
         )
+
+    def shown_rows(self):
+        """Return the numbers of the rows that a report lists."""
+        listed = self.listed["row"].to_numpy()
+        return np.union1d(listed, self.doubtful["row"]) if self.judged else listed
 
     def _counts(self, model, labels):
         codes = np.searchsorted(model.classes_, labels)
@@ -198,5 +203,5 @@ def meaning(facts):
     text = f"Flagged rows are unusual. Rows left out {used if facts['fitted'] else kind}."
     if n := facts["left_out_not_flagged"]:
         are = f"{n} rows are" if n > 1 else "1 row is"
-        text += f" {are} left out but not flagged: just inside the limit for flagged rows."
+        text += f" {are} left out but not flagged: harmful to the fit, but not very unusual."
     return text

@@ -113,9 +113,7 @@ COMMAND = Command(
         MODEL,
         DATA,
         *LABELS,
-        argument(
-            "--unlabelled", "ignore the classes; measure each row from the nearest class"
-        ),
+        argument("--unlabelled", "ignore the classes; measure each row from the nearest class"),
         argument("--all", "list all rows, not only unusual ones"),
         argument(
             "--sort ORDER",

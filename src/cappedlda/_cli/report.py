@@ -10,7 +10,7 @@ import scipy
 import sklearn
 
 from cappedlda import __version__
-from cappedlda._cli.accuracy import HOW, cross_validate
+from cappedlda._cli.accuracy import HOW, cross_validate, why
 from cappedlda._cli.apply import read
 from cappedlda._cli.arguments import (
     DATA,
@@ -62,7 +62,7 @@ def report(args):
 def write_report(path, model, survey, facts, names, ids, progress):
     """Write the report of a fit with the names of its features, and return the accuracy.
 
-    `ids` are columns that name the unusual rows.
+    `ids` has columns that identify the rows which the report lists.
     """
     from jinja2 import Environment
 
@@ -83,11 +83,11 @@ def write_report(path, model, survey, facts, names, ids, progress):
         n_more_classes=len(classes) - LIMITS.listed_classes,
         meaning=meaning(facts),
         accuracy=accuracy,
-        how=HOW,
+        how=" ".join([HOW, *why(accuracy)]),
         pictures=draw_pictures(model, survey, names),
         unusual=unusual_rows(survey.listed, ids, facts.get("encoded", {})),
         labels=label_line(facts["labels"]) if survey.judged else None,
-        doubtful=doubtful_rows(survey.doubtful) if survey.judged else [],
+        doubtful=doubtful_rows(survey.doubtful, ids) if survey.judged else [],
         provenance=provenance(facts),
     )
     with replacing(path) as temporary:
@@ -100,7 +100,7 @@ def unusual_rows(listed, ids, encoded):
     return [
         {
             "row": row["row"],
-            **{name: values[i] for name, values in ids.items()},
+            **ids.loc[row["row"]],
             "class": row["class"],
             "predicted": row["predicted"],
             "outlyingness": f"{row['outlyingness']:.2f}",
@@ -108,15 +108,16 @@ def unusual_rows(listed, ids, encoded):
             "left out": "yes" if row["left_out"] else "no",
             "why": reasons(row, encoded),
         }
-        for i, row in enumerate(listed.to_dict("records"))
+        for row in listed.to_dict("records")
     ]
 
 
-def doubtful_rows(doubtful):
+def doubtful_rows(doubtful, ids):
     """Return what the table of doubtful labels says of each row."""
     return [
         {
             "row": row["row"],
+            **ids.loc[row["row"]],
             "class": row["class"],
             "suggested": row["predicted"] if row["kind"] in ("", "outlier") else row["suggested"],
             "quality": f"{row['quality']:.3f}",

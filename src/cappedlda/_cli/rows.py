@@ -152,15 +152,15 @@ class RowReader:
         return codes
 
     def kept_at(self, numbers):
-        """Return the kept columns of some rows, given by their numbers, as text."""
-        if not self.keep:
-            return {}
-        from pandas import concat
+        """Return the kept columns of some rows as text, by the numbers of the rows."""
+        from pandas import DataFrame, concat
 
+        if not self.keep:
+            return DataFrame(index=numbers)
         blocks = self.table.blocks([], self.keep)
-        found = concat([b.others[b.others.index.isin(numbers)] for b in blocks]).loc[numbers]
+        found = concat([b.others[b.others.index.isin(numbers)] for b in blocks])[self.keep]
         shown = found.astype(object).where(found.notna(), "").astype(str)
-        return {self.table.column_name(j): shown[j].tolist() for j in self.keep}
+        return shown.rename(columns={j: self.table.column_name(j) for j in self.keep})
 
     def feature_names(self):
         """Return the names of the features."""

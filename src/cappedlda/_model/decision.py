@@ -148,9 +148,10 @@ def check_alpha(model, alpha):
         )
     n_rows = calibration.weights.sum()
     if alpha * (n_rows + 1.0) < 1.0:
+        least = 1.05 / (n_rows + 1.0)  # not below the limit when it is rounded to two digits
         raise ValueError(
-            f"alpha={alpha!r} is a share that the {n_rows:g} rows noted (at most {MOST_NOTED}) "
-            f"cannot show; use alpha of {1.0 / (n_rows + 1.0):.2g} or more."
+            f"alpha={alpha!r} is too small for this model, which knows the distances of "
+            f"{n_rows:.0f} training rows (at most {MOST_NOTED}); use {least:.2g} or more."
         )
 
 

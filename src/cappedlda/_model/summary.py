@@ -152,10 +152,15 @@ def decisions_of(model):
 
 def wrong_labels_of(model):
     """Return a line on what was found about labels."""
+    line = f"wrong labels: not judged ({model.label_status_})"
     if model.label_status_ == "found":
-        return f"wrong labels: about {model.label_noise_:.1%} of the rows that are not left out"
-    judged = model.label_status_ == "none"
-    return f"wrong labels: {'none found' if judged else f'not judged ({model.label_status_})'}"
+        line = f"wrong labels: about {model.label_noise_:.1%} of the rows that are not left out"
+    elif model.label_status_ == "none":
+        line = "wrong labels: none found among the rows that are not left out"
+    mislabelled = getattr(model, "mislabelled_", None)  # not known after fit_chunks
+    if mislabelled is None:
+        return line
+    return f"{line}; rows that look mislabelled: {np.count_nonzero(mislabelled)}"
 
 
 def wrong_cells_of(model):
