@@ -174,7 +174,7 @@ def test_python_refuses_gaps_that_the_model_cannot_fill(folder, customers, capsy
     whole = customers.dropna()
     found = pd.read_csv(StringIO(run(capsys, "predict", "m.npz", "customers.csv", argv[-1]).out))
     np.testing.assert_array_equal(model.predict(whole), found["prediction"])
-    with pytest.raises(ValueError, match="Column 'plan', row 1 .* was fitted without --impute"):
+    with pytest.raises(ValueError, match="Column 'plan', row 1 .* takes no gaps"):
         model.predict(customers.loc[[1, 4]])
     with pytest.raises(ValueError, match="NaN"):
         model.predict(customers.loc[[1, 3]])

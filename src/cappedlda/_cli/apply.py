@@ -87,7 +87,10 @@ def read(path):
         raise ValueError(f"{error} The model comes first, then the table: MODEL DATA.") from None
     # Columns are chosen here; the estimator need not look for their names in arrays.
     names = vars(model).pop("feature_names_in_", range(model.n_features_in_))
-    return Fitted(model, recipe if recipe.columns else Recipe(list(names)), notes)
+    if not recipe.columns:  # `save_model` wrote it
+        keep_gaps = getattr(model, "missing", "error") == "ignore"
+        recipe = Recipe(list(names), keep_gaps=keep_gaps)
+    return Fitted(model, recipe, notes)
 
 
 def write(args, reader, results, counts=None, order=None):
@@ -123,7 +126,11 @@ def finished(reader, frame):
     return frame.rename(columns=kept).rename_axis("row").reset_index()
 
 
-TOLD = ("imputed", "unknown")  # facts about columns that matter when a model is applied
+TOLD = (
+    "imputed",
+    "gaps_ignored",
+    "unknown",
+)  # facts about columns that matter when a model is applied
 
 
 def in_words(facts):

@@ -47,6 +47,11 @@ def fit(args):
     model = new_model(args)
     if args.cv and isinstance(data, Streamed):
         raise ValueError(f"--cv needs all rows in memory, but {args.data} is too large for that.")
+    if reader.recipe.keep_gaps and isinstance(data, Streamed):
+        raise ValueError(
+            f"--missing ignore needs all rows in memory, but {args.data} is too large for that; "
+            "use --impute median or --skip-missing."
+        )
     progress.say(f"Fitting {data.n_rows} rows of {len(reader.feature_names())} features")
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
@@ -78,12 +83,13 @@ def warn_of_numbers(reader, X):
     table = reader.table
     if table.names is None or X is None or len(X) < LEAST_ROWS:
         return
-    for values, position in zip(X.T, reader.recipe.numbers, strict=False):
+    for column, position in zip(X.T, reader.recipe.numbers, strict=False):
+        values = column[~np.isnan(column)]
         name = repr(table.column_name(position))
         if looks_like_dates(values):
             doubt = f"Column {name} looks like dates written as numbers, such as 20200112. If"
             warnings.warn(f"{doubt} {table.remedy('date', [position])}.", stacklevel=2)
-        elif np.all(values == np.rint(values)) and len(np.unique(values)) == len(values):
+        elif np.all(values == np.rint(values)) and len(np.unique(values)) == len(column):
             doubt = f"Column {name} has a different integer in every row. If it is an id, give"
             warnings.warn(f"{doubt} {table.option('--keep', [position])}.", stacklevel=2)
         elif are_skewed(values):
@@ -115,6 +121,10 @@ def check_arguments(args):
         raise UsageError("--cv does not work with --label-noise; leave one of them out")
     if args.epsilon == np.inf and args.label_noise is not None:
         raise UsageError("--epsilon inf does not work with --label-noise; leave one of them out")
+    if args.missing is not None and args.impute is not None:
+        raise UsageError("--missing ignore leaves no gaps to --impute; leave one of them out")
+    if args.missing is not None and args.cv:
+        raise UsageError("--cv does not work with --missing ignore; use --impute median")
     if args.report is not None:
         needs_of_report("--report")
 
@@ -127,7 +137,8 @@ def new_model(args):
     if args.cv:
         return CappedLDACV(**shared)
     cap = "auto" if args.epsilon is None else args.epsilon
-    return CappedLDA(**shared, epsilon=cap, label_noise=args.label_noise)
+    missing = args.missing or "error"
+    return CappedLDA(**shared, epsilon=cap, missing=missing, label_noise=args.label_noise)
 
 
 def save(path, model, reader, notes):
@@ -154,6 +165,13 @@ RECIPE = (
         "fill gaps: numbers with the median of their column, categories with the most frequent one",
         COLUMNS,
         choices=("median",),
+    ),
+    argument(
+        "--missing ignore",
+        "take rows with gaps and use their other cells, instead of filling gaps; predict then does "
+        "the same",
+        COLUMNS,
+        choices=("ignore",),
     ),
     argument(
         "--log COLUMNS...",

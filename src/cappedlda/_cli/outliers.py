@@ -35,11 +35,11 @@ def outliers(args):
     judged = labelled and hasattr(model, "label_status_")
     if args.sort == "quality" and not judged:
         raise UsageError(
-            "--sort quality needs the quality of labels: fit the model with --label-noise auto, and "
-            "give a table with the classes"
+            "--sort quality needs the quality of labels: fit the model with --label-noise auto, "
+            "and give a table with the classes"
         )
-    counts = {"flagged": 0, "labelled": labelled}
-    counts |= {"left_out": 0} if labelled else {"nearest_not_predicted": 0}
+    other = "left_out" if labelled else "nearest_not_predicted"
+    counts = {"flagged": 0, other: 0, "labelled": labelled}
     counts |= {"mislabelled": 0} if judged else {}
 
     def results(rows):

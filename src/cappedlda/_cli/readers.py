@@ -74,7 +74,8 @@ def with_advice(error, args):
     """Return an error about columns, with the options that fix it."""
     table = error.table
     columns = feature_columns(args, table, find_target(args, table)[0])
-    given = {f"--{name}" for name in ("encode", "impute") if getattr(args, name)}
+    given = {"--encode"} if args.encode else set()
+    given |= {"--impute"} if args.impute or args.missing else set()
     options = advice(table, columns, given)
     return ValueError(f"{error} Try adding: {options}" if options else str(error))
 
@@ -85,15 +86,17 @@ def training_recipe(args, table, columns, target, progress):
     if other := [j for j in declared if j not in columns]:
         raise UsageError(f"{table.option('--categories', other)}: this is not a feature")
     logs = table.positions(args.log, "--log")
+    keep_gaps = args.missing == "ignore"
     if not (declared or args.encode or args.impute or logs):
-        return Recipe(columns)
+        return Recipe(columns, keep_gaps=keep_gaps)
     numbers, categories = sort_columns(table, columns, declared, args.encode)
     if other := [j for j in logs if j not in numbers]:
         raise UsageError(f"{table.option('--log', other)}: this is not a numeric column")
     table.encoded = args.encode
     blocks = labelled_blocks(table, numbers, categories, target)
     blocks = progress.count(blocks, "Learning categories and medians", lambda b: len(b[0]))
-    return learn_recipe(table, numbers, categories, logs, blocks, args.impute is not None)
+    found = learn_recipe(table, numbers, categories, logs, blocks, args.impute is not None)
+    return found._replace(keep_gaps=keep_gaps)
 
 
 def labelled_blocks(table, numbers, categories, target):

@@ -65,8 +65,8 @@ class RowReader:
 
     The columns of the recipe are positions in the table, those of `named` their names. `target` is
     the position of the labels, or the labels themselves, or None; `labels` numbers them. While rows
-    are read, `n_rows` and `n_skipped` count them, and `filled` and `unknown` the values of each
-    column that were filled in, or are unknown categories.
+    are read, `n_rows` and `n_skipped` count them, and `gaps` and `unknown` the missing values and
+    unknown categories of each column.
     """
 
     def __init__(self, table, recipe, target=None, labels=None, keep=(), skip_missing=False):
@@ -77,7 +77,7 @@ class RowReader:
         self.keep = list(dict.fromkeys(keep))
         self.skip_missing = skip_missing
         self.n_rows = self.n_skipped = 0
-        self.filled, self.unknown = Counter(), Counter()
+        self.gaps, self.unknown = Counter(), Counter()
         self._categories = [category.column for category in recipe.categories]
         self._names = {j: table.column_name(j) for j in recipe.columns}
         self.named = recipe.renamed(self._names)
@@ -86,7 +86,7 @@ class RowReader:
     def __iter__(self):
         """Yield `Rows`, and count."""
         self.n_rows = self.n_skipped = 0
-        self.filled, self.unknown = Counter(), Counter()
+        self.gaps, self.unknown = Counter(), Counter()
         others = [*self._categories, *self.keep, *([self.target] if self._in_column else [])]
         width = len(self.recipe.feature_names()) + len(others)
         for block in self.table.blocks(self.recipe.numbers, others, width):
@@ -116,19 +116,21 @@ class RowReader:
 
     def _without_gaps(self, X, shown):
         """Return which rows are whole, or will be once their gaps are filled."""
-        if self.recipe.medians is not None:
+        if self.recipe.takes_gaps:
             return ~np.isinf(X).any(axis=1)
         return np.isfinite(X).all(axis=1) & shown.notna().all(axis=1).to_numpy()
 
     def _features(self, X, shown):
-        """Return the features of rows, and count what is filled in and what is unknown."""
+        """Return the features of rows, and count gaps and unknown categories."""
         if self._transformer is None:
+            gaps = np.count_nonzero(np.isnan(X), axis=0).tolist() if self.recipe.keep_gaps else []
+            self.gaps.update(dict(zip(self._names.values(), gaps, strict=False)))
             return X
         from pandas import DataFrame, concat
 
         numbers = DataFrame(X, columns=self.recipe.numbers, index=shown.index)
         frame = concat([numbers, shown], axis=1).rename(columns=self._names)
-        self.filled += Counter(frame.isna().sum().to_dict())
+        self.gaps.update(frame.isna().sum().to_dict())
         for category in self.named.categories:
             values = frame[category.column].dropna()
             known = values.isin(category.levels + category.rare)
@@ -172,7 +174,7 @@ class RowReader:
         facts = {
             "logarithms": [log.column for log in self.named.logs],
             "encoded": {name: category.feature_names() for name, category in categories.items()},
-            "imputed": dict(+self.filled),
+            "gaps_ignored" if self.recipe.keep_gaps else "imputed": dict(+self.gaps),
             "unknown": {
                 name: {"values": n, "taken_as": categories[name].fallback}
                 for name, n in (+self.unknown).items()
@@ -190,7 +192,7 @@ class RowReader:
         skip = "fill it in, or ignore such rows with --skip-missing."
         row = shown.index[i]
         wrong = [*~np.isfinite(X[i]), *shown.isna().to_numpy()[i]]
-        if self.recipe.medians is not None:
+        if self.recipe.takes_gaps:
             wrong = [*np.isinf(X[i])]
         if not any(wrong):
             return self.label_error(f"the label is missing; {skip}", row)
@@ -202,10 +204,13 @@ class RowReader:
 
     def _gap_remedy(self):
         if self.table.may_drop:
-            return "fill gaps with --impute median, or ignore such rows with --skip-missing."
+            return (
+                "fill gaps with --impute median, use the other cells of such rows with --missing "
+                "ignore, or ignore such rows with --skip-missing."
+            )
         return (
-            "ignore such rows with --skip-missing, or fit a model with --impute median, which "
-            "fills gaps."
+            "ignore such rows with --skip-missing, or fit a model that takes gaps, with --missing "
+            "ignore or --impute median."
         )
 
 
@@ -235,9 +240,10 @@ def column_lines(facts):
         lines.append(f"Encoded columns (number of features): {counts}")
     if logarithms := facts.get("logarithms"):
         lines.append(f"Logarithms taken: {', '.join(logarithms)}")
-    if imputed := facts.get("imputed"):
-        counts = ", ".join(f"{n} in {name}" for name, n in imputed.items())
-        lines.append(f"Gaps filled in: {counts}")
+    for key, done in (("imputed", "filled in"), ("gaps_ignored", "ignored")):
+        if gaps := facts.get(key):
+            counts = ", ".join(f"{n} in {name}" for name, n in gaps.items())
+            lines.append(f"Gaps {done}: {counts}")
     if unknown := facts.get("unknown"):
         counts = ", ".join(
             f"{item['values']} in {name}, taken as {item['taken_as']!r}"

@@ -9,6 +9,7 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 import numpy as np
+from sklearn.base import clone
 from sklearn.compose import ColumnTransformer
 from sklearn.impute import SimpleImputer
 from sklearn.pipeline import make_pipeline
@@ -32,6 +33,10 @@ class Category(NamedTuple):
     def fallback(self):
         """What an unknown category is taken for."""
         return OTHER if self.has_other else self.levels[0]
+
+    def example(self):
+        """Return values that teach scikit-learn the categories: frequent ones occur twice."""
+        return [*self.levels, *self.levels, *self.rare]
 
     def feature_names(self):
         """Return the names of the features."""
@@ -70,6 +75,12 @@ class Recipe(NamedTuple):
     categories: list | tuple = ()
     medians: list | None = None  # of the numbers; None if gaps are not filled
     logs: list | tuple = ()
+    keep_gaps: bool = False  # whether a gap in a column is one in its features
+
+    @property
+    def takes_gaps(self):
+        """Whether a table may have gaps."""
+        return self.keep_gaps or self.medians is not None
 
     @property
     def plain(self):
@@ -133,7 +144,7 @@ class Recipe(NamedTuple):
         usual, merged = category.levels[0], [] if category.has_other else category.rare
         shown = FunctionTransformer(
             texts,
-            kw_args={"gaps": self.medians is not None, "same": dict.fromkeys(merged, usual)},
+            kw_args={"gaps": self.takes_gaps, "same": dict.fromkeys(merged, usual)},
             feature_names_out="one-to-one",
         )
         encoder = OneHotEncoder(
@@ -144,14 +155,20 @@ class Recipe(NamedTuple):
             feature_name_combiner=feature_name,
             sparse_output=False,
         )
-        return make_pipeline(shown, SimpleImputer(strategy="constant", fill_value=usual), encoder)
+        encoding = make_pipeline(SimpleImputer(strategy="constant", fill_value=usual), encoder)
+        if not self.keep_gaps:
+            return make_pipeline(shown, encoding)
+        known = {"encoding": encoding, "category": category}
+        return make_pipeline(
+            shown, FunctionTransformer(with_gaps, kw_args=known, feature_names_out=names_given)
+        )
 
     def _example(self, n_columns):
-        """Return columns that teach scikit-learn the recipe: frequent categories occur twice."""
+        """Return columns that teach scikit-learn the recipe."""
         columns = {} if self._named else {j: [0.0] for j in range(n_columns)}
         medians = self.medians or [0.0] * len(self.numbers)
         columns |= {j: [median] for j, median in zip(self.numbers, medians, strict=True)}
-        columns |= {c.column: [*c.levels, *c.levels, *c.rare] for c in self.categories}
+        columns |= {c.column: c.example() for c in self.categories}
         n_rows = max(map(len, columns.values())) | 1  # odd, so that a median is one of the values
         return {j: values + values[:1] * (n_rows - len(values)) for j, values in columns.items()}
 
@@ -164,6 +181,22 @@ def on_columns(X, functions):
     for j, function in functions.items():
         found[:, j] = function(found[:, j])
     return found
+
+
+def with_gaps(frame, encoding, category):
+    """Return the features of a column of categories, NaN where the category is missing."""
+    from pandas import DataFrame
+
+    # Fitted here, because scikit-learn clones the arguments of a function.
+    fitted = clone(encoding).fit(np.array(category.example(), dtype=object)[:, None])
+    found = fitted.transform(frame.to_numpy())
+    found[frame.isna().any(axis=1)] = np.nan
+    return DataFrame(found, index=frame.index, columns=category.feature_names())
+
+
+def names_given(transformer, _):
+    """Return the names of the features of `with_gaps`."""
+    return np.array(transformer.kw_args["category"].feature_names(), dtype=object)
 
 
 def feature_name(column, level):
@@ -185,7 +218,7 @@ def texts(frame, gaps=True, same=MappingProxyType({})):
             row = int(np.argmax(codes < 0))
             raise ValueError(
                 f"Column {name!r}, row {row} (counted from 0): the value is missing, and the model "
-                "was fitted without --impute; fill it in, or leave such rows out."
+                "takes no gaps; fill it in, leave such rows out, or fit with --missing ignore."
             )
         shown = [as_text(value).strip() for value in different.tolist()]
         shown = [same.get(text, text) for text in shown]
