@@ -15,7 +15,7 @@ import numpy as np
 
 import cappedlda._fit as fit
 from cappedlda import CappedLDA
-from cappedlda._fit import steps
+from cappedlda._fit import reweighting
 from cappedlda._initial import csteps, standardize
 from cappedlda._kernels import loo
 from cappedlda._loo import leave_out
@@ -53,7 +53,7 @@ def reach(value):
     """Another reach of caps, gate and growth, which is the default of several arguments."""
     users = (
         fences.update_caps, fences.fixed_point_caps, csteps.grow_support,
-        steps.with_caps_by_distances, Objective.__new__,
+        reweighting.with_caps_by_distances, Objective.__new__,
     )  # fmt: skip
     return Variant([(user, "__defaults__", defaults_with(user, reach=value)) for user in users])
 

@@ -138,7 +138,6 @@ def count_reads():
 
     from cappedlda._data import jobs
     from cappedlda._kernels import kernels
-    from cappedlda._rules import gate
 
     seen = 0
 
@@ -154,7 +153,7 @@ def count_reads():
             return counted if name in ("fused_pass", "scaled_norms") else kernel
 
     counting = CountingKernels()
-    gate.kernels, jobs.kernels_for = counting, lambda n_features: counting
+    jobs.kernels_for = lambda n_features: counting
     counts = {"passes": {}, "reads": {}}
     for shape in ("3000x20x5", "60000x20x5"):  # all rows at once; a sample of them first
         problem = FitProblem(shape)

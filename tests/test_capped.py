@@ -22,7 +22,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from cappedlda import CappedLDA, CappedNormLDA
-from cappedlda._initial.sampling import stratified_sample
+from cappedlda._initial import stratified_sample
 from cappedlda.paper import CLDA
 
 LOADERS = [load_iris, load_wine, load_breast_cancer, load_digits]

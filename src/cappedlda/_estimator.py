@@ -689,24 +689,14 @@ def as_cap(epsilon):
     return epsilon if isinstance(epsilon, str) else float(epsilon)
 
 
-def refuse_implicit(rows, what):
-    """Raise an error for what needs a scatter matrix, if rows have too many features for one."""
-    if rows.implicit_scatter:
-        most = rows.regime.most_dense_features
-        raise ValueError(
-            f"X is sparse and has n_features={rows.shape[1]}, more than {most}, too many for {what}"
-        )
-
-
 def check_implicit(rows, n_components, n_directions, shrinkage=None, label_noise=None):
     """Check that nothing is asked for that needs a scatter matrix, where there is none."""
     if shrinkage not in ("few_rows", None):
-        refuse_implicit(rows, f"shrinkage={shrinkage!r}; use None or 'few_rows'.")
+        rows.check_has_matrix(f"shrinkage={shrinkage!r}; use None or 'few_rows'.")
     if label_noise is not None:
-        refuse_implicit(rows, f"label_noise={label_noise!r}; use None.")
+        rows.check_has_matrix(f"label_noise={label_noise!r}; use None.")
     if n_components > n_directions:
-        refuse_implicit(
-            rows,
+        rows.check_has_matrix(
             f"n_components={n_components}, which asks for unsupervised directions; use None or "
             f"at most {n_directions}.",
         )

@@ -6,8 +6,7 @@ from common import make_classes, rows_of
 
 from cappedlda import CappedLDA, CappedNormLDA
 from cappedlda._data.array import GatedRows
-from cappedlda._rules.gate import Gate
-from cappedlda._rules.rule import Query, RowRule
+from cappedlda._rules.rule import Gate, Query, RowRule
 
 MANY_SLABS = {"slab_elements": 512, "least_slab_rows": 64}
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import reference
 
-from cappedlda._initial.quantiles import BLOCK_COLUMNS, column_medians, column_quantiles
+from cappedlda._initial.standardize import BLOCK_COLUMNS, column_medians, column_quantiles
 
 LEVELS = (0.25, 0.5, 0.7)
 

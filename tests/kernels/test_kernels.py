@@ -9,10 +9,9 @@ from hypothesis import strategies as st
 
 from cappedlda import _kernels
 from cappedlda._data.fingerprint import checksum_keys
-from cappedlda._data.jobs import PassJob
+from cappedlda._data.jobs import PassJob, scaled_norms
 from cappedlda._data.record import Record
-from cappedlda._rules import gate
-from cappedlda._rules.rule import Query
+from cappedlda._rules.rule import Gate, Query
 
 BINS = _kernels.kernels.HISTOGRAM_BINS
 QS = [0.5, 1.0, 1.5, 2.0]
@@ -316,8 +315,8 @@ def test_a_pass_gives_rows_beyond_the_gate_no_weight(rng, dtype, level, weighted
     X, codes = make_classes(rng, [170, 130], 9, dtype=dtype)
     codes, query = codes.astype(np.int32), make_query(rng, X, codes)
     weight = rng.integers(0, 3, len(X)).astype(float) if weighted else None
-    fence = gate.Gate(query.centres, query.scale, np.array([2.0, 3.0]))
-    expected_ratios = gate.scaled_norms(X, codes, fence.centres, fence.scale) / fence.caps[codes]
+    fence = Gate(query.centres, query.scale, np.array([2.0, 3.0]))
+    expected_ratios = scaled_norms(X, codes, fence.centres, fence.scale) / fence.caps[codes]
     assert 0 < np.count_nonzero(expected_ratios <= 1.0) < len(X)
     inside = (expected_ratios <= level) * (1.0 if weight is None else weight)
     expected, ratios = PassJob(query)(X, codes, inside), np.full(len(X), np.nan)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from common import rows_of
 
-from cappedlda._initial.sampling import drawn
+from cappedlda._initial import drawn
 from cappedlda._kernels import selection
 from cappedlda._rules.rule import within
 

@@ -8,7 +8,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from cappedlda._data.sparse import SparseRows
 from cappedlda._metrics import cg, linalg
-from cappedlda._metrics.systems import MatrixSystem
+from cappedlda._metrics.plain import MatrixSystem
 from cappedlda._rules.rule import Query
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from cappedlda._metrics.frame import Frame, Objective
-from cappedlda._metrics.systems import MatrixSystem
+from cappedlda._metrics.plain import MatrixSystem
 from cappedlda._rules.fences import FLAG_LEVEL
 
 SCALE = np.array([1.0, 2.0, 0.5])

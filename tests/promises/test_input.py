@@ -16,7 +16,7 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
 from cappedlda import CappedLDA, CappedLDACV, CappedNormLDA, capped, norm
-from cappedlda._initial.sampling import stratified_sample
+from cappedlda._initial import stratified_sample
 from cappedlda.paper import CLDA, _clda, compared
 from cappedlda.paper.datasets import make_zipf_text
 

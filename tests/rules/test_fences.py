@@ -20,7 +20,7 @@ from cappedlda._rules.fences import (
     quantiles,
     update_caps,
 )
-from cappedlda._rules.gate import gate_caps
+from cappedlda._rules.rule import gate_caps
 
 INF = np.inf
 

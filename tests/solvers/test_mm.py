@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from scipy import linalg
 
 from cappedlda import CappedLDA, CappedNormLDA
-from cappedlda._fit.steps import lda_on_support
+from cappedlda._fit.reweighting import lda_on_support
 from cappedlda._initial import initial_estimate
 from cappedlda._metrics.frame import Objective
 from cappedlda._metrics.row_space import RowSpace

@@ -11,7 +11,7 @@ from cappedlda._data.samples import SampleDistances
 from cappedlda._data.threads import ordered_map
 from cappedlda._kernels import selection
 from cappedlda._regime import REGIME
-from cappedlda._rules.gate import Gate
+from cappedlda._rules.rule import Gate
 from cappedlda._validation import not_finite
 
 

@@ -15,8 +15,7 @@ from cappedlda._data.jobs import PassJob
 from cappedlda._data.progress import watch
 from cappedlda._data.samples import BorderDistances
 from cappedlda._regime import REGIME, Regime
-from cappedlda._rules.gate import Gate
-from cappedlda._rules.rule import Query
+from cappedlda._rules.rule import Gate, Query
 
 
 class Rows:
@@ -39,8 +38,17 @@ class Rows:
     feature_names: Any = None  # of a data frame, for messages
     progress = False  # whether lines are printed within long passes
     regime: Regime = REGIME
-    implicit_scatter = False  # whether the scatter of a record is an `ImplicitScatter`: there are
-    # too many features for matrices of n x n
+
+    @property
+    def metric_kind(self):
+        """What a metric is made in: "features", or the "row space" of fewer rows.
+
+        It is "implicit" where a scatter is no matrix, and only multiplied. A fit asks once.
+        """
+        return "features" if self.shape[0] >= self.shape[1] else "row space"
+
+    def check_has_matrix(self, what):
+        """Raise an error for what needs a scatter matrix, if there is none."""
 
     def reduce(self, job):
         """Return the sum of `job(X, codes, sample_weight)` over C-ordered blocks of all rows.

@@ -12,8 +12,7 @@ import numpy as np
 
 from cappedlda._data.record import Border, Record
 from cappedlda._kernels import SlabState, kernels, kernels_for
-from cappedlda._rules.gate import Gate, scaled_norms
-from cappedlda._rules.rule import Query
+from cappedlda._rules.rule import Gate, Query
 
 _NOTHING = np.empty(0)
 _NO_GATE = {
@@ -152,6 +151,15 @@ def weights_inside(inside, sample_weight):
 def norms_job(centres, scale):
     """Return a job that makes the histograms of the scaled norms of a block of rows."""
     return partial(norm_histograms, centres=centres, scale=scale)
+
+
+def scaled_norms(X, codes, centres, scale, norms=None):
+    """Return the root mean square of (x - centre) / scale of each row of a C-ordered block."""
+    norms = np.empty(len(X)) if norms is None else norms
+    kernels_for(X.shape[1]).scaled_norms(
+        X, codes, np.ascontiguousarray(centres, X.dtype), (1.0 / scale).astype(X.dtype), norms
+    )
+    return norms
 
 
 def norm_histograms(X, codes, sample_weight, norms=None, *, centres, scale):

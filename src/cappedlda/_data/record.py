@@ -119,6 +119,15 @@ def _mirrored(upper):
     return full
 
 
+def check_overflow(record):
+    """Raise an error if rows that count are too far off for floating-point numbers."""
+    if record.overflows:
+        raise ValueError(
+            "The squares of some distances in X overflow; remove or scale the rows that are so "
+            "far off, or use CappedLDA with epsilon='auto', which leaves them out."
+        )
+
+
 _SUMS = [item.name for item in fields(Record) if item.name != "border"]
 
 

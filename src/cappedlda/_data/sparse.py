@@ -80,12 +80,19 @@ class SparseRows(DensifiedRows):
     long as one that adds to all features, and needs no sums of its own for each slab.
     """
 
-    implicit_scatter, has_large_scatter = True, False
+    metric_kind, has_large_scatter = "implicit", False
     pick, load = ArrayRows.pick, ArrayRows.load  # sparse
 
     def __init__(self, X, codes, n_classes, sample_weight=None, n_jobs=1, regime=REGIME):
         super().__init__(X, codes, n_classes, sample_weight, n_jobs, regime)
         self._transpose = []  # of X, common to all rows that have it
+
+    def check_has_matrix(self, what):
+        """Raise an error for what needs a scatter matrix."""
+        n, most = self.shape[1], self.regime.most_dense_features
+        raise ValueError(
+            f"X is sparse and has n_features={n}, more than {most}, too many for {what}"
+        )
 
     def with_features(self, X):
         """Return the same rows with other features."""

@@ -38,33 +38,29 @@ from cappedlda._fit.labels import (
     solution_with_labels,
     without_wrong_priors,
 )
-from cappedlda._fit.result import Solution
+from cappedlda._fit.result import Options, Prepared, Solution
 from cappedlda._fit.result import evaluate as evaluate_solver
 from cappedlda._fit.reweighting import (
     STABLE,
     evaluate,
+    lda_on_support,
     reweight,
     share_changed,
     solution_of,
     until_stable,
-    with_new_caps,
-    without_caps,
-)
-from cappedlda._fit.state import Options, Prepared
-from cappedlda._fit.steps import (
-    lda_on_support,
     with_caps_by_distances,
     with_caps_of,
+    with_new_caps,
     with_start,
+    without_caps,
 )
-from cappedlda._initial import initial_estimate
-from cappedlda._initial.sampling import stratified_sample
+from cappedlda._initial import initial_estimate, stratified_sample
 from cappedlda._loo.leave_out import Decision, harmless_level, known_core, vouched_level
 from cappedlda._metrics.frame import Objective
-from cappedlda._metrics.row_space import space_of
+from cappedlda._metrics.row_space import RowSpace
 from cappedlda._metrics.shrinkage import MOST_SHRUNK
 from cappedlda._rules.fences import FLAG_LEVEL
-from cappedlda._rules.gate import gate_caps
+from cappedlda._rules.rule import gate_caps
 from cappedlda._solvers.base import Trace, iterate
 from cappedlda._solvers.mm import FLOOR, MMSolver
 from cappedlda._validation import check_units
@@ -77,12 +73,12 @@ __all__ = ["Objective", "Options", "Solution", "fit_capped", "fit_norm", "fit_pa
 
 def fit_capped(rows, objective, options):
     """Fit plain LDA to all rows but those that harm it; return a `Solution`."""
-    last = replace(options, drop_cells=False, fill_gaps=False, report=None)
-    # Fits on the way do not look for wrong labels.
-    fit_on_the_way, fit_last = (
-        partial(fit_capped, objective=objective, options=quiet)
-        for quiet in (replace(last, label_noise=None), last)
-    )
+
+    def fit(rows, **others):
+        quiet = {"drop_cells": False, "fill_gaps": False, "report": None}
+        return fit_capped(rows, objective, replace(options, **quiet, **others))
+
+    fit_on_the_way = partial(fit, label_noise=None)  # which does not look for wrong labels
     if options.fill_gaps and isinstance(getattr(rows, "X", None), np.ndarray):
         rows = without_gaps(rows, fit_on_the_way)
     prepared = prepare(rows, objective, options)
@@ -91,9 +87,9 @@ def fit_capped(rows, objective, options):
         found = prepared.all_rows
         counted = found.sample_weight, found.n_jobs, found.regime
         found = ArrayRows(np.ascontiguousarray(found.X), found.codes, found.n_classes, *counted)
-        solution = fit_right_cells(found, plain, fit_on_the_way, fit_last)
+        solution = fit_right_cells(found, plain, fit_on_the_way, fit)
         if solution is plain and options.label_noise is not None:
-            solution = finish(prepared, objective, last)
+            solution = finish(prepared, objective, replace(options, report=None))
             solution.trace.n_passes += plain.trace.n_passes
     else:
         solution = finish(prepared, objective, options)
@@ -158,8 +154,9 @@ def prepare(rows, objective, options):
         others = None if others is None else others.measured(gate).within_gate(1.0)
 
     # 4. The space of the rows, if these are fewer than the features.
-    space = space_of(rows, initial)
-    if space is not None:
+    kind, space = rows.metric_kind, None
+    if kind == "row space":
+        space = RowSpace(rows.X, initial.centres, initial.scale)
         rows = sample = space.rows(rows)
         all_rows = all_sample = space.rows(all_rows)
         initial = space.initial(initial)
@@ -178,7 +175,8 @@ def prepare(rows, objective, options):
     elif not named or start == "identity":
         frame = with_start(start, sample, frame, space)
     found = rows, sample, all_rows, all_sample
-    return Prepared(*found, others, frame, gate, space, n_sampled)
+    known = {"knows_distances": kind != "implicit", "by_features": kind == "features"}
+    return Prepared(*found, others, frame, gate, space, n_sampled, **known)
 
 
 def finish(prepared, objective, options):

@@ -11,10 +11,8 @@ by its own, rows inside these do harm, and the fit goes on with the strict ones.
 import numpy as np
 
 from cappedlda._data.array import ArrayRows
-from cappedlda._fit.reweighting import until_stable
-from cappedlda._fit.steps import lda_on_support, with_caps_by_distances
-from cappedlda._initial.dense import concentrated_support
-from cappedlda._initial.estimate import InitialEstimate
+from cappedlda._fit.reweighting import lda_on_support, until_stable, with_caps_by_distances
+from cappedlda._initial.dense import InitialEstimate, concentrated_support
 from cappedlda._initial.standardize import medians_and_scale
 from cappedlda._loo.leave_out import does_harm
 from cappedlda._rules.fences import STRICT_REACH

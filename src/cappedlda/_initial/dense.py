@@ -1,18 +1,35 @@
 """The initial estimate of rows in an array."""
 
+from typing import NamedTuple
+
 import numpy as np
 
 from cappedlda._data.jobs import histograms_of
 from cappedlda._data.threads import shared_threads
 from cappedlda._initial.csteps import Pieces, c_step, grow_support
-from cappedlda._initial.estimate import InitialEstimate
 from cappedlda._initial.separation import LEAST_INSIDE, separated_part
 from cappedlda._initial.standardize import in_units, medians_and_scale
-from cappedlda._rules.gate import gate_caps
+from cappedlda._rules.rule import gate_caps
 
 # Least variance, in robust units, of a feature, and of one that is mostly constant.
 VARIANCE_FLOOR = 0.1
 SPARSE_VARIANCE_FLOOR = 1.0
+
+
+class InitialEstimate(NamedTuple):
+    """A robust (or plain) first estimate of each class."""
+
+    centres: np.ndarray  # (c, n)
+    scale: np.ndarray  # (n,), unit of each feature
+    support: np.ndarray  # (N,), bool, rows to begin with
+    # (n,), least deviation of each feature by which rows are measured, whatever support they are
+    # measured from: a value that it happens to lack is not infinitely far.
+    least: np.ndarray | None = None
+
+    @classmethod
+    def plain(cls, rows, scale):
+        """Return the class means, with every row in the support."""
+        return cls(rows.class_means(), scale, np.ones(rows.shape[0], dtype=bool))
 
 
 def plain_estimate(rows):

@@ -7,9 +7,9 @@ its number of entries shows; features where this is not so are made dense, in bl
 import numpy as np
 
 from cappedlda._initial import standardize
-from cappedlda._initial.estimate import InitialEstimate
+from cappedlda._initial.dense import InitialEstimate
 from cappedlda._initial.standardize import FARTHEST, are_shared, sparse_unit
-from cappedlda._rules.gate import gate_caps
+from cappedlda._rules.rule import gate_caps
 
 
 def plain_estimate(rows):

@@ -6,7 +6,6 @@ from functools import partial
 import numpy as np
 
 from cappedlda._initial.csteps import row_pieces
-from cappedlda._initial.quantiles import BLOCK_COLUMNS, column_medians
 from cappedlda._kernels import initial as initial_kernels
 from cappedlda._kernels import selection
 
@@ -101,3 +100,24 @@ def sparse_unit(size, share):
     far off.
     """
     return size * np.maximum(np.sqrt(share), 1.0 / FARTHEST_USUAL)
+
+
+# Columns that are read at a time.
+BLOCK_COLUMNS = selection.BLOCK_COLUMNS
+
+
+def column_medians(values, weights=None):
+    """Return the medians of the columns, shape (n,); a row of weight k counts k times."""
+    return column_quantiles(values, (0.5,), weights)[0]
+
+
+def column_quantiles(values, levels, weights=None):
+    """Return quantiles of the columns; a row of weight k counts k times.
+
+    They are the mean of the first value that reaches the level and the first that passes
+    it, as the median of an even number of values is. Their shape is (levels, n).
+    """
+    found = np.empty((len(levels), values.shape[1]))
+    values = values.astype(np.float64, copy=False)
+    selection.column_quantiles(values, weights, np.array(levels), found)
+    return found

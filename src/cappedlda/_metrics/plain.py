@@ -8,13 +8,16 @@ any unit and any conditioning that this can bear.
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.linalg import LinAlgError
 
 from cappedlda._kernels import algebra
 from cappedlda._metrics import linalg
+from cappedlda._metrics.cg import ImplicitSystem
 from cappedlda._metrics.frame import Frame
-from cappedlda._metrics.systems import system_of
 from cappedlda._regime import REGIME
 
+# Variances, relative to the largest, that rounding may have made negative.
+INDEFINITE = 1e-6
 # What rounding may leave of a scatter, relative to its trace or to a scatter it was taken from.
 ROUNDING = {np.dtype(np.float64): 1e-13, np.dtype(np.float32): 1e-6}
 # Directions of less variance, relative to the largest, are rounding: they are not used, as in
@@ -24,6 +27,38 @@ FLAT = {np.dtype(np.float64): 1e-10, np.dtype(np.float32): 1e-5}
 # deviation that is, relative to the values themselves.
 NO_VARIANCE = 1e-14
 NO_DEVIATION = 1e-13
+
+
+def system_of(scatter, weight, ridge, tol, guess=None):
+    """Return the system of a scatter: the last two are for one that is not solved exactly."""
+    if isinstance(scatter, np.ndarray):
+        return MatrixSystem(scatter, weight, ridge)
+    return ImplicitSystem(scatter, weight, ridge, tol, guess)
+
+
+class MatrixSystem:
+    """The system A = scatter / weight + ridge I of a scatter (n, n), solved by Cholesky.
+
+    `ImplicitSystem` in `cg`, with the same methods, is that of a scatter that is no matrix.
+    """
+
+    def __init__(self, scatter, weight, ridge):
+        self.matrix, self._ridge = linalg.ridged(scatter, weight, ridge), ridge
+
+    def __matmul__(self, V):
+        """Return A V for V of shape (n, k)."""
+        return self.matrix.dot(V)
+
+    def solve_on_range(self, B, cutoff):
+        """Return A^+ B, without the directions in which A has only rounding."""
+        return linalg.solve_on_range(self.matrix, B, cutoff, self._ridge)
+
+    def solve(self, B):
+        """Return A^{-1} B for B of shape (n, k)."""
+        try:
+            return linalg.solve_spd(self.matrix, B)
+        except LinAlgError:  # the rounding of rows that are far off has made it indefinite
+            return self.solve_on_range(B, INDEFINITE)
 
 
 class Discriminant(NamedTuple):

@@ -8,14 +8,6 @@ from scipy import linalg
 from cappedlda._metrics.linalg import eigh, fix_signs
 
 
-def space_of(rows, initial):
-    """Return the space of rows that are fewer than their features, or None."""
-    n_rows, n_features = rows.shape
-    if n_rows >= n_features or rows.implicit_scatter:
-        return None
-    return RowSpace(rows.X, initial.centres, initial.scale)
-
-
 class RowSpace:
     """Orthonormal coordinates of the space that the scaled rows span.
 

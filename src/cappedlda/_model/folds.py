@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 
 from cappedlda._fit import fit_capped, fit_path
-from cappedlda._initial.quantiles import column_medians
+from cappedlda._initial.standardize import column_medians
 from cappedlda._model.discriminant import class_codes, linear_rule
 
 

@@ -27,8 +27,7 @@ from cappedlda._model_file.fields import (
     RULES,
 )
 from cappedlda._model_file.recipe import Category, Log, Recipe
-from cappedlda._rules.gate import Gate
-from cappedlda._rules.rule import RowRule
+from cappedlda._rules.rule import Gate, RowRule
 from cappedlda._util.files import ArrayFileError, read_npz, replacing
 from cappedlda._version import __version__
 from cappedlda.capped import CappedLDA

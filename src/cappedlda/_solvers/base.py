@@ -9,6 +9,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from cappedlda._data.record import check_overflow
+
 
 @dataclass
 class Trace:
@@ -48,15 +50,6 @@ def iterate(rows, method, max_iter, report=None):
     trace.change = method.change
     trace.tol = method.tol
     return trace
-
-
-def check_overflow(record):
-    """Raise an error if rows that count are too far off for floating-point numbers."""
-    if record.overflows:
-        raise ValueError(
-            "The squares of some distances in X overflow; remove or scale the rows that are so "
-            "far off, or use CappedLDA with epsilon='auto', which leaves them out."
-        )
 
 
 class Iteration:

@@ -11,7 +11,7 @@ import numpy as np
 
 from cappedlda._metrics import linalg
 from cappedlda._metrics.frame import kept_covariance, vanishing
-from cappedlda._metrics.systems import system_of
+from cappedlda._metrics.plain import system_of
 from cappedlda._regime import REGIME
 from cappedlda._rules.fences import (
     consistency_factor,

@@ -6,7 +6,7 @@ from typing import Literal
 
 import numpy as np
 
-from cappedlda._estimator import CappedDiscriminant, as_cap, refuse_implicit
+from cappedlda._estimator import CappedDiscriminant, as_cap
 from cappedlda._fit.result import evaluate
 from cappedlda._solvers.base import iterate
 from cappedlda._typing import ArrayLike
@@ -105,7 +105,7 @@ class CLDA(CappedDiscriminant):
 
     def _solve(self, rows, priors, n_components, n_directions):
         n_features = rows.shape[1]
-        refuse_implicit(rows, "CLDA; use CappedLDA.")
+        rows.check_has_matrix("CLDA; use CappedLDA.")
         start = check_start(self.start, (n_features, n_components), ("identity",))
         W = np.eye(n_features, n_components) if isinstance(start, str) else start
         rows.check_finite()

@@ -6,7 +6,7 @@ import numpy as np
 
 from cappedlda._metrics import linalg
 from cappedlda._metrics.frame import Frame, kept_covariance
-from cappedlda._metrics.systems import MatrixSystem
+from cappedlda._metrics.plain import MatrixSystem
 from cappedlda._rules.fences import fixed_point_caps, quantiles
 from cappedlda._rules.rule import Query
 from cappedlda._solvers.base import Iteration
