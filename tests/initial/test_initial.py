@@ -91,6 +91,18 @@ def test_shrunk_distances_are_those_of_the_covariance(rng, n, weighted):
     np.testing.assert_allclose(found, expected, rtol=1e-10)
 
 
+@WEIGHTED
+def test_few_rows_are_measured_in_one_call_bit_for_bit(rng, weighted):
+    X, y = make_classes(rng, (60, 50, 40), 4, offset=0.0)
+    weight = rng.uniform(0.0, 2.0, len(y)) if weighted else None
+    kept, floor = rng.uniform(size=len(y)) < 0.7, rng.uniform(0.5, 1.2, 4)
+    few, many = (rows_of(X, y, weight, changed_products=limit) for limit in (1 << 21, 0))
+    assert csteps.Pieces(few).are_few
+    assert not csteps.Pieces(many).are_few
+    found, expected = (shrunk_distances(rows, kept, floor) for rows in (few, many))
+    np.testing.assert_array_equal(found, expected)
+
+
 @pytest.mark.parametrize("size", [1.0, 1e6], ids=["like the others", "far off"])
 def test_moments_that_change_are_those_made_anew(rng, spy, size):
     X, y = make_classes(rng, (300, 200), 5)

@@ -53,15 +53,19 @@ def shrunk_distances(pieces, support, variance_floor):
     row of the support would look nearer than others because it has shaped the covariance: its
     distance is what it would be had it been left out.
     """
+    distances, limits = np.empty(len(support)), (variance_floor, MIN_SHRINKAGE)
+    if pieces.are_few:
+        if not pieces.sample.shrunk_distances(support, *limits, pieces.n_classes, distances):
+            raise not_definite()
+        return distances
     per_class, centres, covariance = pieces.moments(support)
     total = initial_kernels.centre_moments(per_class, centres, covariance)
     fourth = sum(pieces.map(pieces.sample.fourth_moment, support, centres))
-    spread = covariance, fourth, total, variance_floor, MIN_SHRINKAGE
-    shrinkage = initial_kernels.shrunk_whitener(*spread)
+    shrinkage = initial_kernels.shrunk_whitener(covariance, fourth, total, *limits)
     if shrinkage < 0.0:
         raise not_definite()
-    distances, W = np.empty(len(support)), np.ascontiguousarray(covariance, pieces.dtype)
-    left_out = W, (1.0 - shrinkage) / total, per_class, distances
+    W, leverage = np.ascontiguousarray(covariance, pieces.dtype), (1.0 - shrinkage) / total
+    left_out = W, leverage, per_class, distances
     pieces.fill(pieces.sample.fill_distances, support, centres, *left_out)
     return distances
 
@@ -79,10 +83,13 @@ class Pieces:
         self.sample = initial_kernels.Sample(rows.X, rows.codes, rows.sample_weight)
         counted = {"n_classes": rows.n_classes, "sample_weight": rows.sample_weight}
         self.histograms = partial(histograms_of, codes=rows.codes, **counted)
-        self._rows = rows
+        self.n_classes = rows.n_classes
         self._map = map_
         self._bounds = row_pieces(*rows.shape, rows.regime)
         self._last = None  # the support, and its moments
+        self._are_large = self.shape[0] * self.shape[1] ** 2 >= self.regime.changed_products
+        one = len(self._bounds[0]) == 1
+        self.are_few = one and dtype == np.float64 and not self._are_large
 
     def map(self, kernel, *given):
         """Return what a kernel gives for these and the bounds of each piece, one by one."""
@@ -98,7 +105,7 @@ class Pieces:
         The latter is an upper triangle. Large moments are not made anew, if they have been
         made before, but changed by the rows that come and go.
         """
-        if self.shape[0] * self.shape[1] ** 2 < self.regime.changed_products:
+        if not self._are_large:
             return self.sums(support)
         sums = None if self._last is None else self._changed(*self._last, support)
         self._last = support.copy(), self.sums(support) if sums is None else sums
@@ -113,7 +120,7 @@ class Pieces:
 
     def sums(self, support):
         """Return the same as `moments`, made anew."""
-        pieces, c, n = len(self._bounds[0]), self._rows.n_classes, self.shape[1]
+        pieces, c, n = len(self._bounds[0]), self.n_classes, self.shape[1]
         weights, sums = np.zeros((pieces, c)), np.zeros((pieces, c, n))
         scatter = np.zeros((pieces, n, n), self.dtype)
         add = partial(self.sample.add_moments, support)
