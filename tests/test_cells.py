@@ -58,7 +58,7 @@ def reference_drop(P, r, cut=CUT):
     """The rule as it is written: the cell of the largest t_j goes while t_j is above the cut.
 
     Then cells come back that fit those that are left. If more than half of the cells are
-    gone in the end, only the first ones go.
+    gone in the end, only the first ones go. Three more than half are too many at once.
     """
 
     def cost(dropped):
@@ -74,15 +74,15 @@ def reference_drop(P, r, cut=CUT):
         return dropped
 
     most = max(1, len(r) // 2)
-    dropped = drop_more([], 2 * most)
-    while dropped:
+    limit = most + 3
+    dropped = drop_more([], limit)
+    while dropped and len(dropped) < limit:
         without = [[i for i in dropped if i != j] for j in dropped]
         best = min(range(len(dropped)), key=lambda i: cost(without[i]))
         if best == len(dropped) - 1 or cost(without[best]) >= cost(dropped):
             break
-        dropped = drop_more(without[best], 2 * most)
-    if len(dropped) > most:
-        dropped = drop_more([], most)
+        dropped = drop_more(without[best], limit)
+    dropped = dropped[:most]
     return cost(dropped), dropped
 
 
@@ -117,11 +117,14 @@ def test_the_metric_is_that_of_the_linear_rule(fitted):
     np.testing.assert_allclose(linear.predict_proba(X), expected, atol=1e-8)
 
 
-@pytest.mark.parametrize("count", [1, 2, 3])
-def test_distances_are_those_of_the_rule_as_it_is_written(rng, fitted, count):
-    model, X, _ = fitted
+@pytest.mark.parametrize(
+    ("n_features", "count", "size"), [(6, 1, 20), (6, 2, 20), (6, 3, 20), (14, 5, 6), (14, 14, 20)]
+)
+def test_distances_are_those_of_the_rule_as_it_is_written(rng, n_features, count, size):
+    X, y = correlated(rng, [300, 200, 100], n_features)
+    model = CappedLDA().fit(X, y)
     P, means = precision(model)
-    new = spoilt(rng, X[:60], count, size=20.0)
+    new = spoilt(rng, X[:60], count, size)
     metric = metric_of(model)
     dropped, _ = metric.drop(new)
     found = metric.distances(new, dropped)

@@ -2,7 +2,7 @@
 
 A row is taken in conditional deviations, z = (x - centre) root with root_j^2 = P_jj, where P is the
 inverse covariance within the classes. Then R = P / (root root') has a unit diagonal, and (R h)_j,
-with h = z - m_k, is how far cell j of the row is from what all its other cells let expect in class
+with h = z - m_k, is how far cell j of the row is from what all its other cells predict in class
 k. Dropping cell j lowers the squared distance h'R h by the square of it. Without the cells b the
 matrix is R - Q Q', where the columns of Q are those of a Cholesky decomposition with the pivots b.
 Nothing is checked here.
@@ -29,6 +29,9 @@ cdef extern from "screen.h":
 cdef enum:
     BLOCK_ROWS = 256  # of few features these and their product stay in cache
 
+# Cells beyond those that may be wrong after which no more are tried: right ones that look wrong.
+cdef Py_ssize_t MORE = 3
+
 # Of the variance of a cell given the others, relative to that given all: what is less is rounding.
 cdef double LEAST_REST = 1e-9
 
@@ -42,7 +45,8 @@ def may_drop(
     const float[:, ::1] high,         # IN (c + 1, n) R m_k + cut, and the least of these
     const float[::1] intercepts,      # IN (c,) of the scores
     float reach,                      # score below the best one with which a class counts
-    float rounding,                   # of products, over the length of a row
+    float rounding,                   # of products with R, over the length of a row
+    float score_rounding,             # of scores, over the length of a row
     uint8_t[::1] found,               # OUT (N,)
 ):
     """Rows that may have a cell beyond the cut for a class within reach, in single precision.
@@ -57,7 +61,7 @@ def may_drop(
         float *U = Z + BLOCK_ROWS * n
         float *squares = U + BLOCK_ROWS * width
         float *z
-        float blur
+        float length
     if Z == NULL:
         raise MemoryError("no memory for a block of rows")
     with nogil:
@@ -75,9 +79,10 @@ def may_drop(
                 if not squares[i] < 1e30:  # infinite, NaN, or without a meaning in this precision
                     found[first + i] = True
                     continue
-                blur = rounding * <float> sqrt(squares[i])
+                length = <float> sqrt(squares[i])
                 found[first + i] = beyond(
-                    U + i * width, &low[0, 0], &high[0, 0], &intercepts[0], n, c, blur, reach)
+                    U + i * width, &low[0, 0], &high[0, 0], &intercepts[0], n, c,
+                    rounding * length, reach + 2 * score_rounding * length)
             first += rows
     free(Z)
 
@@ -94,7 +99,7 @@ cdef inline bint beyond(
     for k in range(1, c):
         best = max(best, u[n + k] + intercepts[k])
     for k in range(c):
-        if u[n + k] + intercepts[k] < best - reach - 2 * blur:
+        if u[n + k] + intercepts[k] < best - reach:
             continue
         if any_outside(u, low + k * n, high + k * n, blur, n):
             return True
@@ -111,7 +116,8 @@ cdef struct Row:
     double *u          # (n,) what is left of R h
     double *rest       # (n,) what is left of the diagonal of R
     double *v          # (n,) Q'h
-    double *e          # (n,) deviations of dropped cells from what the others let expect
+    double *e          # (n,) deviations of dropped cells from what the others predict
+    double *w          # (n,) a row of the inverse of L; see `spread_of`
     double *columns    # (n, n) Q'
     Py_ssize_t *cells  # (n,)
     Py_ssize_t length  # of `columns` and `cells` that are made
@@ -120,11 +126,12 @@ cdef struct Row:
 cdef double *begin(Row *row, const double[:, ::1] R) except NULL:
     """Set up the memory of a row; it is to be given back by `free`."""
     cdef Py_ssize_t n = R.shape[0]
-    cdef double *room = room_for(n * (n + 8))
+    cdef double *room = room_for(n * (n + 9))
     row.n, row.R, row.length = n, &R[0, 0], 0
     row.z, row.image, row.h, row.u = room, room + n, room + 2 * n, room + 3 * n
-    row.rest, row.v, row.e, row.columns = room + 4 * n, room + 5 * n, room + 6 * n, room + 7 * n
-    row.cells = <Py_ssize_t *> (room + n * (n + 7))
+    row.rest, row.v, row.e, row.w = room + 4 * n, room + 5 * n, room + 6 * n, room + 7 * n
+    row.columns = room + 8 * n
+    row.cells = <Py_ssize_t *> (room + n * (n + 8))
     return room
 
 
@@ -221,7 +228,15 @@ def drop_cells(
                 scores[k] = intercepts[k] + dot(&coef[k, 0], row.z, n)
                 best = scores[k] if k == 0 else max(best, scores[k])
             capped[i] = aside > 0
-            count = max(<Py_ssize_t> 1, there // 2) - wrong
+            for k in range(c):
+                if capped[i]:
+                    break
+                if not scores[k] < best - reach:
+                    capped[i] = any_beyond(row.image, &images[k, 0], &cuts[0], n)
+            if not capped[i]:
+                continue
+            count = max(max(<Py_ssize_t> 1, there // 2) - wrong, <Py_ssize_t> 0)
+            capped[i] = aside > 0
             for k in range(c):
                 if drop_for_class(
                     &row, marks + k * n, &means[k, 0], &images[k, 0], aside, count, &cuts[0]
@@ -231,6 +246,17 @@ def drop_cells(
     free(scores)
 
 
+cdef inline bint any_beyond(
+    const double *image, const double *mean, const double *cuts, Py_ssize_t n,
+) noexcept nogil:
+    """Whether the residual of a cell is beyond its cut."""
+    cdef Py_ssize_t j
+    for j in range(n):
+        if fabs(image[j] - mean[j]) > cuts[j]:
+            return True
+    return False
+
+
 cdef bint drop_for_class(
     Row *row, uint8_t *marks, const double *mean, const double *image,
     Py_ssize_t aside, Py_ssize_t most, const double *cuts,
@@ -238,20 +264,17 @@ cdef bint drop_for_class(
     """Mark the cells that a row drops for a class besides those set aside; whether there are.
 
     Cells that look wrong only beside others that are wrong come back once these are gone. If
-    too many are left out then, only the first ones are.
+    too many are dropped, the row is no good one with a few wrong cells: only the first ones are.
     """
-    cdef Py_ssize_t length, i, rounds = 0
+    cdef Py_ssize_t length, limit = aside + most + MORE, i, rounds = 0
     subtract(row.z, mean, row.n, row.h)
     restart(row, image, aside)
-    length = drop_more(row, marks, aside, aside + 2 * most, cuts)
-    while rounds < row.n and take_back(row, marks, image, aside, length, cuts):
-        length = drop_more(row, marks, length - 1, aside + 2 * most, cuts)
+    length = drop_more(row, marks, aside, limit, cuts)
+    while length < limit and rounds < row.n and take_back(row, marks, aside, length, cuts):
+        length = drop_more(row, marks, length - 1, limit, cuts)
         rounds += 1
-    if length > aside + most:
-        for i in range(aside, length):
-            marks[row.cells[i]] = 0
-        restart(row, image, aside)
-        length = drop_more(row, marks, aside, aside + most, cuts)
+    for i in range(aside + most, length):
+        marks[row.cells[i]] = 0
     return length > aside
 
 
@@ -287,8 +310,7 @@ cdef inline Py_ssize_t drop_more(
 
 
 cdef bint take_back(
-    Row *row, uint8_t *marks, const double *image, Py_ssize_t aside, Py_ssize_t length,
-    const double *cuts,
+    Row *row, uint8_t *marks, Py_ssize_t aside, Py_ssize_t length, const double *cuts,
 ) noexcept nogil:
     """Take back the cell that fits best those that were not dropped, if it is within its cut."""
     cdef Py_ssize_t i, j, nearest = -1
@@ -304,10 +326,38 @@ cdef bint take_back(
     if nearest < 0 or nearest == length - 1:
         return False
     marks[row.cells[nearest]] = 0
-    for i in range(nearest, length - 1):
-        column(row, i, row.cells[i + 1])
-    restart(row, image, length - 1)
+    give_back(row, nearest, length)
     return True
+
+
+cdef inline void give_back(Row *row, Py_ssize_t first, Py_ssize_t length) noexcept nogil:
+    """Give a cell back to the residuals: the inverse of `take`, for any of the dropped cells.
+
+    Rotations of neighbouring columns of Q make it triangular again without the cell. What they
+    leave in the last column is its part.
+    """
+    cdef Py_ssize_t i, m, n = row.n
+    cdef double *p
+    cdef double *q
+    cdef double r, cosine, sine, x
+    for i in range(first, length - 1):
+        row.cells[i] = row.cells[i + 1]
+        p, q = row.columns + i * n, row.columns + (i + 1) * n
+        r = sqrt(p[row.cells[i]] * p[row.cells[i]] + q[row.cells[i]] * q[row.cells[i]])
+        cosine = p[row.cells[i]] / r if r > 0.0 else 1.0
+        sine = q[row.cells[i]] / r if r > 0.0 else 0.0
+        for m in range(n):
+            x = p[m]
+            p[m] = cosine * x + sine * q[m]
+            q[m] = cosine * q[m] - sine * x
+        x = row.v[i]
+        row.v[i] = cosine * x + sine * row.v[i + 1]
+        row.v[i + 1] = cosine * row.v[i + 1] - sine * x
+    q = row.columns + (length - 1) * n
+    for m in range(n):
+        row.u[m] += row.v[length - 1] * q[m]
+        row.rest[m] += q[m] * q[m]
+    row.length = length - 1
 
 
 cdef inline void take(Row *row, Py_ssize_t i, Py_ssize_t j) noexcept nogil:
@@ -359,7 +409,7 @@ cdef inline double set_class(
 cdef inline void expect_dropped(
     Row *row, Py_ssize_t first, Py_ssize_t length, const double *mean, double *expected,
 ) noexcept nogil:
-    """What the others let expect in class k for dropped cells from the first on, less z there.
+    """What the others predict in class k for dropped cells from the first on, less z there.
 
     With L, the rows of Q for these cells, it is -w with L'w = v. Where nothing but rounding is
     left of a cell, the others tell nothing: there it is the mean.
@@ -421,7 +471,7 @@ def complete(
     const double[:, ::1] weights,     # IN (N, c) of the classes; rows add up to 1
     double[:, ::1] completed,         # OUT (N, n)
 ):
-    """Rows in which cells that were dropped are what the others let expect, over the classes."""
+    """Rows in which cells that were dropped are what the others predict, over the classes."""
     cdef:
         Py_ssize_t N = X.shape[0], n = X.shape[1], c = means.shape[0], i, j, k, length
         Row row
@@ -458,7 +508,7 @@ def expect(
     double[:, ::1] expected,          # OUT (N, n)
     double[:, ::1] deviations,        # OUT (N, n) of X from it; NaN where X is
 ):
-    """What the other cells of a row that its class does not drop let expect for each cell."""
+    """What the other cells of a row that its class does not drop predict for each cell."""
     cdef:
         Py_ssize_t N = X.shape[0], n = X.shape[1], i, j, k, p, length
         Row row
@@ -496,7 +546,7 @@ cdef inline double spread_of(Row *row, Py_ssize_t length, Py_ssize_t p) noexcept
     """Deviation of a cell that was dropped, given those that were not: |w| with L w = e_p."""
     cdef Py_ssize_t i, m, n = row.n
     cdef double square = 0.0, pivot
-    cdef double *w = row.u
+    cdef double *w = row.w
     for i in range(p, length):
         pivot = row.columns[i * n + row.cells[i]]
         w[i] = 1.0 if i == p else 0.0

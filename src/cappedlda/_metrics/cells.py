@@ -82,12 +82,13 @@ class CellMetric:
         """
         if np.all(self.cuts == np.inf):
             return rows_with_gaps_or_far(self)
-        *numbers, slack, rounding = self._in_single
+        *numbers, slack, rounding, score_rounding = self._in_single
 
         def may_drop(X):
             found = np.empty(len(X), np.uint8)
             rows = np.ascontiguousarray(X), self.centre, self.root
-            cell_kernels.may_drop(*rows, *numbers, reach + slack, rounding, found)
+            bounds = reach + slack, rounding, score_rounding
+            cell_kernels.may_drop(*rows, *numbers, *bounds, found)
             return np.flatnonzero(found)
 
         return may_drop
@@ -96,7 +97,10 @@ class CellMetric:
     def _in_single(self):
         """What the screen takes in single precision, and bounds of its rounding."""
         products = np.concatenate([self.R, self.images.T], axis=1)
-        rounding = SINGLE * (len(self.R) + 8) * np.linalg.norm(products, axis=0).max()
+        roundings = (
+            SINGLE * (len(self.R) + 8) * np.linalg.norm(part, axis=1).max()
+            for part in (self.R, self.images)
+        )
         cuts = self.cuts - SINGLE * (8.0 * CUT + 2.0 * np.abs(self.images).max())
         cuts -= np.where(cuts < np.inf, SINGLE * cuts, 0.0)
         slack = 1.0 + 8.0 * SINGLE * np.abs(self.intercepts).max()
@@ -105,7 +109,7 @@ class CellMetric:
         parts = products, low, high, self.intercepts
         with np.errstate(over="ignore"):
             numbers = [np.ascontiguousarray(part, np.float32) for part in parts]
-        return (*numbers, slack, rounding)
+        return (*numbers, slack, *roundings)
 
     def drop(self, X, reach=REACH):
         """Return the marks of the cells that each class drops (N, c, n), and which rows have any.
