@@ -91,8 +91,8 @@ class Frame:
     def raise_variances(self, A):
         """Give the features of a system the least variances that rows are measured by."""
         if self.least is not None and A.matrix is not None:
-            diagonal = np.einsum("ii->i", A.matrix)
-            np.maximum(diagonal, (self.least / self.scale) ** 2, out=diagonal)
+            variances = np.maximum(A.matrix.diagonal(), (self.least / self.scale) ** 2)
+            A.matrix.flat[:: len(variances) + 1] = variances
 
     def recentred(self, centres):
         """Return the frame with other centres."""
