@@ -94,9 +94,7 @@ PARTS = {
         standardize, "are_shared", lambda values, counts: np.zeros(len(values), bool)
     ),
     "no least variances": only(Frame, "raise_variances", lambda frame, A: None),
-    "all outside the core left out": only(
-        fit, "harmless_level", lambda *given: leave_out.Decision(1.0)
-    ),
+    "all outside the core left out": only(fit, "harmless_level", lambda *given: (1.0, 1.0)),
     "sharpness 1": only(leave_out.Scores, "costs_more", costs_more_as_it_is),
     "temperature 1": only(leave_out.Scores, "temperature", 1.0),
 }

@@ -38,7 +38,7 @@ def level_with(trusted, X, y, outlyingness, weights=None):
 
 
 def level_of(X, y, weights, outlyingness):
-    return harmless_level(ArrayRows(X, y, 2, weights), outlyingness, FRAME).level
+    return harmless_level(ArrayRows(X, y, 2, weights), outlyingness, FRAME)[0]
 
 
 def test_nothing_is_left_out_where_all_rows_are_trusted(trusted):

@@ -55,7 +55,7 @@ from cappedlda._fit.reweighting import (
     without_caps,
 )
 from cappedlda._initial import initial_estimate, stratified_sample
-from cappedlda._loo.leave_out import Decision, harmless_level, known_core, vouched_level
+from cappedlda._loo.leave_out import harmless_level, known_core, vouched_level
 from cappedlda._metrics.frame import Objective
 from cappedlda._metrics.row_space import RowSpace
 from cappedlda._metrics.shrinkage import MOST_SHRUNK
@@ -258,14 +258,14 @@ def judged_shrinkage(reweighted):
 
 
 def decide_level(prepared, core, reweighted, objective, options, shrinkage):
-    """Return the `Decision` on what to leave out."""
+    """Return the multiple of caps and gate beyond which rows are left out, and a temperature."""
     sample, frame = prepared.all_sample, core.frame
     if objective.epsilon != "auto" or prepared.gate is None:
-        return Decision(1.0)
+        return 1.0, 1.0
     if options.leave_out == "flagged":
-        return Decision(FLAG_LEVEL)
+        return FLAG_LEVEL, 1.0
     if not prepared.knows_distances:
-        return Decision(1.0)
+        return 1.0, 1.0
     known = None
     if options.renew_centres and sample.dtype == np.float64:
         known = known_core(reweighted, core.ratios <= 1.0, frame.scale)
@@ -274,7 +274,7 @@ def decide_level(prepared, core, reweighted, objective, options, shrinkage):
         level = min(level, MOST_LEVEL_OF_FEW)
     if prepared.n_sampled > 0:
         level = vouched_level(core.ratios, level)
-    return Decision(level, temperature)
+    return level, temperature
 
 
 def on_all_rows(prepared, core, level, objective, options, trace, labels=None):

@@ -10,7 +10,6 @@ since the core decides what is admissible.
 
 import math
 from functools import cached_property
-from typing import NamedTuple
 
 import numpy as np
 
@@ -41,19 +40,10 @@ LEAST_KNOWN = 1e-6
 
 
 class Scores:
-    """How rows are classified by leave-one-out distances from all classes.
+    """How rows are classified by squared leave-one-out distances (N, c) from all classes.
 
-    Parameters
-    ----------
-    distances : ndarray of shape (N, c)
-        Squared.
-    codes : ndarray of shape (N,), int32
-    weights : ndarray of shape (N,)
-    step : ndarray of shape (N,), int
-        The first of some nested supports that has the row; 0 is the core, the rows we trust.
-    log_priors : ndarray of shape (c,)
-    near : int
-        Which sharpness to look at first: the fewer steps, the nearer it is.
+    The step (N,) is the first of some nested supports that has the row; 0 is the core, the rows we
+    trust. Of the sharpnesses one is looked at first: the nearer it is, the fewer steps.
     """
 
     def __init__(self, distances, codes, weights, step, log_priors, near=LIKELY):
@@ -142,44 +132,18 @@ class Scores:
         return loo.log_loss(*found, SHARPNESS[k])
 
 
-class Decision(NamedTuple):
-    """What to leave out.
-
-    Attributes
-    ----------
-    level : float
-        Multiple of caps and gate beyond which rows are left out: inf if none has to be.
-    temperature : float
-        Factor of the scores of classes that makes probabilities as confident as they may be.
-    """
-
-    level: float
-    temperature: float = 1.0
-
-
 @np.errstate(over="ignore", invalid="ignore")  # by rows that are far off
 def harmless_level(rows, outlyingness, frame, shrinkage=0.0, known=None):
-    """Decide beyond which level rows are left out.
+    """Return the multiple of caps and gate beyond which rows are left out, and a temperature.
 
-    Parameters
-    ----------
-    rows : ArrayRows
-    outlyingness : ndarray of shape (N,)
-        At most 1 in the core.
-    frame : Frame
-        With the priors, and the units of features where the rows are few.
-    shrinkage : float
-        Of the scatter.
-    known : Moments, optional
-        Those of `known_core`.
-
-    Returns
-    -------
-    decision : Decision
+    The level is inf if no row has to be; the temperature is the factor of the scores of classes
+    that makes probabilities as confident as they may be. The outlyingness (N,) is at most 1 in the
+    core; the frame has the priors, and the units of features where the rows are few. The scatter
+    is shrunk, and moments may be those of `known_core`.
     """
     core = outlyingness <= 1.0
     if core.all() or not np.bincount(rows.codes[core], minlength=rows.n_classes).all():
-        return Decision(np.inf if core.all() else 1.0)
+        return (np.inf if core.all() else 1.0), 1.0
     step = np.searchsorted(LEVELS, outlyingness)  # the first level that has the row
     scored = scored_supports(rows, step, len(LEVELS), frame, shrinkage, known)
     harmless = {}  # the levels whose rows cost the core no more than they may
@@ -190,12 +154,12 @@ def harmless_level(rows, outlyingness, frame, shrinkage=0.0, known=None):
         elif k == 0 or not costs_too_much(scores, further, harmless[0]):
             harmless[k] = scores
     if not math.isfinite(harmless[0].loss):
-        return Decision(1.0)
+        return 1.0, 1.0
     # Rows beyond all of these levels are out whatever is chosen, and have no say in it.
     widest = max(harmless)
     best = max(harmless, key=lambda k: (harmless[k].hits(widest), k))
     level, chosen = float(LEVELS[best]), harmless[best]
-    return Decision(level, 1.0 if level == np.inf else chosen.temperature)
+    return level, 1.0 if level == np.inf else chosen.temperature
 
 
 @np.errstate(over="ignore", invalid="ignore")
@@ -205,13 +169,6 @@ def vouched_level(outlyingness, level):
     It has judged those up to its farthest row within the level, and knows nothing of a gap beyond:
     there other rows may lie, up to the edge of what is left out. So the level is not more than one
     step farther than that row.
-
-    Parameters
-    ----------
-    outlyingness : ndarray of shape (N,)
-        Of the sample; at most 1 in the core.
-    level : float
-        That harms none of the sample.
     """
     farthest = outlyingness.max(where=outlyingness <= level, initial=1.0)
     return min(level, float(LEVELS[1] * farthest))
@@ -221,14 +178,8 @@ def vouched_level(outlyingness, level):
 def does_harm(rows, core, wider, frame, shrinkage=0.0):
     """Return whether the further rows of a wider support cost the core more rows than they may.
 
-    Only what turns the directions counts: every tail raises the loss a little.
-
-    Parameters
-    ----------
-    rows : ArrayRows
-    core, wider : ndarray of shape (N,), bool
-    frame, shrinkage
-        As in `harmless_level`.
+    Only what turns the directions counts: every tail raises the loss a little. Core and support
+    are masks (N,); for frame and shrinkage see `harmless_level`.
     """
     step = np.where(core, 0, np.where(wider, 1, 2))
     scored = list(scored_supports(rows, step, 2, frame, shrinkage))
@@ -242,19 +193,9 @@ def scored_supports(rows, step, count, frame, shrinkage=0.0, known=None):
     """Yield the scores of nested supports, and the weight of what they have beside the core.
 
     The latter is over the weight of the core. For a support that is the same as the last there
-    are no scores, None.
-
-    They end with rows that are so far off that they cannot even be summed.
-
-    Parameters
-    ----------
-    rows : ArrayRows
-    step : ndarray of shape (N,), int
-        The first support that has the row; the rows of support 0 are the core.
-    count : int
-        Of the supports.
-    frame, shrinkage, known
-        As in `harmless_level`.
+    are no scores, None. They end with rows that are so far off that they cannot even be summed.
+    The step (N,) is the first support that has the row, of some count; support 0 is the core. For
+    the others see `harmless_level`.
     """
     regime, core = rows.regime, step == 0
     weights = rows.row_weights
@@ -268,8 +209,14 @@ def scored_supports(rows, step, count, frame, shrinkage=0.0, known=None):
         rows, centres = about_core(rows, core, means, frame.scale, map_)
         pieces = Pieces(rows, map_)
         first = Moments(*pieces.sums(core)) if known is None else known
-        scored = ScoredRows(rows, step, np.log(frame.priors), map_)
         unit = None if few_rows else core_units(first, centres)
+        chosen = judged_rows(rows, core)
+        judged = rows if isinstance(chosen, slice) else rows.take(chosen)
+        judged_pieces = Pieces(judged, map_)
+        # A row of weight k is k rows, of which one is left out.
+        at_most_one = np.minimum(judged.sample_weight, 1.0)
+        scored = judged.codes, judged.sample_weight, step[chosen], np.log(frame.priors)
+        core_weight = float(weights @ core)
         for k, moments in enumerate(nested_moments(pieces, first, step, count)):
             if moments is None:
                 yield None, 0.0
@@ -279,7 +226,8 @@ def scored_supports(rows, step, count, frame, shrinkage=0.0, known=None):
             settings = frame.n_features, unit, shrinkage
             discriminant = PlainLDA(moments, centres, *settings)
             support = step <= k
-            yield scored.scores(discriminant, support), scored.further(support)
+            distances = discriminant.distances(judged_pieces, at_most_one * support[chosen])
+            yield Scores(distances, *scored), float(weights @ (support & ~core)) / core_weight
 
 
 def nested_moments(pieces, core, step, count):
@@ -347,42 +295,15 @@ def core_units(moments, centres):
     return np.where(flat & (between > 0.0), np.sqrt(between), unit)
 
 
-class ScoredRows:
-    """Rows by which supports are scored: all, or of many as large a part of each class.
+def judged_rows(rows, core):
+    """Return the numbers of the rows by which supports are scored, or a slice of all.
 
-    Parameters
-    ----------
-    rows : ArrayRows
-    step : ndarray of shape (N,), int
-        The first support that has the row.
-    log_priors : ndarray of shape (c,)
-    map_ : callable
-        `map`, or the same on threads.
+    Of many rows they are as large a part of each class.
     """
-
-    def __init__(self, rows, step, log_priors, map_):
-        n_rows, n = rows.shape
-        self._others = rows.sample_weight * (step > 0)
-        self._core_weight = float(rows.sample_weight @ (step == 0))
-        part = 1 + n_rows * max(n, len(log_priors)) // rows.regime.most_judged
-        self._chosen = slice(None)
-        if part > 1:
-            # As many of each class, in the core and outside, whatever the order of the rows.
-            self._chosen = np.lexsort((step == 0, rows.codes))[::part]
-            rows, step = rows.take(self._chosen), step[self._chosen]
-        self._pieces = Pieces(rows, map_)
-        # A row of weight k is k rows, of which one is left out.
-        self._at_most_one = np.minimum(rows.sample_weight, 1.0)
-        self._known = rows.codes, rows.sample_weight, step, log_priors
-
-    def scores(self, discriminant, support):
-        """Return the `Scores` of a discriminant with a support of shape (N,)."""
-        left_out = self._at_most_one * support[self._chosen]
-        return Scores(discriminant.distances(self._pieces, left_out), *self._known)
-
-    def further(self, support):
-        """Return the weight of the rows outside the core in a support, over that of the core."""
-        return float(self._others @ support) / self._core_weight
+    n_rows, n = rows.shape
+    part = 1 + n_rows * max(n, rows.n_classes) // rows.regime.most_judged
+    # As many of each class, in the core and outside, whatever the order of the rows.
+    return slice(None) if part == 1 else np.lexsort((core, rows.codes))[::part]
 
 
 def costs_too_much(scores, further, core):
