@@ -13,6 +13,7 @@ from cappedlda._util.tables import table
 
 MOST_CLASSES = 30  # that are printed
 MOST_DOUBTFUL = 20  # rows whose labels are most worth a look
+NOT_DOUBTFUL = 0.9995  # quality of a label that is not worth a look
 
 
 def needs_of_report(task):
@@ -79,10 +80,10 @@ class Survey:
         self.listed = most_outlying(concat(listed))
         self.doubtful = None
         if self.judged:
-            worst = concat(doubtful)
-            order = np.lexsort((worst["quality"], ~worst["kind"].isin(["label", "both"])))
-            worst = worst.iloc[order]
-            self.doubtful = worst[worst["quality"] < 1.0][:MOST_DOUBTFUL]
+            worst = concat(doubtful, ignore_index=True)
+            wrong = worst["kind"].isin(["label", "both"])
+            worst = worst.iloc[np.lexsort((worst["quality"], ~wrong))]
+            self.doubtful = worst[wrong | (worst["quality"] < NOT_DOUBTFUL)][:MOST_DOUBTFUL]
         # The sample, all rows if they are few, and which of them are left out.
         self.X, self.y, self.crossed = (
             np.concatenate(parts) for parts in zip(*sample, strict=True)
@@ -140,16 +141,18 @@ def label_facts(model, survey):
 
 
 def label_line(labels):
-    """Return the same as a sentence."""
-    rows = "1 row" if labels["mislabelled"] == 1 else f"{labels['mislabelled']:,} rows"
+    """Return the same as sentences."""
+    n_rows = labels["mislabelled"]
+    rows, look = ("1 row", "looks") if n_rows == 1 else (f"{n_rows:,} rows", "look")
+    if labels["status"] == "none" and n_rows:
+        rows += " that is left out" if n_rows == 1 else " that are left out"
     told = {
         "found": f"Wrong labels: about {labels['rate']:.1%} of those in the fit.",
         "none": "Wrong labels: none were found among the rows in the fit.",
         "too_few_rows": "Wrong labels: not judged, because there are too few rows per class.",
         "class_lost": "Wrong labels: not judged, because nearly all of a class would be wrong.",
     }
-    verb = "looks" if rows == "1 row" else "look"
-    return f"{told[labels['status']]} {rows} {verb} mislabelled."
+    return f"{told[labels['status']]} {rows} {look} mislabelled."
 
 
 def parameters(model):

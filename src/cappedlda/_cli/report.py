@@ -86,8 +86,7 @@ def write_report(path, model, survey, facts, names, ids, progress):
         how=" ".join([HOW, *why(accuracy)]),
         pictures=draw_pictures(model, survey, names),
         unusual=unusual_rows(survey.listed, ids, facts.get("encoded", {})),
-        labels=label_line(facts["labels"]) if survey.judged else None,
-        doubtful=doubtful_rows(survey.doubtful, ids) if survey.judged else [],
+        **(label_section(facts["labels"], survey.doubtful, ids) if survey.judged else {}),
         provenance=provenance(facts),
     )
     with replacing(path) as temporary:
@@ -112,15 +111,24 @@ def unusual_rows(listed, ids, encoded):
     ]
 
 
-def doubtful_rows(doubtful, ids):
-    """Return what the table of doubtful labels says of each row."""
+def label_section(labels, doubtful, ids):
+    """Return what the section on labels says."""
+    found = labels["status"] == "found"
+    return {"labels": label_line(labels), "doubtful": doubtful_rows(doubtful, ids, found)}
+
+
+def doubtful_rows(doubtful, ids, found):
+    """Return what the table of doubtful labels says of each row.
+
+    Unless wrong labels were found, all are of nearly the same quality.
+    """
     return [
         {
             "row": row["row"],
             **ids.loc[row["row"]],
             "class": row["class"],
             "suggested": row["predicted"] if row["kind"] in ("", "outlier") else row["suggested"],
-            "quality": f"{row['quality']:.3f}",
+            **({"quality": f"{row['quality']:.3f}"} if found else {}),
             "looks like": {"": "", "label": "a wrong label", "outlier": "an outlier"}.get(
                 row["kind"], "an outlier with a wrong label"
             ),
