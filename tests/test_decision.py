@@ -345,7 +345,7 @@ def test_rejected_rows_get_a_label_like_the_classes(rng):
         ),
         ([0, 1, 2], {"reject_label": [1]}, TypeError, r"reject_label=\[1\] does not fit"),
         (["a", "b", "c"], {"reject_label": -1}, TypeError, "label=-1 does not .* are strings; use"),
-        ([-1, 0, 1], {}, ValueError, "reject_label=-1 is a class; use a label that is none of"),
+        ([-1, 0, 1], {}, ValueError, "reject_label=-1 is a class; use a label other than"),
         (["a", "b", "rejected"], {}, ValueError, "reject_label='rejected' is a class; use a label"),
         ([0, 1, 2], {"min_proba": 1.5}, ValueError, "min_proba=1.5 is out of range"),
     ],

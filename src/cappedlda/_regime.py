@@ -19,7 +19,7 @@ class Regime:
         With more features than this per row of the sample, its directions fit it notably better
         than other rows: as many rows beside it are drawn to set the caps.
     covariance_rows_per_feature : float
-        With fewer rows the initial estimate knows no covariance, only the scale of each feature.
+        With fewer rows the initial estimate has no covariance, only the scale of each feature.
     least_class_weight : float
         A class of less weight has no fence, gap or ball of its own.
     unshrunk_rows_per_feature : float

@@ -18,7 +18,7 @@ from sklearn.utils.validation import (
 FLOATS = (np.float64, np.float32)
 NAMES = "biuSU"  # kinds of labels that name classes in any case
 MOST_NAMED = 8  # columns that an error lists
-# Begins of the names of types, in pandas, polars and Arrow, that are no numbers but times.
+# Begins of the names of types, in pandas, polars and Arrow, that are times, not numbers.
 DATES = ("date", "time", "duration", "period", "interval")
 TEXT = ("object", "str", "large_str", "categor", "dictionary", "enum")
 DATES_REMEDY = "turn them into numbers, such as days since a date, or drop them"
@@ -230,7 +230,7 @@ def dimensions(values):
 
 
 def check_readable(values, name):
-    """Check that all values can be read: no query, and no mask, below which is no number."""
+    """Check that all values can be read: neither a query nor a masked array."""
     if type(values).__name__ == "LazyFrame":
         raise TypeError(
             f"{name} is a LazyFrame, a query that has not run; give {name}.collect(), or read it "

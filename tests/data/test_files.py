@@ -185,7 +185,10 @@ def test_what_is_written_in_parts_is_written_whole(rows, tmp_path, monkeypatch):
 
 @pytest.mark.parametrize(
     ("cache", "message"),
-    [(3, "cache=3 must be True, False or"), ("nowhere", "cache='nowhere' is no folder; make it")],
+    [
+        (3, "cache=3 must be True, False or"),
+        ("nowhere", "cache='nowhere' is not a folder; make it"),
+    ],
 )
 def test_a_bad_cache_is_named(rows, cache, message):
     X, y, _ = rows

@@ -296,7 +296,7 @@ def test_classes_that_are_announced_must_come(rows):
     make_chunks = chunks_of([900], X, y)
     expected = CappedLDA().fit_chunks(make_chunks)
     assert_same_model(CappedLDA().fit_chunks(make_chunks, classes=[2, 1, 0]), expected)
-    with pytest.raises(ValueError, match=r"has \[3\], of which there is no row"):
+    with pytest.raises(ValueError, match=r"has \[3\], but no row has that class"):
         CappedLDA().fit_chunks(make_chunks, classes=[0, 1, 2, 3])
 
 

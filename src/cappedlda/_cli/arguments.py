@@ -148,7 +148,7 @@ THOUSANDS = (
     "thousands separator: point, comma, space or apostrophe (default: recognised from the first "
     "100 lines)"
 )
-NA = "text that means a missing value, besides empty cells, NA, null and the like; can be repeated"
+NA = "text that means a missing value, as empty cells, NA and null always do; can be repeated"
 # How a table is read.
 TABLE = (
     argument("--delimiter C", SEP, WRITTEN, type=delimiter),

@@ -26,7 +26,7 @@ class Notation(NamedTuple):
         return f"the decimal mark {self.decimal!r}{between}"
 
     def number(self, value):
-        """Return the number that a value is; raise a ValueError or TypeError if it is none."""
+        """Return a value as a number; raise a ValueError or TypeError if it is not one."""
         return float(self._plain(value.strip()) if isinstance(value, str) else value)
 
     def reads(self, text):
@@ -73,7 +73,7 @@ def is_number_elsewhere(value):
 
 
 def kind_of(value):
-    """Return what a value is that is no number: a date, a number but for its writing, or text."""
+    """Return the kind of a value that is not a plain number: date, other notation, or text."""
     if is_date(value):
         return "date"
     if not is_number_elsewhere(value):
@@ -117,7 +117,7 @@ def notation_of(cells, sep, decimal=None, thousands=None, expected=None):
         for notation in (*([expected] if expected else []), *NOTATIONS)
         if decimal in (None, notation.decimal)
         and thousands in (None, notation.thousands)
-        # Where commas separate columns, one within a number is no decimal mark.
+        # Where commas separate columns, one within a number is not a decimal mark.
         and (decimal is not None or sep != "," or notation.decimal == ".")
     ]
     if not possible and decimal is not None:

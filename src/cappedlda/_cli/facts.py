@@ -1,4 +1,4 @@
-"""What there is to say of a model and the rows of a table: as text, as JSON, in a report."""
+"""The facts about a model and the rows of a table: as text, as JSON, in a report."""
 
 import numpy as np
 
@@ -23,7 +23,7 @@ def needs_of_report(task):
 
 
 def tell(args, reader, notes, model, data, warned, progress):
-    """Look at all rows, write the report if it is asked for, and print what there is to say."""
+    """Look at all rows, write the report if it is asked for, and print the facts."""
     survey = Survey(model, reader, data, progress)
     facts = {**facts_of(args, reader, notes, model, survey), "warnings": warned}
     if args.report is not None:
@@ -105,7 +105,7 @@ def most_outlying(found):
 
 
 def facts_of(args, reader, notes, model, survey):
-    """Return what there is to say, as JSON can hold it."""
+    """Return the facts, as JSON can hold them."""
     labels = [value.item() for value in model.classes_]
     counts = [array.tolist() for array in (survey.rows, survey.flagged, survey.left_out)]
     return {
@@ -135,7 +135,7 @@ def facts_of(args, reader, notes, model, survey):
 
 
 def label_facts(model, survey):
-    """Return what there is to say of labels."""
+    """Return the facts about labels."""
     found = {"status": model.label_status_, "rate": model.label_noise_}
     return {**found, "mislabelled": survey.n_mislabelled}
 

@@ -57,7 +57,7 @@ def place(path):
 
 
 def place_of_stream(stream):
-    """Return the place of the file that a stream comes from or goes to; None if it is no file."""
+    """Return the place of the file behind a stream; None if there is none."""
     try:
         status = os.fstat(stream.fileno())
     except (OSError, ValueError, AttributeError):

@@ -97,7 +97,7 @@ def read_array(path, key):
 
 
 def arrays_in(path):
-    """Return the names of the arrays in an .npz file; in another file there are none."""
+    """Return the names of the arrays in an .npz file; other files have none."""
     return npz_names(path) if suffix_of(path) == ".npz" else []
 
 
@@ -132,7 +132,7 @@ def sheet_table(
     It is held in memory: a sheet has a million rows at most. A delimiter means nothing here.
     """
     cells = read_cells(path, sheet, na)
-    # Rows and columns that only have a format are none.
+    # Rows and columns may have a format but no values.
     cells = cells.dropna(how="all").dropna(how="all", axis=1)
     if cells.empty:
         raise ValueError(f"{path} cannot be read as a spreadsheet: the sheet is empty")

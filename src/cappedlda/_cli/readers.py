@@ -20,7 +20,7 @@ RESULT_NAMES = frozenset(
 
 
 def text_options(args):
-    """Return how the arguments say that text is to be read."""
+    """Return how to read text, by the arguments."""
     return {
         "delimiter": args.delimiter,
         "header": not args.no_header,
@@ -32,7 +32,7 @@ def text_options(args):
 
 
 def training_reader(args, labels, progress):
-    """Return the reader of the rows that a model is to be fitted to, and notes about it."""
+    """Return the reader of training rows, and notes about it."""
     table = open_table(args.data, key=args.key, sheet=args.sheet, **text_options(args))
     keep = table.positions(args.keep, "--keep")
     if clash := RESULT_NAMES.intersection(map(table.column_name, keep)):

@@ -108,7 +108,7 @@ def no_amounts(table, position, problem):
 
 
 def category_of(table, position, counts, n_rows):
-    """Return what is to be known of a column of categories, from how often each occurs."""
+    """Return the `Category` of a column, from how often each value occurs."""
     least = min(LEAST_ROWS, max(2, n_rows // 50))
     ordered = sorted(counts, key=lambda text: (-counts[text], text))
     if not ordered:
@@ -160,7 +160,7 @@ class RowSample:
 
 
 def medians_of(table, positions, rows):
-    """Return the median of each column, of the values that are there and finite."""
+    """Return the median of the finite values of each column."""
     finite = np.where(np.isfinite(rows), rows, np.nan)
     for j, empty in zip(positions, np.isnan(finite).all(axis=0), strict=True):
         if empty:

@@ -144,7 +144,7 @@ class RowReader:
         """Return the numbers of the labels; MISSING in rows that are not whole."""
         values = labels_of(self.table, block, self.target)
         codes = np.full(len(block.X), MISSING)
-        # A class that only rows with missing values have is none.
+        # Only whole rows make a class.
         codes[whole] = self.labels.encode(values[whole])
         if (codes == UNKNOWN).any():
             i = int(np.argmax(codes == UNKNOWN))
@@ -169,7 +169,7 @@ class RowReader:
         return self.named.feature_names()
 
     def column_facts(self):
-        """Return what was done to columns, by their names; only what there is to say."""
+        """Return what was done to columns, by their names."""
         categories = {category.column: category for category in self.named.categories}
         facts = {
             "logarithms": [log.column for log in self.named.logs],

@@ -28,7 +28,7 @@ class Table:
     """Finds columns, reads blocks of rows, and makes errors that name the place.
 
     `frames(wanted, text, n_rows)` yields data frames of some rows with the wanted columns, by
-    position; some columns of a CSV file are to be text.
+    position; the columns in `text` of a CSV file stay text.
     """
 
     may_drop = True  # whether a column of text could be left out; not if a model needs it
@@ -75,7 +75,7 @@ class Table:
         return number % self.n_columns
 
     def positions(self, names, option):
-        """Return the positions of columns; a name that is none may be several with commas."""
+        """Return the positions of columns; an unknown name may be several with commas."""
         known = self.names or ()
         single = [part for name in names for part in ([name] if name in known else name.split(","))]
         # Blanks after commas are for the eye, unless a name begins with one.
@@ -153,7 +153,7 @@ class Table:
         return ColumnError(f"{self.place(first, start + error.index)}{problem}; {advice}.", self)
 
     def remedy(self, kind, positions):
-        """Return what to do about columns with values of some kind that are no numbers."""
+        """Return what to do about columns with values of some kind that are not numbers."""
         several, listed = len(positions) > 1, self._listed(positions)
         if kind == "currency":
             looks = "look" if several else "looks"

@@ -5,7 +5,7 @@ import numpy as np
 from cappedlda._cli.formats import as_slice
 from cappedlda._cli.limits import LIMITS
 
-MOST_CLASSES = 0.5  # per row: more of them are no classes
+MOST_CLASSES = 0.5  # per row: more of them are not classes
 BLOCK_ROWS = 50_000
 
 

@@ -27,7 +27,7 @@ def cache_folder(cache):
     if not isinstance(cache, str | os.PathLike):
         raise TypeError(f"cache={cache!r} must be True, False or the name of a folder.")
     if not Path(cache).is_dir():
-        raise ValueError(f"cache={str(cache)!r} is no folder; make it, or use cache=True.")
+        raise ValueError(f"cache={str(cache)!r} is not a folder; make it, or use cache=True.")
     return Path(cache)
 
 

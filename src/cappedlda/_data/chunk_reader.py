@@ -166,7 +166,7 @@ def _names(X):
 def labels_and_codes(chunk):
     """Return the labels of a chunk, and the code of each row among them."""
     if chunk.y.dtype.kind == "f" and not np.array_equal(chunk.y, np.round(chunk.y)):
-        raise ValueError(f"y of {chunk.name} has numbers that are no labels; give classes.")
+        raise ValueError(f"y of {chunk.name} has numbers that are not labels; give classes.")
     try:
         return encode(chunk.y)
     except TypeError as error:  # by the sort

@@ -35,7 +35,7 @@ PIECES = 16
 
 
 def sizes_of(codes, sample_weight, n_classes):
-    """Return what a class has: rows, a checksum of weights, rows of a weight above 0, weight."""
+    """Return what a class has: rows, a checksum of weights, rows of positive weight, weight."""
     counts = counts_of(codes, None, n_classes)
     if sample_weight is None:
         return counts, np.zeros(n_classes, np.uint64), counts, counts.astype(float)
@@ -125,7 +125,7 @@ class ChunkRows(Rows):
         self.classes = np.unique(np.concatenate(new_labels))
         if known is not None and len(known) > len(seen):
             missing = np.setdiff1d(known, self.classes).tolist()
-            raise ValueError(f"classes={known.tolist()} has {missing}, of which there is no row.")
+            raise ValueError(f"classes={known.tolist()} has {missing}, but no row has that class.")
         check_classes(self.classes)
         counts, bits, drawable, weights = zip(*(seen[i] for i in self.classes), strict=True)
         self._counts, self.class_counts = np.array(counts), np.array(drawable)

@@ -178,7 +178,7 @@ def worker_threads(n_jobs):
 
 @contextmanager
 def shared_threads(n_jobs):
-    """Give `map`, or the same on threads, which all calls share; what it gives is to be read.
+    """Give `map`, or the same on threads, which all calls share; its results have to be read.
 
     They do not outlive the block.
     """

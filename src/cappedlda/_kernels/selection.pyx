@@ -330,7 +330,7 @@ def find_between(
     const double[::1] high,           # IN (c,)
     int32_t[::1] rows,                # OUT (N,) of which the first are filled
 ):
-    """Find the rows of a weight above 0 beyond one limit and within another; return how many."""
+    """Find the rows of positive weight beyond one limit and within another; return how many."""
     cdef Py_ssize_t j, found = 0
     cdef bint weighted = sample_weight.shape[0] > 0, between
     with nogil:
@@ -397,7 +397,7 @@ def find_ranks(
 
 cdef enum:
     COPIED_BYTES = 1 << 14   # of rows that are filled at a time, which stay in L1, or
-    COPIED_ROWS = 16         # of at least so many, whole cache lines of each column
+    COPIED_ROWS = 16         # at least: whole cache lines of each column
 
 
 def copy_columns(

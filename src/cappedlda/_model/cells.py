@@ -204,7 +204,7 @@ def completed(model, X, codes=None, most_wrong=FEW):
     """Return X with dropped cells replaced by what is expected, and what these cost (N,).
 
     The cost is added to squared distances; it is infinite if no cell is left. Wrong cells of rows
-    that have more than a few stay as they are: such rows are no good rows with a typo.
+    that have more than a few stay as they are: such rows are not just good rows with a typo.
 
     Parameters
     ----------
@@ -247,7 +247,7 @@ def completed(model, X, codes=None, most_wrong=FEW):
 
 
 def filled(model, X, codes=None):
-    """Return X with missing cells replaced by what the others let expect; see `completed`."""
+    """Return X with missing cells replaced by what the other cells predict; see `completed`."""
     return X if model.missing == "error" else completed(model, X, codes, 0.0)[0]
 
 
@@ -282,7 +282,7 @@ def wrong_cells(model, X, codes, labelled):
 
 
 def expected_cells(model, X, codes):
-    """Return what the other cells of each row let expect in its class, and deviations from it.
+    """Return what the other cells of each row predict for its class, and deviations from it.
 
     Both have the shape (N, n). Cells that the class drops are not among the others.
     """

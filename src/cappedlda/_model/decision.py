@@ -24,17 +24,17 @@ def wrong_cells(model, X, y=None):
 
 
 def expected_cells(model, X, y=None):
-    """Return what the other cells let expect."""
+    """Return what the other cells predict."""
     return judged_cells(model, X, y)[0]
 
 
 def cell_deviations(model, X, y=None):
-    """Return how far cells are from what the others let expect."""
+    """Return how far cells are from what the others predict."""
     return judged_cells(model, X, y)[1]
 
 
 def judged_cells(model, X, y):
-    """Return what the other cells let expect, and how far cells are from it."""
+    """Return what the other cells predict, and how far cells are from it."""
     codes = codes_or_predicted(model, X, y)
     return cells.expected_cells(model, X.toarray() if issparse(X) else X, codes)
 
@@ -81,7 +81,7 @@ def labels_with(model, reject_label):
         )
     if label in classes:
         raise ValueError(
-            f"reject_label={label!r} is a class; use a label that is none of {classes.tolist()}."
+            f"reject_label={label!r} is a class; use a label other than {classes.tolist()}."
         )
     return np.append(classes, label)
 

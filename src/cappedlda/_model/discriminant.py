@@ -140,7 +140,7 @@ class LinearDiscriminant(
 
 
 def check_new(model, X, finite=True, first=0):
-    """Return rows that are to be predicted, as an array; errors count them from `first`."""
+    """Return new rows as an array; errors count them from `first`."""
     check_is_fitted(model)
     if issparse(X):
         check_structure(X)

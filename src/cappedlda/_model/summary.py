@@ -62,7 +62,7 @@ def summary_of(model):
 
 
 def title_of(model):
-    """Return one line: what it is, and how it ended."""
+    """Return one line: the estimator, and how the fit ended."""
     n_classes, n_features = model.means_.shape
     return (
         f"{type(model).__name__}: {model.status_}, iterations: {model.n_iter_}; "

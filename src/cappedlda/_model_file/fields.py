@@ -42,7 +42,7 @@ class Field(NamedTuple):
 
 
 def is_plain(value, kind):
-    """Return whether a value of the header has one of some types; a bool is no integer."""
+    """Return whether a value of the header has one of some types; a bool is not an integer."""
     return isinstance(value, kind) and not isinstance(value, bool)
 
 

@@ -51,7 +51,7 @@ class ArrayFileError(ValueError):
 
 
 def read_npz(path, names=None, check=None):
-    """Return arrays of an .npz file by their names: all, or those of some names that are there.
+    """Return arrays of an .npz file by their names: all, or some of them.
 
     `check` gets the `ZipFile` before anything is unpacked, and may raise an `ArrayFileError`.
     """

@@ -5,7 +5,7 @@ import time
 
 
 class Progress:
-    """Tells what goes on, unless it is to be quiet."""
+    """Tells what goes on, unless it is quiet."""
 
     def __init__(self, quiet=False, seconds=10.0):
         self._quiet = quiet

@@ -345,7 +345,7 @@ class ProjectionDisplay(RowsDisplay):
         if share is None:
             return []
         if not 0.0 < share < 1.0:
-            raise ValueError(f"ellipses={share!r} is no share; use a number between 0 and 1.")
+            raise ValueError(f"ellipses={share!r} is not a share; use a number between 0 and 1.")
         if not self._is_plane:
             raise ValueError("ellipses need two directions; use ellipses=None.")
         groups = [self.Z[(codes == code) & ~self.flagged] for code in range(len(colors))]

@@ -16,7 +16,7 @@ _SHIFT = 2.7
 _TOPIC_SHARE, _TOPIC_BOOST = 0.02, 8.0
 # Lengths of documents vary by about this factor.
 _LENGTH_SPREAD = 0.5
-# Documents that do not belong are longer, and know no frequent words.
+# Documents that do not belong are longer, and lack frequent words.
 _OUTLIER_LENGTH = 10
 
 
