@@ -27,7 +27,7 @@ class Options:
     n_components: int = 1
     leave_out: str = "harmful"  # what is left out: "harmful" or "flagged" rows
     label_noise: str | float | None = None  # whether wrong labels are looked for; their rate
-    given_priors: bool = False  # whether the priors are none of the data
+    given_priors: bool = False  # whether the priors are not those of the data
     renew_priors: bool = False  # whether they are the shares of the kept rows
     fill_gaps: bool = False  # whether rows may have missing cells
     drop_cells: bool = False  # whether wrong cells of a row may be dropped instead of the row

@@ -27,7 +27,7 @@ def stratified_sample(rows, random_state):
     The initial estimate and the first convergence need no more; a few passes over all rows
     finish the fit. Every class gives its share, and at least `sample_rows_per_class` rows where
     it has them. Rows of no weight are not drawn. The sample is None if all rows should be used.
-    There are about as many others, drawn in the same read, where there are so many features that
+    There are about as many others, drawn in the same read, where there are enough features that
     directions of the sample fit it notably better than other rows, and else None.
     """
     regime, counts, n = rows.regime, rows.class_counts, rows.shape[1]
