@@ -1,6 +1,7 @@
 """Wrong and missing cells: each is judged by the others, class by class, and then ignored."""
 
 import itertools
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -751,7 +752,8 @@ def test_leave_one_out_distances_are_those_of_fits_without_the_row(rng):
     metric = metric_of_plane(np.linalg.cholesky(P), means, priors)
     weights = np.bincount(y).astype(float)
     rows, in_fit = (ArrayRows(part, y.astype(np.int32), 3) for part in (X, fitted))
-    found = left_out_distances(metric, freedom, weights, rows, in_fit, np.ones(n_rows))
+    within = SimpleNamespace(weights=weights, freedom=freedom)
+    found = left_out_distances(metric, within, rows, in_fit, np.ones(n_rows))
     marks, _ = metric.drop(X, np.inf)
     assert marks[3, :, 1].all()
     assert not marks[7].any()

@@ -3,12 +3,12 @@
 A row with a wrong cell is left out whole, which is enough while few rows have one. Where many rows
 have a cell far from their class, the fit is tried without such cells:
 
-1. Cells beyond CUT robust deviations from the median of their class are put there, and LDA is
-   fitted as ever.
-2. Where that classifies the rows we trust notably better, its metric tells which cells do not fit
-   the others of their row. They are drawn anew from what the others predict: the mean given
-   these, and a deviate of the variance given these, or else the covariance would be too small.
-   LDA is fitted to the completed rows.
+1. Cells beyond CUT robust deviations from the median of their class are put there.
+2. Where plain LDA on these rows classifies those we trust notably better, they are fitted as ever.
+   The metric of this fit tells which cells do not fit the others of their row.
+3. Such cells are drawn anew from what the others predict: the mean given these, and a deviate of
+   the variance given these, or else the covariance would be too small. LDA is fitted to the
+   completed rows.
 
 Missing cells, if these are to be ignored, are drawn in the same way before all this, by the metric
 of a fit with the medians in their place.
@@ -20,6 +20,9 @@ from scipy.special import ndtri
 from cappedlda._initial.standardize import medians_and_scale
 from cappedlda._loo.cells import left_out_distances, wrong_cells_cost
 from cappedlda._metrics.cells import CUT, MISSING, MOST_WRONG, WRONG, CellMetric, metric_of_plane
+from cappedlda._metrics.linalg import triangular_whitener
+from cappedlda._metrics.plain import FLAT
+from cappedlda._rules.rule import Query
 
 # Share of the rows with a far cell from which on the fit is tried without such cells.
 # Of fewer, leaving out whole rows costs little.
@@ -34,33 +37,37 @@ ROUNDED = 9  # decimals of values, in deviations, that are no rounding
 
 
 def fit_right_cells(rows, plain, fit, fit_last):
-    """Return the solution on right cells, or the plain one if wrong ones cost little.
+    """Return the solution on right cells, or `plain`, that on all cells, if wrong ones cost little.
 
-    Parameters
-    ----------
-    rows : ArrayRows
-    plain : Solution
-        On all cells.
-    fit, fit_last : callable
-        Return the solution on rows; the first is for a trial.
+    `fit` and `fit_last` return the solution on rows; the first is for those on the way.
     """
     centres, scale, _ = medians_and_scale(rows)
     far = far_cells(rows.X, rows.codes, centres, scale)
-    start = rows.with_features(np.where(far, centres[rows.codes], rows.X).astype(rows.dtype))
-    found = fit(start)
-    plain.trace.n_passes += found.trace.n_passes
-    if not is_worthwhile(rows, plain, start, found):
+    near = rows.with_features(np.where(far, centres[rows.codes], rows.X).astype(rows.dtype))
+    trial = near.reweighted(has_few(far))
+    plain.trace.n_passes += 1
+    if not is_worthwhile(rows, plain, trial, moments_of(trial, centres, scale)):
         return plain
+    found = fit(near)
     completed, wrong = drawn_anew(rows, metric_of(found), wrong_of_few)
     solution = of_all_cells(rows, wrong, fit_last(completed))
-    solution.trace.n_passes += plain.trace.n_passes
+    solution.trace.n_passes += plain.trace.n_passes + found.trace.n_passes
     return solution
+
+
+def moments_of(rows, centres, scale):
+    """Return the moments of rows about the means of their classes."""
+    return rows.run(Query.of_all_rows(centres, scale)).moments(centres, scale).recentred()
+
+
+def has_few(marks):
+    """Return which rows (N,) have few marked cells."""
+    return np.count_nonzero(marks, axis=1) <= MOST_WRONG * marks.shape[1]
 
 
 def wrong_of_few(marks):
     """Return the wrong cells of rows that have few of them; marks are of shape (N, n)."""
-    few = np.count_nonzero(marks, axis=1) <= MOST_WRONG * marks.shape[1]
-    return (marks == WRONG) & few[:, None]
+    return (marks == WRONG) & has_few(marks)[:, None]
 
 
 def without_gaps(rows, fit):
@@ -112,9 +119,8 @@ def many_have_far_cells(rows, gate):
     """
     some = slice(None, None, 1 + rows.shape[0] // MOST_LOOKED_AT)
     far = far_cells(rows.X[some], rows.codes[some], gate.centres, gate.scale)
-    count = np.count_nonzero(far, axis=1)
-    few = (count > 0) & (count <= MOST_WRONG * rows.shape[1])
-    return np.average(few, weights=rows.row_weights[some]) >= LEAST_HIT
+    hit = far.any(axis=1) & has_few(far)
+    return np.average(hit, weights=rows.row_weights[some]) >= LEAST_HIT
 
 
 def metric_of(solution):
@@ -125,34 +131,30 @@ def metric_of(solution):
     return metric_of_plane(calibrator.whitener(), solution.centres, solution.priors)
 
 
-def is_worthwhile(rows, plain, start, found):
-    """Return whether the rows that both fits trust are classified notably better by the second.
+def is_worthwhile(rows, plain, trial, moments):
+    """Return whether LDA on moments of other rows classifies those we trust notably better.
 
-    Rows that only the second one trusts have no say: dropping cells makes foreign rows look like
-    good ones.
-
-    Parameters
-    ----------
-    rows, start : ArrayRows
-        As they are, and with far cells at the median.
-    plain, found : Solution
-        On these.
+    These are the rows that the plain fit neither flags nor leaves out. Others have no say:
+    dropping cells makes foreign rows look like good ones.
     """
+    before, samples = metric_of(plain), plain.samples
+    if before is None or not moments.weights.all():
+        return False
+    whitener = triangular_whitener(moments.covariance, FLAT[rows.dtype]) / moments.scale[:, None]
+    after = metric_of_plane(whitener, moments.centres, plain.priors)
     part = 1 + rows.shape[0] * rows.n_classes // MOST_JUDGED
     some = np.argsort(rows.codes, kind="stable")[::part]  # as large a part of each class
-    rows, start = rows.take(some), start.take(some)
-    weights, distances = rows.row_weights, []
-    trusted = weights.copy()
-    for solution, fitted in ((plain, rows), (found, start)):
-        metric, samples, within = metric_of(solution), solution.samples, solution.within
-        if metric is None:
-            return False
-        trusted[(samples.left_out | samples.outliers)[some]] = 0.0
-        left_out = np.minimum(weights, 1.0) * samples.weights[some]
-        settings = metric, within.freedom, within.weights
-        distances.append(left_out_distances(*settings, rows, fitted, left_out))
-    if not np.bincount(rows.codes, trusted, rows.n_classes).all():
+    weights = rows.row_weights[some]
+    trusted = np.where((samples.left_out | samples.outliers)[some], 0.0, weights)
+    if after is None or not np.bincount(rows.codes[some], trusted, rows.n_classes).all():
         return False
+    single = np.minimum(weights, 1.0)
+    left_out = single * samples.weights[some], single * (trial.row_weights[some] > 0.0)
+    rows, trial = rows.take(some), trial.take(some)
+    distances = (
+        left_out_distances(before, plain.within, rows, rows, left_out[0]),
+        left_out_distances(after, moments, rows, trial, left_out[1]),
+    )
     return wrong_cells_cost(*distances, rows.codes, trusted, np.log(plain.priors))
 
 
