@@ -16,7 +16,7 @@ import numpy as np
 import cappedlda._fit as fit
 from cappedlda import CappedLDA
 from cappedlda._fit import reweighting
-from cappedlda._initial import csteps, standardize
+from cappedlda._initial import dense, standardize
 from cappedlda._kernels import loo
 from cappedlda._loo import leave_out
 from cappedlda._metrics.frame import Frame, Objective
@@ -52,7 +52,7 @@ def regime(**values):
 def reach(value):
     """Another reach of caps, gate and growth, which is the default of several arguments."""
     users = (
-        fences.update_caps, fences.fixed_point_caps, csteps.grow_support,
+        fences.update_caps, fences.fixed_point_caps, dense.grow_support,
         reweighting.with_caps_by_distances, Objective.__new__,
     )  # fmt: skip
     return Variant([(user, "__defaults__", defaults_with(user, reach=value)) for user in users])
@@ -87,7 +87,7 @@ PARTS = {
     DEFAULT: Variant(),
     "no cloud search": only(fit, "core_without_cloud", lambda *given: None),
     "no C-steps, no growth": regime(covariance_rows_per_feature=np.inf),
-    "no growth": Variant([(csteps, "GROWTH_STEPS", 0)]),
+    "no growth": Variant([(dense, "GROWTH_STEPS", 0)]),
     "no gate": only(fit, "gate_caps", lambda histograms, *given: np.full(len(histograms), 1e9)),
     "no wider units": constant("WIDER_LEVEL", 0.5),
     "units: single values count": only(

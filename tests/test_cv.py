@@ -12,7 +12,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from cappedlda import CappedLDA, CappedLDACV, cv, noise
 from cappedlda._data.array import ArrayRows
 from cappedlda._fit import Options, fit_capped, fit_path
-from cappedlda._initial import csteps
+from cappedlda._initial import dense
 from cappedlda._metrics.frame import Objective
 from cappedlda._model.folds import share_in_score
 from cappedlda._rules.fences import FLAG_LEVEL, Fences
@@ -162,7 +162,7 @@ class Visits:
 
     def __init__(self, spy):
         self._passes = spy(ArrayRows, "run")
-        self._distances = spy(csteps, "shrunk_distances")
+        self._distances = spy(dense, "shrunk_distances")
 
     def count(self):
         """Return how many there were since the last count."""

@@ -19,12 +19,12 @@ from cappedlda._data.kinds import kind_of
 from cappedlda._data.progress import PassReport, print_decisions
 from cappedlda._data.samples import PerSample
 from cappedlda._data.threads import effective_n_jobs, single_threaded_blas
-from cappedlda._fit.result import covariance_of_features
+from cappedlda._fit.result import class_counts, covariance_of_features
 from cappedlda._loo.calibration import Calibrator
 from cappedlda._model import cells, decision, distances
 from cappedlda._model.discriminant import LinearDiscriminant, by_rows, linear_rule
 from cappedlda._model.explain import explain
-from cappedlda._model.summary import Summary, class_counts, summary_of
+from cappedlda._model.summary import Summary, summary_of
 from cappedlda._model.warnings import status_of, warn_of
 from cappedlda._rules.rule import RowRule
 from cappedlda._typing import ArrayLike, Bools, Floats, Labels, MatrixLike

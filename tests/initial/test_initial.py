@@ -5,7 +5,7 @@ import pytest
 import reference
 from common import make_classes, rows_of
 
-from cappedlda._initial import csteps, initial_estimate, standardize
+from cappedlda._initial import dense, initial_estimate, standardize
 from cappedlda._kernels import selection
 from cappedlda._regime import REGIME
 
@@ -77,7 +77,7 @@ def test_rows_in_units_are_cut_off(rng, dtype):
 
 
 def shrunk_distances(rows, kept, floor):
-    return csteps.shrunk_distances(csteps.Pieces(rows), kept, floor)
+    return dense.shrunk_distances(dense.Pieces(rows), kept, floor)
 
 
 @pytest.mark.parametrize("n", [1, 3, 40])
@@ -87,7 +87,7 @@ def test_shrunk_distances_are_those_of_the_covariance(rng, n, weighted):
     weight = rng.uniform(0.0, 2.0, len(y)) if weighted else None
     kept, floor = rng.uniform(size=len(y)) < 0.7, rng.uniform(0.5, 1.2, n)
     found = shrunk_distances(rows_of(X, y, weight), kept, floor)
-    expected = reference.shrunk_distances(X, y, weight, kept, floor, csteps.MIN_SHRINKAGE)
+    expected = reference.shrunk_distances(X, y, weight, kept, floor, dense.MIN_SHRINKAGE)
     np.testing.assert_allclose(found, expected, rtol=1e-10)
 
 
@@ -97,8 +97,8 @@ def test_few_rows_are_measured_in_one_call_bit_for_bit(rng, weighted):
     weight = rng.uniform(0.0, 2.0, len(y)) if weighted else None
     kept, floor = rng.uniform(size=len(y)) < 0.7, rng.uniform(0.5, 1.2, 4)
     few, many = (rows_of(X, y, weight, changed_products=limit) for limit in (1 << 21, 0))
-    assert csteps.Pieces(few).are_few
-    assert not csteps.Pieces(many).are_few
+    assert dense.Pieces(few).are_few
+    assert not dense.Pieces(many).are_few
     found, expected = (shrunk_distances(rows, kept, floor) for rows in (few, many))
     np.testing.assert_array_equal(found, expected)
 
@@ -107,7 +107,7 @@ def test_few_rows_are_measured_in_one_call_bit_for_bit(rng, weighted):
 def test_moments_that_change_are_those_made_anew(rng, spy, size):
     X, y = make_classes(rng, (300, 200), 5)
     X[:10] *= size  # their squares leave nothing but rounding when they go
-    pieces = csteps.Pieces(rows_of(X, y, rng.uniform(size=500), changed_products=0))
+    pieces = dense.Pieces(rows_of(X, y, rng.uniform(size=500), changed_products=0))
     add_up = pieces.sums
     made = spy(pieces, "sums")
     first = rng.uniform(size=500) < 0.5
@@ -161,7 +161,7 @@ def test_the_initial_estimate_is_the_same_on_any_number_of_threads(rng):
     X, y = make_classes(rng, (400, 300, 200), 20)
     X[y == 1] += 15.0 * (rng.uniform(size=(300, 1)) < 0.3)
     alone = rows_of(X, y, **thresholds)
-    assert len(csteps.row_pieces(*X.shape, alone.regime)[0]) == alone.regime.most_pieces
+    assert len(standardize.row_pieces(*X.shape, alone.regime)[0]) == alone.regime.most_pieces
     alone = initial_estimate(alone, robust=True)
     assert 0 < alone.support.sum() < len(y)
     for n_jobs in (2, 3):
@@ -172,7 +172,7 @@ def test_the_initial_estimate_is_the_same_on_any_number_of_threads(rng):
 
 @pytest.mark.parametrize("shape", [(1, 1), (150, 4), (5000, 50), (5000, 784), (100, 3000)])
 def test_pieces_are_all_rows_in_their_order(shape):
-    begins, ends = csteps.row_pieces(*shape, REGIME)
+    begins, ends = standardize.row_pieces(*shape, REGIME)
     assert [*begins, shape[0]] == [0, *ends]
     assert np.all(np.diff([0, *ends]) > 0)
 
@@ -183,11 +183,11 @@ def test_rows_may_be_multiplied_in_single_precision(rng, weighted):
     weight = rng.integers(0, 3, len(y)).astype(float) if weighted else None
     kept, floor = rng.random(len(y)) < 0.6, np.full(30, 0.1)
     rows = rows_of(X, y, weight)
-    double, single = (csteps.Pieces(rows, dtype=dtype) for dtype in (np.float64, np.float32))
+    double, single = (dense.Pieces(rows, dtype=dtype) for dtype in (np.float64, np.float32))
     for exact, found in zip(double.sums(kept), single.sums(kept), strict=True):
         assert found.dtype == np.float64
         np.testing.assert_allclose(found, exact, rtol=1e-5, atol=1e-4 * np.abs(exact).max())
-    distances = [csteps.shrunk_distances(pieces, kept, floor) for pieces in (double, single)]
+    distances = [dense.shrunk_distances(pieces, kept, floor) for pieces in (double, single)]
     np.testing.assert_allclose(distances[1], distances[0], rtol=1e-4)
 
 
@@ -204,10 +204,10 @@ def test_single_precision_finds_the_same_rows(rng):
 @pytest.mark.parametrize(("changed", "settled"), [(0, True), (2, True), (3, False)])
 def test_a_support_has_settled_when_hardly_a_row_comes_or_goes(rng, spy, changed, settled):
     rows = rows_of(*make_classes(rng, (500, 500), 2))
-    measured = spy(csteps, "shrunk_distances")
+    measured = spy(dense, "shrunk_distances")
     distances = np.ones(1000)
     support = distances > 0.0
     support[:changed] = False  # all of them are within the fence
-    start = csteps.Pieces(rows), support, distances, np.full(2, 2.0), np.full(2, 0.1)
-    csteps.grow_support(*start)
+    start = dense.Pieces(rows), support, distances, np.full(2, 2.0), np.full(2, 0.1)
+    dense.grow_support(*start)
     assert (len(measured) == 0) is settled

@@ -7,7 +7,7 @@ from common import make_classes
 
 from cappedlda._data.array import ArrayRows
 from cappedlda._data.moments import Moments
-from cappedlda._initial.csteps import Pieces
+from cappedlda._initial.dense import Pieces
 from cappedlda._loo.distances import PlainLDA, plane_axes
 
 

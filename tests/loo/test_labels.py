@@ -13,7 +13,7 @@ from cappedlda import CappedLDA, CappedLDACV, load_model, save_model
 from cappedlda._data.array import ArrayRows
 from cappedlda._data.moments import Moments
 from cappedlda._fit import labels as labels_of_fit
-from cappedlda._initial.csteps import Pieces
+from cappedlda._initial.dense import Pieces
 from cappedlda._kernels import loo
 from cappedlda._loo import labels
 from cappedlda._loo.distances import PlainLDA

@@ -4,10 +4,11 @@ import threading
 from contextlib import nullcontext
 
 import numpy as np
+from scipy import sparse
 
-from cappedlda._data.array import check_file
+from cappedlda._data.array import ArrayRows, check_file
 from cappedlda._data.kinds import kind_of
-from cappedlda._data.sparse import check_entries, rows_of
+from cappedlda._data.sparse import DensifiedRows, SparseRows, canonical, check_entries
 from cappedlda._regime import REGIME
 from cappedlda._validation import (
     check_enough_rows,
@@ -51,6 +52,14 @@ def training_rows(estimator, X, y, sample_weight, n_jobs, regime=REGIME):
     rows.feature_names = names
     check_enough_rows(rows.class_weights)
     return rows, classes
+
+
+def rows_of(X, codes, n_classes, sample_weight=None, n_jobs=1, regime=REGIME):
+    """Return the rows of an array or of a CSR matrix."""
+    if not sparse.issparse(X):
+        return ArrayRows(X, codes, n_classes, sample_weight, n_jobs, regime)
+    kind = DensifiedRows if X.shape[1] <= regime.most_dense_features else SparseRows
+    return kind(canonical(X), codes, n_classes, sample_weight, n_jobs, regime)
 
 
 def check_shape(shape):

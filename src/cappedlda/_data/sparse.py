@@ -15,14 +15,6 @@ from cappedlda._rules.rule import Query
 from cappedlda._validation import not_finite
 
 
-def rows_of(X, codes, n_classes, sample_weight=None, n_jobs=1, regime=REGIME):
-    """Return the rows of an array or of a CSR matrix."""
-    if not sparse.issparse(X):
-        return ArrayRows(X, codes, n_classes, sample_weight, n_jobs, regime)
-    kind = DensifiedRows if X.shape[1] <= regime.most_dense_features else SparseRows
-    return kind(canonical(X), codes, n_classes, sample_weight, n_jobs, regime)
-
-
 def check_entries(X):
     """Check that all entries of a CSR matrix are finite; an error names the first that is not."""
     finite = np.isfinite(X.data)

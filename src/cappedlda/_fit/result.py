@@ -189,3 +189,20 @@ def unsupervised_directions(A, B, scale, count):
         return np.empty((n, 0))
     extra = linalg.quietest_directions(A.matrix, B, min(count, there_are))
     return linalg.fix_signs(extra / scale[:, None])
+
+
+def class_counts(rows, samples, solution):
+    """Return rows, flagged rows and rows left out of each class, shape (c, 3).
+
+    Rows of weight 0 are not counted. NaN stands for what is not known: where results for single
+    rows are not kept, flagged rows are not counted, and the weight that is left out stands for
+    its rows.
+    """
+    counts = np.full((rows.n_classes, 3), np.nan)
+    counts[:, 0] = rows.class_counts
+    if samples is not None and isinstance(samples.outliers, np.ndarray):
+        counts[:, 1] = rows.count(samples.outliers)
+        counts[:, 2] = rows.count(samples.left_out)
+    else:
+        counts[:, 2] = np.round((1.0 - solution.kept_shares) * solution.class_weights)
+    return counts

@@ -3,9 +3,9 @@
 The estimate is centres, scale, and the support to begin with:
 
 1. `standardize`: class medians, and the median absolute deviation of each feature.
-2. `csteps`: a C-step as in FAST-MCD, then the support grows as in BACON.
+2. `dense`: a C-step as in FAST-MCD, then the support grows as in BACON.
 
-`dense` does both on arrays, `sparse` the first, which needs no covariance.
+`sparse` has the first for sparse rows, which need no covariance.
 """
 
 import numpy as np

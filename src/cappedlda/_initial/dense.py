@@ -1,19 +1,28 @@
-"""The initial estimate of rows in an array."""
+"""The initial estimate of rows in an array: units, a C-step, and the growth of the support."""
 
+from collections import deque
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
 
 from cappedlda._data.jobs import histograms_of
 from cappedlda._data.threads import shared_threads
-from cappedlda._initial.csteps import Pieces, c_step, grow_support
 from cappedlda._initial.separation import LEAST_INSIDE, separated_part
-from cappedlda._initial.standardize import in_units, medians_and_scale
+from cappedlda._initial.standardize import in_units, medians_and_scale, row_pieces
+from cappedlda._kernels import initial as initial_kernels
+from cappedlda._metrics.linalg import not_definite
+from cappedlda._rules.fences import REACH, least_fence, nearer_half, update_caps
 from cappedlda._rules.rule import gate_caps
 
 # Least variance, in robust units, of a feature, and of one that is mostly constant.
 VARIANCE_FLOOR = 0.1
 SPARSE_VARIANCE_FLOOR = 1.0
+GROWTH_STEPS = 20
+# A support has settled if no more than this share of the rows comes or goes: what follows only
+# begins with it.
+SETTLED = 0.002
+MIN_SHRINKAGE = 1e-4
 
 
 class InitialEstimate(NamedTuple):
@@ -99,3 +108,116 @@ def concentrated_support(rows, units, reach):
     floor = np.full(rows.shape[1], VARIANCE_FLOOR)
     pieces = Pieces(rows.with_features(scaled))
     return grow_support(pieces, *c_step(pieces, np.sqrt(squares), floor), floor, reach)
+
+
+def c_step(pieces, distances, variance_floor):
+    """Return the nearer half of every class, and the distances of all rows from it.
+
+    This is the C-step of FAST-MCD (Rousseeuw and Van Driessen, Technometrics 1999) with a pooled
+    and shrunk covariance. More steps before the growth bring no accuracy. The caps (c,) come with
+    them: the largest of the given distances in the support.
+    """
+    caps = nearer_half(pieces.histograms(distances))
+    support = np.zeros(len(distances), bool)
+    pieces.sample.keep_within(caps, distances, support)
+    return support, shrunk_distances(pieces, support, variance_floor), caps
+
+
+def grow_support(pieces, support, distances, caps, variance_floor, reach=REACH):
+    """Return the support grown until the next row is too far off, beyond the reach of a fence.
+
+    Rows within a fence of the support join it, and all are measured anew, as in BACON (Billor,
+    Hadi and Velleman, Computational Statistics & Data Analysis 2000).
+    """
+    support, settled = support.copy(), SETTLED * len(support)
+    limits = {"regime": pieces.regime, "least": least_fence(pieces.shape[1])}
+    for _ in range(GROWTH_STEPS):
+        caps = update_caps(pieces.histograms(distances), caps, reach, **limits).caps
+        if pieces.sample.keep_within(caps, distances, support) <= settled:
+            break
+        distances = shrunk_distances(pieces, support, variance_floor)
+    return support
+
+
+def shrunk_distances(pieces, support, variance_floor):
+    """Return Mahalanobis distances of all rows from the support of their class.
+
+    The covariance is that of the support, shrunk as far as Ledoit and Wolf advise. A
+    row of the support would look nearer than others because it has shaped the covariance: its
+    distance is what it would be had it been left out.
+    """
+    distances, limits = np.empty(len(support)), (variance_floor, MIN_SHRINKAGE)
+    if pieces.are_few:
+        if not pieces.sample.shrunk_distances(support, *limits, pieces.n_classes, distances):
+            raise not_definite()
+        return distances
+    per_class, centres, covariance = pieces.moments(support)
+    total = initial_kernels.centre_moments(per_class, centres, covariance)
+    fourth = sum(pieces.map(pieces.sample.fourth_moment, support, centres))
+    shrinkage = initial_kernels.shrunk_whitener(covariance, fourth, total, *limits)
+    if shrinkage < 0.0:
+        raise not_definite()
+    W, leverage = np.ascontiguousarray(covariance, pieces.dtype), (1.0 - shrinkage) / total
+    left_out = W, leverage, per_class, distances
+    pieces.fill(pieces.sample.fill_distances, support, centres, *left_out)
+    return distances
+
+
+class Pieces:
+    """Rows in pieces, the same for any number of threads.
+
+    The rows are C-ordered, of float64; they are multiplied in another type, if it is given. `map_`
+    is `map`, or the same on threads.
+    """
+
+    def __init__(self, rows, map_=map, dtype=np.float64):
+        self.dtype = dtype
+        self.X, self.shape, self.codes, self.regime = rows.X, rows.shape, rows.codes, rows.regime
+        self.sample = initial_kernels.Sample(rows.X, rows.codes, rows.sample_weight)
+        counted = {"n_classes": rows.n_classes, "sample_weight": rows.sample_weight}
+        self.histograms = partial(histograms_of, codes=rows.codes, **counted)
+        self.n_classes = rows.n_classes
+        self._map = map_
+        self._bounds = row_pieces(*rows.shape, rows.regime)
+        self._last = None  # the support, and its moments
+        self._are_large = self.shape[0] * self.shape[1] ** 2 >= self.regime.changed_products
+        one = len(self._bounds[0]) == 1
+        self.are_few = one and dtype == np.float64 and not self._are_large
+
+    def map(self, kernel, *given):
+        """Return what a kernel gives for these and the bounds of each piece, one by one."""
+        return self._map(partial(kernel, *given), *self._bounds)
+
+    def fill(self, kernel, *given):
+        """Let a kernel fill some of the arrays given, piece by piece."""
+        deque(self.map(kernel, *given), maxlen=0)
+
+    def moments(self, support):
+        """Return weight and sums of the support in each class, and the sum of their squares.
+
+        The latter is an upper triangle. Large moments are not made anew, if they have been
+        made before, but changed by the rows that come and go.
+        """
+        if not self._are_large:
+            return self.sums(support)
+        sums = None if self._last is None else self._changed(*self._last, support)
+        self._last = support.copy(), self.sums(support) if sums is None else sums
+        return tuple(array.copy() for array in self._last[1])
+
+    def _changed(self, last, sums, support):
+        """Return the sums for other rows, or None if little but rounding would be left."""
+        gone, new = self.sums(last & ~support), self.sums(support & ~last)
+        if 2.0 * gone[2].trace() > sums[2].trace():
+            return None
+        return tuple(a - b + c for a, b, c in zip(sums, gone, new, strict=True))
+
+    def sums(self, support):
+        """Return the same as `moments`, made anew."""
+        pieces, c, n = len(self._bounds[0]), self.n_classes, self.shape[1]
+        weights, sums = np.zeros((pieces, c)), np.zeros((pieces, c, n))
+        scatter = np.zeros((pieces, n, n), self.dtype)
+        add = partial(self.sample.add_moments, support)
+        deque(self._map(add, *self._bounds, weights, sums, scatter), maxlen=0)
+        if pieces == 1:
+            return weights[0], sums[0], scatter[0].astype(np.float64, copy=False)
+        return tuple(part.sum(axis=0, dtype=np.float64) for part in (weights, sums, scatter))

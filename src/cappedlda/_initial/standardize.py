@@ -5,7 +5,6 @@ from functools import partial
 
 import numpy as np
 
-from cappedlda._initial.csteps import row_pieces
 from cappedlda._kernels import initial as initial_kernels
 from cappedlda._kernels import selection
 
@@ -19,6 +18,17 @@ MOST_RAISED = 10.0
 FARTHEST_USUAL = 3.0
 # Deviations are cut off here, in robust units: far enough, and their powers stay finite.
 FARTHEST = 1e6
+
+
+def row_pieces(n_rows, n, regime):
+    """Return where pieces of the rows begin, and where they end: the same for any threads."""
+    count = n_rows // (regime.piece_rows_per_feature * n)
+    count = min(n_rows * n // regime.piece_elements, count, regime.most_pieces)
+    count -= count % 2  # so that neither of two threads waits for the other
+    if count < 2:
+        return [0], [n_rows]
+    ends = [n_rows * k // count for k in range(count + 1)]
+    return ends[:-1], ends[1:]
 
 
 def in_units(rows, centres, scale, map_=map, farthest=FARTHEST):

@@ -12,7 +12,7 @@ import numpy as np
 
 from cappedlda._data.array import ArrayRows
 from cappedlda._data.moments import Moments
-from cappedlda._initial.csteps import Pieces
+from cappedlda._initial.dense import Pieces
 from cappedlda._loo.distances import LEAST_REST, PlainLDA
 from cappedlda._metrics.plain import units_of
 from cappedlda._metrics.shrinkage import MOST_SHRUNK

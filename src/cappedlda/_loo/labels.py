@@ -21,7 +21,7 @@ from scipy.sparse import issparse
 
 from cappedlda._data.moments import Moments
 from cappedlda._data.threads import shared_threads
-from cappedlda._initial.csteps import Pieces
+from cappedlda._initial.dense import Pieces
 from cappedlda._initial.standardize import in_units
 from cappedlda._kernels import kernels_for, loo
 from cappedlda._loo.distances import PlainLDA

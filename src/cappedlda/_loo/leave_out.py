@@ -16,7 +16,7 @@ import numpy as np
 from cappedlda._data.array import ArrayRows
 from cappedlda._data.moments import Moments
 from cappedlda._data.threads import shared_threads
-from cappedlda._initial.csteps import Pieces
+from cappedlda._initial.dense import Pieces
 from cappedlda._initial.standardize import in_units
 from cappedlda._kernels import initial as initial_kernels
 from cappedlda._kernels import loo

@@ -5,7 +5,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from cappedlda._data.array import ArrayRows
 from cappedlda._data.blocks import OF_LABELS
-from cappedlda._data.sparse import rows_of
+from cappedlda._data.factory import rows_of
 from cappedlda._model import cells
 from cappedlda._model.distances import codes_of, per_sample
 

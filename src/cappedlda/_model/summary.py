@@ -187,20 +187,3 @@ def left_out_rows(level):
     if level != 1.0:
         farther = f"more than {level:g} times as far from their class as"
     return f"rows {farther} its cap in the discriminant space or its gate in all features"
-
-
-def class_counts(rows, samples, solution):
-    """Return rows, flagged rows and rows left out of each class, shape (c, 3).
-
-    Rows of weight 0 are not counted. NaN stands for what is not known: where results for single
-    rows are not kept, flagged rows are not counted, and the weight that is left out stands for
-    its rows.
-    """
-    counts = np.full((rows.n_classes, 3), np.nan)
-    counts[:, 0] = rows.class_counts
-    if samples is not None and isinstance(samples.outliers, np.ndarray):
-        counts[:, 1] = rows.count(samples.outliers)
-        counts[:, 2] = rows.count(samples.left_out)
-    else:
-        counts[:, 2] = np.round((1.0 - solution.kept_shares) * solution.class_weights)
-    return counts
