@@ -340,11 +340,12 @@ def label_noise(X, y, kept, shrinkage=0.0):
         if far_apart and found[-1][0] > best[0] - 0.5 * np.log(len(own)):
             best = found[-1]
         likelihood, rate, q, _ = best
-        w = kept * 1.0
-        w[judged] = q
+        quality = kept * 1.0
+        quality[judged] = q
+        w = kept * np.maximum(quality, 0.01)
         shares = np.bincount(y, w)
         log_priors = np.log(shares / shares.sum())
-    return SimpleNamespace(rate=rate, gain=likelihood - without, quality=w)
+    return SimpleNamespace(rate=rate, gain=likelihood - without, quality=quality)
 
 
 def moments(X, y, weights):

@@ -126,7 +126,7 @@ class CappedLDA(SwitchingHints, CappedDiscriminant):
         1.5 times the cap of the class.
     weights_ : ndarray of shape (n_samples,)
         0 for training rows that are left out, 1 for all others; if wrong labels were found,
-        `label_quality_` for others in classes of at least 10 rows.
+        `label_quality_`, but at least 0.01, for others in classes of at least 10 rows.
     distances_ : ndarray of shape (n_samples,)
         Distance of each training row from the centre of its class, in the discriminant space
         of the rows inside cap and gate (for large data, of all rows that are not left out).
@@ -145,10 +145,10 @@ class CappedLDA(SwitchingHints, CappedDiscriminant):
         Gain in log-likelihood from assuming that some labels are wrong.
     label_quality_ : ndarray of shape (n_samples,)
         Probability that the label of each training row is right, from leave-one-out distances;
-        with ``n_sampled_ > 0``, from a fit to the sample, as for new rows. The lowest are most
-        worth checking, even if no wrong labels were found. 1 for rows unlike any other. This and
-        the next two are not available after `fit_chunks`, nor for dask or Spark; use the method
-        `label_quality`.
+        with ``n_sampled_ > 0``, from a fit to the sample. Rows that are left out are judged as
+        new ones, by the method `label_quality`. The lowest are most worth checking, even if no
+        wrong labels were found. 1 for rows unlike any other. This and the next two are not
+        available after `fit_chunks`, nor for dask or Spark; use the method `label_quality`.
     mislabelled_ : ndarray of shape (n_samples,), bool
         Rows whose label looks wrong: its quality is below 0.5 and wrong labels were found, or
         the row is left out and fits another class well. A row far inside another class is not

@@ -131,7 +131,8 @@ def test_found_labels_count_for_less_in_their_own_class(noisy):
     assert wrong[called].mean() > 0.8
     assert called[wrong].mean() > 0.5
     kept = ~model.left_out_
-    np.testing.assert_array_equal(model.weights_[kept], model.label_quality_[kept])
+    weights = np.maximum(model.label_quality_, 0.01)  # no row is given up altogether
+    np.testing.assert_array_equal(model.weights_[kept], weights[kept])
     assert not model.weights_[~kept].any()
     shares = np.bincount(y, model.weights_)
     np.testing.assert_allclose(model.priors_, shares / shares.sum(), rtol=1e-12)
@@ -142,6 +143,20 @@ def test_found_labels_count_for_less_in_their_own_class(noisy):
         np.testing.assert_array_equal(getattr(model, name), getattr(plain, name))
     assert (model.suggested_labels_ != y)[called].all()
     assert (model.suggested_labels_ == y)[~called].all()
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_feature_that_only_doubtful_rows_vary_in_still_tells(seed):
+    rng = np.random.default_rng(seed)
+    y = np.repeat([0, 1, 2], 100)
+    X = np.column_stack([y == 0, 2.5 * (y == 1) + rng.normal(size=300), rng.normal(size=300)])
+    z, wrong = flipped(rng, y, 0.1)
+    model = CappedLDA(label_noise="auto", cells="all").fit(X, z)
+    assert model.label_status_ == "found"
+    (first,) = np.nonzero(z == 0)
+    assert (model.label_quality_ < 0.5)[first][wrong[first]].all()
+    assert (model.predict(X) == 0)[y == 0].all()
+    assert (model.predict(X) != 0)[y != 0].all()
 
 
 def test_given_priors_stay(noisy):
@@ -390,6 +405,27 @@ def test_a_typo_does_not_make_a_label_wrong(correlated):
     assert (model.label_quality(X, wrong) < 0.5)[right].mean() > 0.9
 
 
+@pytest.mark.parametrize("missing", ["error", "ignore"])
+def test_rows_left_out_are_judged_as_new_ones(missing, correlated):
+    X, y, z, _ = correlated
+    X, typos = X.copy(), np.arange(600) % 40 == 0  # too few for the fit to complete cells
+    X[typos, 5] += 1000.0
+    z = np.where(typos, np.where(np.arange(600) % 80 == 0, (y + 1) % 3, y), z)
+    if missing == "ignore":
+        X[::7, 2] = np.nan
+    options = {"leave_out": "flagged", "missing": missing}
+    model = CappedLDA(label_noise="auto", **options).fit(X, z)
+    assert model.wrong_cells_.nnz == 0
+    assert model.left_out_[typos].all()
+    out = model.left_out_
+    quality = model.label_quality(X, z)[out]
+    np.testing.assert_array_equal(model.label_quality_[out], quality)
+    assert ((quality > 0.5) == (z == y)[out]).all()
+    doubts = doubts_of(model, X, z)
+    np.testing.assert_array_equal(doubts["mislabelled"][out], model.mislabelled_[out])
+    np.testing.assert_array_equal(doubts["suggested"][out], model.suggested_labels_[out])
+
+
 @pytest.mark.parametrize("value", [0.0, 0.5, 1.0, -0.1, "yes", np.nan])
 def test_bad_values(value, clean):
     with pytest.raises(ValueError, match='label_noise=.*use None, "auto" or a rate between'):
@@ -443,7 +479,8 @@ def test_a_sample_judges_and_all_rows_are_weighed(many):
     assert model.label_noise_ == pytest.approx(0.1, abs=0.04)
     assert wrong[model.mislabelled_].mean() > 0.8
     kept = ~model.left_out_
-    np.testing.assert_array_equal(model.weights_[kept], model.label_quality_[kept])
+    weights = np.maximum(model.label_quality_, 0.01)
+    np.testing.assert_array_equal(model.weights_[kept], weights[kept])
     np.testing.assert_allclose(model.label_quality_, model.label_quality(X, y), rtol=1e-12)
     for k in range(4):
         mean = np.average(X[y == k], axis=0, weights=model.weights_[y == k])

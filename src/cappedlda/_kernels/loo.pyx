@@ -205,29 +205,3 @@ def fit_label_rate(
                 likelihood += weights[j] * log((1.0 - rate) * own[j] + other * (1.0 - own[j]))
         free(scores)
     return rate, likelihood, none
-
-
-def label_quality(
-    const double[:, ::1] scores,   # IN (N, c) log-probabilities of the classes, up to a number
-    const int32_t[::1] codes,      # IN (N,)
-    const double[::1] factors,     # IN (c,) of the odds that a label of the class is wrong
-    double[::1] quality,           # OUT (N,) probability that the label is right
-):
-    """Probabilities that labels are right; 1 where a factor is 0, or where nothing can be told."""
-    cdef Py_ssize_t j, k, i, N = scores.shape[0], c = scores.shape[1]
-    cdef const double *row
-    cdef double odds, score
-    with nogil:
-        for j in range(N):
-            i = codes[j]
-            row = &scores[j, 0]
-            quality[j] = 1.0
-            if not factors[i] > 0.0:
-                continue
-            odds = 0.0
-            for k in range(c):
-                score = row[k] - row[i]
-                if k != i and not score < NOTHING:
-                    odds += exp(score)
-            if odds == odds:
-                quality[j] = 1.0 / (1.0 + factors[i] * odds)

@@ -8,8 +8,8 @@ to another class. Two rounds:
 2. The rate of wrong labels, and how sharply distances tell classes apart, by maximum likelihood;
    by these the weights of the rows.
 
-The weights count only if wrong labels make the labels so much more likely that chance does not, or
-if the classes are so far apart that nothing else explains the labels.
+The weights count only if wrong labels explain the labels better than chance would (by BIC), or if
+the classes are so far apart that nothing else explains them.
 """
 
 from dataclasses import dataclass
@@ -35,16 +35,20 @@ LEAST_RATE = 1e-6
 MOST_RATE = 0.9
 # Factors of the squared distances to choose from.
 SHARPNESS = np.geomspace(0.05, 1.5, 8)
+# Gain of the log-likelihood by one more parameter that may be chance (BIC), in units of the
+# logarithm of the rows.
+CHANCE = 0.5
 # Classes are far apart if overlap explains less than this share of the wrong labels. Then labels do
-# not tell wrong ones from blurred distances, and the sharpest factor is taken if its likelihood is
-# lower by no more than the second number, in units of the logarithm of the rows.
+# not tell wrong ones from blurred distances, and the sharpest factor is taken if it is worse by no
+# more than chance.
 MOST_OVERLAP = 0.2
-NO_WORSE = 0.5
 # 1 - leverage of a row below which nearly nothing is known of it without it.
 LEAST_REST = 0.05
 # Rows per class on average, and rows of a class, of which labels are judged.
 LEAST_MEAN_ROWS = 20
 LEAST_ROWS = 10
+# Weight of a row whose label is certainly wrong.
+LEAST_SHARE = 0.01
 # Weight of a class of which nearly all labels would be wrong.
 LEAST_WEIGHT = 2.0
 # A row left out fits another class if it is that many times nearer.
@@ -72,45 +76,40 @@ class LabelRule:
         return scores
 
     def __call__(self, X, codes):
-        """Return the probability that each label is right, shape (N,)."""
-        return self._right(X, codes, np.full(len(self.judged), self.rate))
-
-    def weights(self, X, codes):
-        """Return the same, but 1 in classes that are not judged."""
-        return self._right(X, codes, np.where(self.judged, self.rate, 0.0))
-
-    def _right(self, X, codes, rates):
-        quality, codes = np.empty(X.shape[0]), codes.astype(np.int32, copy=False)
-        factors = rates / ((len(rates) - 1) * (1.0 - rates))
-        loo.label_quality(self.scores(X), codes, factors, quality)
+        """Return the probability that each label is right, shape (N,); 1 where none can be told."""
+        scores = self.scores(X)
+        c = scores.shape[1]
+        with np.errstate(over="ignore", invalid="ignore"):
+            scores -= scores.ravel().take(np.arange(0, scores.size, c) + codes)[:, None]
+            odds = np.exp(scores, out=scores) @ np.ones(c) - 1.0
+            quality = right_label(odds, self.rate, c)
+        quality[np.isnan(quality)] = 1.0
         return quality
 
-    def suspects(self, rows, flag_rule, quality, left_out, found):
-        """Return which labels look wrong, and the most likely ones, as codes.
+    def weights(self, X, codes):
+        """Return the weights of rows."""
+        return weights_by(self(X, codes), self.judged[codes])
 
-        Parameters
-        ----------
-        rows : ArrayRows
-        flag_rule : RowRule
-        quality : ndarray of shape (N,)
-        left_out : ndarray of shape (N,), bool
-        found : bool
-            Whether the labels of kept rows are doubted.
-        """
-        wrong = ~left_out & (quality < 0.5) & found
-        (out,) = np.nonzero(left_out)
-        if len(out):
-            some = rows.take(out)
-            likely = self.scores(some.X).argmax(axis=1)
-            nearest, own = flag_rule.nearest(some)[0], flag_rule.ratios(some)
-            wrong[out] = (likely != some.codes) & (nearest <= 1.0) & (own >= NEARER * nearest)
-        suggested, (called,) = rows.codes.copy(), np.nonzero(wrong)
-        if len(called):
-            some = rows.take(called)
-            scores = self.scores(some.X)
-            scores[np.arange(len(called)), some.codes] = -np.inf
-            suggested[called] = scores.argmax(axis=1)
-        return wrong, suggested
+    def second_best(self, rows):
+        """Return the most likely classes of rows but those of their labels, as codes."""
+        scores = self.scores(rows.X)
+        scores[np.arange(len(scores)), rows.codes] = -np.inf
+        return scores.argmax(axis=1)
+
+    def where_they_fit(self, rows, flag_rule):
+        """Return the classes in which rows that are left out fit, or that of their label."""
+        likely = self.scores(rows.X).argmax(axis=1)
+        nearest, own = flag_rule.nearest(rows)[0], flag_rule.ratios(rows)
+        return np.where((nearest <= 1.0) & (own >= NEARER * nearest), likely, rows.codes)
+
+
+def weights_by(quality, judged):
+    """Return the weights of rows whose labels are right with some probability.
+
+    Rows are not given up altogether: what varies only in them would be flat in the rest, and tell
+    nothing. Those of classes that are not judged count in full.
+    """
+    return np.where(judged, np.maximum(quality, LEAST_SHARE), 1.0)
 
 
 def right_label(odds, rates, n_classes):
@@ -161,8 +160,8 @@ class LabelNoise:
         return self.status == "found"
 
     def weights_by_quality(self, codes):
-        """Return the weights of all rows, which are 1 in classes that are not judged."""
-        return np.where(self.rule.judged[codes], self.quality, 1.0)
+        """Return the weights of all rows."""
+        return weights_by(self.quality, self.rule.judged[codes])
 
 
 @dataclass(frozen=True)
@@ -208,7 +207,8 @@ def label_noise(rows, kept, units, totals, rate=None):
             if status != "none":
                 break
         gain = likelihood - without
-        clear = gain > np.log(judge.judged_weight) or (judge.far_apart and judge.doubts_any)
+        beyond_chance = gain > CHANCE * np.log(judge.judged_weight)
+        clear = beyond_chance or (judge.far_apart and judge.doubts_any)
         if status == "none" and (rate is not None or clear):
             status = "found"
     return LabelNoise(status, judge.rate, float(gain), *judge.answer())
@@ -253,7 +253,7 @@ class LabelJudge:
         self._rule = self._rule_of(discriminant, best.sharpness)
         quality = right_label((1.0 - own) / own, self.rate, len(self._log_priors))
         self._quality = np.where(judged, quality, 1.0)
-        self._weights = np.where(self._judged_classes[self._codes], self._quality, 1.0)
+        self._weights = weights_by(self._quality, self._judged_classes[self._codes])
         left = np.bincount(self._codes, self._of_rows * self._kept * self._weights)
         self.lost = bool((self._judged_classes & (left < LEAST_WEIGHT)).any())
         priors = left * self._share_of_all
@@ -271,7 +271,7 @@ class LabelJudge:
         settings = self._log_priors, self.rate or first_rate
         tried = [RateFit.of(sharpness, *some, *settings) for sharpness in SHARPNESS]
         best, sharpest = max(tried, key=attrgetter("likelihood")), tried[-1]
-        margin = NO_WORSE * np.log(some[2].sum())
+        margin = CHANCE * np.log(some[2].sum())
         if sharpest.far_apart and sharpest.likelihood > best.likelihood - margin:
             best = sharpest
         bluntest = max(tried, key=attrgetter("without"))

@@ -200,7 +200,7 @@ def bounded(numbers, dtype):
     return np.clip(numbers, -most, most).astype(dtype)
 
 
-def completed(model, X, codes=None, most_wrong=FEW):
+def completed(model, X, codes=None, most_wrong=FEW, reach=np.inf):
     """Return X with dropped cells replaced by what is expected, and what these cost (N,).
 
     The cost is added to squared distances; it is infinite if no cell is left. Wrong cells of rows
@@ -214,6 +214,8 @@ def completed(model, X, codes=None, most_wrong=FEW):
         Classes; without them all classes count, by their probabilities.
     most_wrong : float
         Share of the cells of a row that may be wrong; 0 replaces only missing ones.
+    reach : float
+        Score below the best one with which a given class is asked.
     """
     cost = np.zeros(X.shape[0])
     metric = metric_for(model, X)
@@ -237,7 +239,7 @@ def completed(model, X, codes=None, most_wrong=FEW):
         return found, cost
 
     filled = X
-    reach = REACH if codes is None else np.inf
+    reach = REACH if codes is None else reach
     for rows, (found, cost_of_rows) in over_rows(metric, X, work, reach):
         filled = X.copy() if filled is X else filled
         with np.errstate(over="ignore"):
@@ -263,7 +265,7 @@ def as_predicted(model, X):
     if metric_for(model, X) is None:
         return X
     codes = np.searchsorted(model.classes_, predictions(model, X))
-    return completed(model, X, codes, MOST_WRONG)[0]
+    return completed(model, X, codes, MOST_WRONG, REACH)[0]
 
 
 def wrong_cells(model, X, codes, labelled):

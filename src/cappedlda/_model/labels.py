@@ -16,7 +16,8 @@ FOUND = ("label_noise_", "label_status_", "label_gain_", "_label_rule")
 def store(model, rows, solution):
     """Set what is found about labels, and forget what an earlier fit has found.
 
-    Labels are judged by the rows that were fitted, which may have completed cells.
+    Labels of kept rows are judged by these as they were fitted. Rows that are left out count as
+    new ones.
     """
     for name in FOUND + OF_LABELS:
         vars(model).pop(name, None)
@@ -28,18 +29,32 @@ def store(model, rows, solution):
     model.label_gain_ = labels.gain
     model._label_rule = labels.rule
     if isinstance(rows, ArrayRows):
-        model.label_quality_ = labels.quality
-        left_out = solution.samples.left_out
-        model.mislabelled_, codes = suspects(model, solution.fitted, labels.quality, left_out)
-        model.suggested_labels_ = model.classes_[codes]
+        quality, (out,) = labels.quality, np.nonzero(solution.samples.left_out)
+        others = rows.take(out)
+        if len(out):
+            others = others.with_features(cells.as_predicted(model, others.X))
+            quality[out] = model._label_rule(others.X, others.codes)
+        model.label_quality_ = quality
+        model.mislabelled_, codes = suspects(model, solution.fitted, quality, others, out)
+        model.suggested_labels_ = model.classes_.take(codes)
 
 
-def suspects(model, rows, quality, left_out):
-    """Return which labels of rows look wrong, and the most likely ones, as codes."""
-    if model.label_status_ == "too_few_rows":
-        return np.zeros(rows.shape[0], bool), rows.codes
-    found = model.label_status_ == "found"
-    return model._label_rule.suspects(rows, model._flag_rule, quality, left_out, found)
+def suspects(model, rows, quality, others, out):
+    """Return which labels of rows look wrong, and the most likely ones, as codes.
+
+    Those that are left out, with the numbers `out`, are taken from `others`.
+    """
+    rule, suggested = model._label_rule, rows.codes.copy()
+    wrong = np.zeros(len(suggested), bool)
+    if model.label_status_ == "found":
+        wrong = quality < 0.5
+        wrong[out] = False
+        (doubted,) = np.nonzero(wrong)
+        suggested[doubted] = rule.second_best(rows.take(doubted))
+    if len(out) and model.label_status_ != "too_few_rows":
+        suggested[out] = rule.where_they_fit(others, model._flag_rule)
+        wrong[out] = suggested[out] != others.codes
+    return wrong, suggested
 
 
 def check(model):
@@ -66,8 +81,8 @@ def doubts(model, X, y):
     codes = codes_of(model, y, X.shape[0])
     samples = per_sample(model, X, codes)
     rows = rows_of(cells.as_predicted(model, X), codes, len(model.classes_))
-    found = model._label_rule(rows.X, codes)
-    wrong, suggested = suspects(model, rows, found, samples.left_out)
+    found, (out,) = model._label_rule(rows.X, codes), np.nonzero(samples.left_out)
+    wrong, suggested = suspects(model, rows, found, rows.take(out), out)
     return {
         "flagged": samples.outliers,
         "left_out": samples.left_out,
