@@ -200,9 +200,10 @@ def trimmed_fit(prepared, objective, options):
     level, temperature = decide_level(prepared, core, reweighted, objective, options, shrinkage)
 
     # 8. LDA on all rows of that support, and the evaluation of all rows.
-    evaluated, labels = core, None
+    evaluated, labels, looks_for_labels = core, None, options.label_noise is not None
     if sample is not rows:
-        labels = noise_of_labels(prepared, reweighted, core.ratios <= level, options)
+        if looks_for_labels:
+            labels = noise_of_labels(prepared, reweighted, core.ratios <= level, options)
         settings = level, objective, options, trace
         reweighted, evaluated = on_all_rows(prepared, core, *settings, labels)
         if labels is not None and labels.quality is not None:
@@ -213,9 +214,9 @@ def trimmed_fit(prepared, objective, options):
         trace.n_passes += 1
     elif level > 1.0:  # the same rows, but others may come
         reweighted = replace(reweighted, rule=core.frame.rule(gate, level))
-    if sample is rows:
+    if sample is rows and looks_for_labels:
         labels = noise_of_labels(prepared, reweighted, reweighted.mask, options)
-        if labels is not None and labels.found:
+        if labels.found:
             at_level = prepared.all_rows.within_gate(level).reweighted(labels.weights)
             wanted = replace(without_wrong_priors(options), shrinkage=reweighted.shrinkage)
             reweighted = reweight(at_level, core.frame, level, objective, gate, wanted)
@@ -230,13 +231,8 @@ def trimmed_fit(prepared, objective, options):
 def core_of(prepared, objective, options):
     """Take steps 5 and 6 on the sample.
 
-    Returns
-    -------
-    objective : Objective
-        With the reach of the fences of the core.
-    reweighted : Reweighted
-    core : Evaluated
-    trace : Trace
+    Return the objective with the reach of the fences of the core, the `Reweighted`, the core as
+    `Evaluated`, and the `Trace`.
     """
     sample, gate = prepared.sample, prepared.gate
     frame = with_caps_of(objective, prepared.frame)

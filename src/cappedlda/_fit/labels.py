@@ -10,19 +10,11 @@ from cappedlda._metrics.shrinkage import MOST_SHRUNK
 
 
 def noise_of_labels(prepared, reweighted, kept, options):
-    """Return the `LabelNoise` of the sample, or of all rows if there is none; None if not wanted.
+    """Return the `LabelNoise` of the sample, or of all rows if there is none.
 
-    Parameters
-    ----------
-    prepared : Prepared
-    reweighted : Reweighted
-        LDA on the kept rows, or on the core of them.
-    kept : ndarray of shape (N,), bool
-        Rows of the sample that are not left out.
-    options : Options
+    Reweighted is LDA on the kept rows, or on the core of them; `kept` (N,) are the rows of the
+    sample that are not left out.
     """
-    if options.label_noise is None:
-        return None
     answer = reweighted.answer
     scale = np.where(answer.flat, np.inf, answer.scale)
     shrinkage = min(reweighted.shrinkage, MOST_SHRUNK)

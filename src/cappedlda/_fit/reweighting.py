@@ -69,20 +69,10 @@ class Evaluated:
 
 
 def reweight(rows, frame, level, objective, gate, options, sample=None):
-    """Return plain LDA on the rows within a multiple of caps and gate.
+    """Return plain LDA on the rows within a multiple, the level, of caps and gate.
 
-    Parameters
-    ----------
-    rows : Rows
-        Those within that multiple of the gate.
-    frame : Frame
-        Whose caps they are.
-    level : float
-    objective : Objective
-    gate : Gate or None
-    options : Options
-    sample : ArrayRows, optional
-        Of the rows, where these are not in memory.
+    The rows are those within that multiple of the gate, and a sample is given where these are not
+    in memory; the caps are those of the frame.
     """
     query = frame.query(level, scatter=True)
     record, seen = rows.evaluate(query)
@@ -159,13 +149,8 @@ def until_stable(rows, frame, objective, gate, options, sample=None, report=None
 
     Two supports may take turns: a feature that is constant within the classes of the smaller one
     tells nothing there, and all in the larger one. Then rows are measured by LDA on the larger
-    one, whatever the number of steps, and the answer is LDA on those that it keeps.
-
-    Returns
-    -------
-    reweighted : Reweighted
-    evaluated : Evaluated
-    trace : Trace
+    one, whatever the number of steps, and the answer is LDA on those that it keeps. It comes with
+    its evaluation and a `Trace`.
     """
     settings, trace = (objective, gate, options, sample), Trace("converged")
     while trace.n_iter < MAX_REWEIGHTINGS:
