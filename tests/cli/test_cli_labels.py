@@ -98,3 +98,12 @@ def test_rates_out_of_range_are_refused_before_the_table_is_read(rate, capsys):
     with pytest.raises(SystemExit):
         main(arguments)
     assert f"'{rate}' is not auto or a rate between 0 and 0.5" in capsys.readouterr().err
+
+
+def test_doubtful_labels_of_a_file_read_in_blocks(table, capsys, limit):
+    run(capsys, *FIT, "--label-noise", "auto", "--report", "r.html")
+    whole = Path("r.html").read_text(encoding="utf-8").partition("<h2>Labels</h2>")[2]
+    limit(block_numbers=200, training_bytes=500)
+    run(capsys, "report", "m.npz", "table.csv", "--out", "r.html", "--quiet")
+    parts = Path("r.html").read_text(encoding="utf-8").partition("<h2>Labels</h2>")[2]
+    assert parts.partition("</section>")[0] == whole.partition("</section>")[0]

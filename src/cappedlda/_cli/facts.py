@@ -4,7 +4,7 @@ import numpy as np
 
 from cappedlda._cli.accuracy import summary
 from cappedlda._cli.limits import LIMITS
-from cappedlda._cli.outliers import explained, with_labels
+from cappedlda._cli.outliers import explained
 from cappedlda._cli.rows import column_lines
 from cappedlda._cli.tables import needs
 from cappedlda._cli.writing import to_json
@@ -68,22 +68,13 @@ class Survey:
             if self.judged:
                 labels = doubts(model, X, y)
                 self.n_mislabelled += int(labels["mislabelled"].sum())
-                # Those that look mislabelled first: an outlier fits no class well.
-                order = np.lexsort((labels["quality"], ~labels["mislabelled"]))
-                lowest = order[:MOST_DOUBTFUL]
-                worst = DataFrame({"row": lowest, "class": y[lowest]})
-                worst = with_labels(worst, labels).assign(predicted=model.predict(X[lowest]))
-                doubtful.append(worst.assign(row=index[lowest]))
+                known = {"row": index, "class": y, "predicted": model.predict(X)}
+                doubtful.append(most_doubtful(DataFrame(known | labels)))
             chosen = slice(None) if share >= 1.0 else rng.random(len(y)) < share
             sample.append((X[chosen], y[chosen], crossed[chosen]))
         # Of these the most outlying, as `CappedLDA.explain` gives them.
         self.listed = most_outlying(concat(listed))
-        self.doubtful = None
-        if self.judged:
-            worst = concat(doubtful, ignore_index=True)
-            wrong = worst["kind"].isin(["label", "both"])
-            worst = worst.iloc[np.lexsort((worst["quality"], ~wrong))]
-            self.doubtful = worst[wrong | (worst["quality"] < NOT_DOUBTFUL)][:MOST_DOUBTFUL]
+        self.doubtful = most_doubtful(concat(doubtful)) if self.judged else None
         # The sample, all rows if they are few, and which of them are left out.
         self.X, self.y, self.crossed = (
             np.concatenate(parts) for parts in zip(*sample, strict=True)
@@ -102,6 +93,16 @@ class Survey:
 def most_outlying(found):
     """Return the most outlying rows of an explanation, the most outlying first."""
     return found.sort_values("outlyingness", ascending=False, kind="stable")[: LIMITS.listed_rows]
+
+
+def most_doubtful(labels):
+    """Return the rows whose labels are most worth a look.
+
+    Those that look mislabelled come first: an outlier fits no class well.
+    """
+    found = labels[labels["mislabelled"] | (labels["quality"] < NOT_DOUBTFUL)]
+    order = found.sort_values(["mislabelled", "quality"], ascending=[False, True], kind="stable")
+    return order[:MOST_DOUBTFUL]
 
 
 def facts_of(args, reader, notes, model, survey):

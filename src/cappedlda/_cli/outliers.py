@@ -81,9 +81,13 @@ def with_labels(found, labels):
     The `labels` are those of `doubts`, for all rows.
     """
     some = {name: values[found["row"]] for name, values in labels.items()}
-    outlier, wrong = some["flagged"] | some["left_out"], some["mislabelled"]
-    kind = np.select([outlier & wrong, outlier, wrong], ["both", "outlier", "label"], "")
-    return found.assign(kind=kind, suggested=some["suggested"], quality=some["quality"])
+    return found.assign(kind=kinds(some), suggested=some["suggested"], quality=some["quality"])
+
+
+def kinds(labels):
+    """Return what is wrong with rows: "outlier", "label", "both", or nothing."""
+    outlier, wrong = labels["flagged"] | labels["left_out"], labels["mislabelled"]
+    return np.select([outlier & wrong, outlier, wrong], ["both", "outlier", "label"], "")
 
 
 def readable(found):

@@ -25,6 +25,7 @@ from cappedlda._cli.arguments import (
 )
 from cappedlda._cli.facts import label_line, meaning, needs_of_report, tell
 from cappedlda._cli.limits import LIMITS
+from cappedlda._cli.outliers import kinds
 from cappedlda._cli.pictures import draw_pictures
 from cappedlda._cli.readers import applied_reader
 from cappedlda._cli.rows import Labels, column_lines
@@ -38,6 +39,14 @@ BEYOND = {
     "gate": "all features",
     "both": "both",
     "": "not flagged",
+}
+
+
+LOOKS_LIKE = {
+    "": "",
+    "label": "a wrong label",
+    "outlier": "an outlier",
+    "both": "an outlier with a wrong label",
 }
 
 
@@ -127,13 +136,11 @@ def doubtful_rows(doubtful, ids, found):
             "row": row["row"],
             **ids.loc[row["row"]],
             "class": row["class"],
-            "suggested": row["predicted"] if row["kind"] in ("", "outlier") else row["suggested"],
+            "suggested": row["suggested" if row["mislabelled"] else "predicted"],
             **({"quality": f"{row['quality']:.3f}"} if found else {}),
-            "looks like": {"": "", "label": "a wrong label", "outlier": "an outlier"}.get(
-                row["kind"], "an outlier with a wrong label"
-            ),
+            "looks like": LOOKS_LIKE[kind],
         }
-        for row in doubtful.to_dict("records")
+        for row, kind in zip(doubtful.to_dict("records"), kinds(doubtful), strict=True)
     ]
 
 
