@@ -82,6 +82,6 @@ def test_without_labels_outliers_tells_of_rows_that_predict_puts_elsewhere(fitte
     found = printed_table(captured.out)
     n_rows = int((found["class"] != found["predicted"]).sum())
     assert n_rows > 0
-    assert f"measured from another class than predict chooses: {n_rows}." in captured.err
+    assert f"from which they are measured, is not the predicted one: {n_rows}\n" in captured.err
     facts = run_json(capsys, "outliers", "m.npz", "data.csv", "--out", "odd.csv")
     assert "nearest_not_predicted" not in facts

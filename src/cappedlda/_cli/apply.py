@@ -151,8 +151,8 @@ def in_words(facts):
         text += f"; {facts['mislabelled']} that look mislabelled"
     if n := facts.get("nearest_not_predicted"):
         text += (
-            f"\nFlagged rows that are measured from another class than predict chooses: {n}. The "
-            "column class has the nearest class, the column predicted the answer of predict"
+            "\nFlagged rows whose nearest class, from which they are measured, is not the "
+            f"predicted one: {n}"
         )
     return text
 

@@ -171,7 +171,10 @@ class Table:
             )
             return f"{text}fixed day{drop if self.may_drop else ''}"
         if not self.may_drop:
-            return f"the model was fitted to numbers in {listed}"
+            return (
+                f"the model was fitted to numbers in {listed}: correct the text, or declare it a "
+                "missing value with --na"
+            )
         columns = "columns" if several else "column"
         if self.encoded:
             return (
