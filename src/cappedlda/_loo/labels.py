@@ -88,7 +88,7 @@ class LabelRule:
 
     def weights(self, X, codes):
         """Return the weights of rows."""
-        return weights_by(self(X, codes), self.judged[codes])
+        return weights_by(self(X, codes), self.judged, codes)
 
     def second_best(self, rows):
         """Return the most likely classes of rows but those of their labels, as codes."""
@@ -103,13 +103,14 @@ class LabelRule:
         return np.where((nearest <= 1.0) & (own >= NEARER * nearest), likely, rows.codes)
 
 
-def weights_by(quality, judged):
+def weights_by(quality, judged, codes):
     """Return the weights of rows whose labels are right with some probability.
 
     Rows are not given up altogether: what varies only in them would be flat in the rest, and tell
     nothing. Those of classes that are not judged count in full.
     """
-    return np.where(judged, np.maximum(quality, LEAST_SHARE), 1.0)
+    weights = np.maximum(quality, LEAST_SHARE)
+    return weights if judged.all() else np.where(judged[codes], weights, 1.0)
 
 
 def right_label(odds, rates, n_classes):
@@ -161,7 +162,7 @@ class LabelNoise:
 
     def weights_by_quality(self, codes):
         """Return the weights of all rows."""
-        return weights_by(self.quality, self.rule.judged[codes])
+        return weights_by(self.quality, self.rule.judged, codes)
 
 
 @dataclass(frozen=True)
@@ -196,17 +197,16 @@ def label_noise(rows, kept, units, totals, rate=None):
     n_jobs = rows.n_jobs if rows.X.size >= rows.regime.threaded_elements else 1
     with shared_threads(n_jobs) as map_:
         judge = LabelJudge(rows, kept, units, totals, map_)
-        status, without = "none", None
+        status = "none"
         for _ in range(ROUNDS):
-            likelihood, none = judge.take_round(FIRST_RATE if rate is None else rate)
-            without = none if without is None else without
+            likelihood = judge.take_round(FIRST_RATE if rate is None else rate)
             if judge.judged_weight < LEAST_MEAN_ROWS * rows.n_classes:
                 status = "too_few_rows"
             elif judge.lost:
                 status = "class_lost"
             if status != "none":
                 break
-        gain = likelihood - without
+        gain = likelihood - judge.without
         beyond_chance = gain > CHANCE * np.log(judge.judged_weight)
         clear = beyond_chance or (judge.far_apart and judge.doubts_any)
         if status == "none" and (rate is not None or clear):
@@ -238,30 +238,24 @@ class LabelJudge:
         return bool((self._quality < 0.5).any())
 
     def take_round(self, first_rate):
-        """Weigh the rows anew.
-
-        Returns
-        -------
-        likelihood, without : float
-            Log-likelihood of the labels, with wrong ones and without.
-        """
+        """Weigh the rows anew; return the log-likelihood of the labels, some of them wrong."""
         discriminant, distances, judged = self._distances()
         weights = self._of_rows * judged
         self.judged_weight = weights.sum()
-        best, without = self._best_fit(distances, weights, first_rate)
+        best = self._best_fit(distances, weights, first_rate)
         own, self.rate, self.far_apart = best.own, best.rate, best.far_apart
         self._rule = self._rule_of(discriminant, best.sharpness)
         quality = right_label((1.0 - own) / own, self.rate, len(self._log_priors))
         self._quality = np.where(judged, quality, 1.0)
-        self._weights = weights_by(self._quality, self._judged_classes[self._codes])
+        self._weights = weights_by(self._quality, self._judged_classes, self._codes)
         left = np.bincount(self._codes, self._of_rows * self._kept * self._weights)
         self.lost = bool((self._judged_classes & (left < LEAST_WEIGHT)).any())
         priors = left * self._share_of_all
         self._log_priors = np.log(priors / priors.sum())
-        return best.likelihood, without
+        return best.likelihood
 
     def _best_fit(self, distances, weights, first_rate):
-        """Return the `RateFit` with the best sharpness, and the likelihood without wrong labels."""
+        """Return the `RateFit` with the best sharpness."""
         given = distances, self._codes, weights
         part = -(-len(weights) // MOST_TRIED)
         some = given
@@ -274,11 +268,12 @@ class LabelJudge:
         margin = CHANCE * np.log(some[2].sum())
         if sharpest.far_apart and sharpest.likelihood > best.likelihood - margin:
             best = sharpest
-        bluntest = max(tried, key=attrgetter("without"))
-        if part == 1:
-            return best, bluntest.without
-        loss = loo.log_loss(*given, self._log_priors, bluntest.sharpness)[0]
-        return RateFit.of(best.sharpness, *given, *settings), -loss
+        if self.rate is None:  # the first round, in which no label is doubted yet
+            plain = max(tried, key=attrgetter("without"))
+            self.without = plain.without
+            if part > 1:
+                self.without = -loo.log_loss(*given, self._log_priors, plain.sharpness)[0]
+        return best if part == 1 else RateFit.of(best.sharpness, *given, *settings)
 
     def _distances(self):
         """Return LDA with the weights, the leave-one-out distances, and which rows are judged."""
