@@ -49,15 +49,13 @@ class Scores:
     def __init__(self, distances, codes, weights, step, log_priors, near=LIKELY):
         self._distances, self._codes, self._log_priors = distances, codes, log_priors
         self._weights, self._step = weights, step
+        self._core = weights * (step == 0)  # and 0 for other rows
+        self._core_weight = self._core.sum()
         self._near = near
-
-    def _weights_up_to(self, step):
-        """Return the weights of the rows of a support, and 0 of others."""
-        return self._weights * (self._step <= step)
 
     def hits(self, step):
         """Return the weight of the rows of a support that are classified correctly."""
-        weights = self._weights_up_to(step)
+        weights = self._weights * (self._step <= step)
         return loo.hits(self._distances, self._codes, weights, self._log_priors)
 
     @cached_property
@@ -71,17 +69,12 @@ class Scores:
         It was by other scores, `core`; the price is over the weight of the core.
         """
         lost = max(core.core_hits - self.core_hits, 0.0)
-        return lost - SURE * math.sqrt(lost) > price * self._core.sum()
+        return lost - SURE * math.sqrt(lost) > price * self._core_weight
 
     @cached_property
     def loss(self):
         """Mean log-loss of the core; not finite where it is too small to be left out of itself."""
-        return self._least[0] / self._core.sum()
-
-    @cached_property
-    def _core(self):
-        """The weights of the core, and 0 of other rows."""
-        return self._weights_up_to(0)
+        return self._least[0] / self._core_weight
 
     @cached_property
     def _least(self):
@@ -94,7 +87,7 @@ class Scores:
 
         The loss is convex in the sharpness: its slope tells how far it may fall at most.
         """
-        most, self._near = (core.loss + price) * self._core.sum(), core._near
+        most, self._near = (core.loss + price) * self._core_weight, core._near
         for loss, slope, k in self._losses():
             last = SHARPNESS[-1 if slope < 0.0 else 0]
             if loss <= most or loss + slope * (last - SHARPNESS[k]) > most:
@@ -235,13 +228,12 @@ def nested_moments(pieces, core, step, count):
 
     They begin with the core; None stands for the same support as the last.
     """
-    moments = core
+    moments, sizes = core, np.bincount(step, minlength=count)
     yield moments
     for k in range(1, count):
-        new = step == k
-        if new.any():
-            moments += Moments(*pieces.sums(new))
-        yield moments if new.any() else None
+        if sizes[k] > 0:
+            moments += Moments(*pieces.sums(step == k))
+        yield moments if sizes[k] > 0 else None
 
 
 def core_means(rows, core):
