@@ -17,8 +17,7 @@ from cappedlda._initial import initial_estimate
 from cappedlda._metrics.frame import Objective
 from cappedlda._metrics.row_space import RowSpace
 from cappedlda._rules.rule import Query
-from cappedlda._solvers.anderson import extrapolated
-from cappedlda._solvers.mm import MMSolver
+from cappedlda._solvers.mm import MMSolver, extrapolated
 from cappedlda.paper import capped_norm
 
 QS = [0.5, 1.0, 1.5, 2.0]

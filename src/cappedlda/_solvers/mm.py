@@ -20,7 +20,6 @@ from cappedlda._rules.fences import (
     update_caps,
 )
 from cappedlda._rules.rule import Query
-from cappedlda._solvers.anderson import extrapolated
 from cappedlda._solvers.base import Iteration
 
 # The frame is renewed while it is further off than this many times the tolerance, and
@@ -284,3 +283,17 @@ class MMSolver(Iteration):
         self.W, self._fallback = self._fallback, None
         self._history.clear()
         return None
+
+
+def extrapolated(history):
+    """Return by Anderson acceleration a better point than the last image of a fixed-point map.
+
+    The history has the last images, and their differences from the points they are of, flat.
+    Affine combinations keep linear constraints, so W'B = K holds for the result too.
+    """
+    *before, (image, newest) = history
+    if not before:
+        return image
+    differences = np.stack([newest - residual for _, residual in before], axis=1)
+    steps, *_ = np.linalg.lstsq(differences, newest, rcond=1e-8)
+    return image - sum(s * (image - p) for s, (p, _) in zip(steps, before, strict=True))
