@@ -110,13 +110,7 @@ class BlockJob:
 class BlockRows(Rows):
     """Rows in blocks; threads, processes and machines are those of whoever holds them.
 
-    Parameters
-    ----------
-    survey : LabelCounts
-    n_features : int
-    dtype : dtype
-        In which the rows are worked with.
-    label_type : dtype
+    The survey is the `LabelCounts` of all rows.
     """
 
     n_jobs = 1

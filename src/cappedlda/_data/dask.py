@@ -300,14 +300,7 @@ def pick_block(X, y, weight, job, ranks, start):
 class DaskRows(BlockRows):
     """Rows of a dask array; threads, processes and machines are those of its scheduler.
 
-    Parameters
-    ----------
-    X : dask Array of shape (N, n)
-        In blocks of whole rows.
-    y, sample_weight : dask Array of shape (N,)
-        Labels, and weights or None, in the same blocks.
-    survey : LabelCounts
-        Of the labels.
+    X (N, n) is in blocks of whole rows; labels and weights (N,), or None, are in the same blocks.
     """
 
     def __init__(self, X, y, sample_weight, survey):

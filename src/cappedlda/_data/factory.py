@@ -90,11 +90,7 @@ def float_type(dtype, name="X"):
 class SlicedArray:
     """An array that is read by slices of rows, as C-ordered numbers of floating point.
 
-    Parameters
-    ----------
-    source : array-like of shape (N, n)
-        With `shape`, `dtype` and slices of rows.
-    regime : Regime
+    The source has a `shape` (N, n), a `dtype` and slices of rows.
     """
 
     def __init__(self, source, regime=REGIME):

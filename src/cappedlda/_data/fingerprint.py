@@ -8,12 +8,7 @@ from cappedlda._kernels import kernels, kernels_for, selection
 
 
 class SourceFingerprint:
-    """What rows are recognised by: for each class their number, and checksums; additive.
-
-    Parameters
-    ----------
-    n_classes : int
-    """
+    """What rows are recognised by: for each class their number, and checksums; additive."""
 
     def __init__(self, n_classes):
         self.counts = np.zeros(n_classes, np.int64)
@@ -65,14 +60,8 @@ def sums_of_bits(sample_weight, codes, n_classes):
 def check_same(fingerprint, before, classes, source, remedy):
     """Check that the rows of a pass are those of the first.
 
-    Parameters
-    ----------
-    fingerprint : SourceFingerprint
-    before : tuple of three ndarrays of shape (c,)
-        Counts, weights and checksums of the first pass.
-    classes : ndarray of shape (c,)
-    source, remedy : str
-        What gives the rows, and what to do.
+    Of that there are counts, weights and checksums `before`, each of shape (c,). An error says what
+    gives the rows, the source, and what to do.
     """
     now = fingerprint.counts, fingerprint.weights, fingerprint.checksums
     for what, found, first in zip(

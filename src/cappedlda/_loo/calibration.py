@@ -106,16 +106,7 @@ def calibrator_of(reweighted, flag_rule, prepared, samples):
     """Return the calibrator of plain LDA on a support, or None where no covariance is known.
 
     It notes rows that are in the support or not flagged, but none that is all of its class:
-    without it the class has no mean.
-
-    Parameters
-    ----------
-    reweighted : Reweighted
-    flag_rule : RowRule
-        Rows outside are flagged.
-    prepared : Prepared
-    samples : PerSample or None
-        What is found about each row, if something is kept for each.
+    without it the class has no mean. The samples are None if nothing is kept for each row.
     """
     sample, answer = prepared.all_sample, reweighted.answer
     if not prepared.by_features:
