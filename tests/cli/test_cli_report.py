@@ -124,8 +124,8 @@ def test_it_says_all(page, data):
     assert any(row[0] == plain["method"] for row in rows)
     named = {row[0]: row[1] for row in rows if len(row) == 2}
     assert named["epsilon"] == "auto"
-    assert named["NumPy"] == np.__version__
-    assert {"leave_out", "shrinkage", "Python", "scikit-learn", "cappedlda"} <= named.keys()
+    assert named["numpy"] == np.__version__
+    assert {"leave_out", "shrinkage", "python", "scikit-learn", "cappedlda"} <= named.keys()
     text = "".join(parsed.text)
     assert "outlyingness is above 1" in text  # how it was scored
     headline = f"accuracy on all rows (plain LDA {plain['accuracy_all_rows']:.1%})"

@@ -1,13 +1,8 @@
 """`cappedlda report`, and the report itself: one HTML file, from `report.html.jinja`."""
 
-import platform
 from datetime import datetime
 from importlib import resources
 from pathlib import Path
-
-import numpy as np
-import scipy
-import sklearn
 
 from cappedlda import __version__
 from cappedlda._cli.accuracy import HOW, cross_validate, why
@@ -24,6 +19,7 @@ from cappedlda._cli.arguments import (
     argument,
 )
 from cappedlda._cli.facts import label_line, meaning, needs_of_report, tell
+from cappedlda._cli.info import collect_info
 from cappedlda._cli.limits import LIMITS
 from cappedlda._cli.outliers import kinds
 from cappedlda._cli.pictures import draw_pictures
@@ -33,6 +29,7 @@ from cappedlda._cli.training import read_training
 from cappedlda._util.files import replacing
 from cappedlda._util.progress import Progress
 
+VERSIONS = ("cappedlda", "python", "numpy", "scipy", "scikit-learn", "platform")
 NOTABLE = 3.0  # robust deviations from which on a further feature is named
 BEYOND = {
     "cap": "directions",
@@ -177,17 +174,13 @@ def digits(value, n, sign=""):
 
 def provenance(facts):
     """Return parameters, results and versions."""
+    installed = collect_info()
     return {
         **facts["parameters"],
         "status": facts["status"],
         "epsilon used": f"{facts['epsilon']:.6g}",
         "iterations": facts["iterations"],
-        "cappedlda": __version__,
-        "Python": platform.python_version(),
-        "NumPy": np.__version__,
-        "SciPy": scipy.__version__,
-        "scikit-learn": sklearn.__version__,
-        "platform": platform.platform(),
+        **{name: installed[name] for name in VERSIONS},
     }
 
 

@@ -145,7 +145,10 @@ class ArrayRows(Rows):
 
     def _not_finite(self, row):
         """Return the error for a row with a number that is not finite."""
-        return not_finite(self.slab(slice(row, row + 1))[0], f"row {row}", self.feature_names)
+        values, remedy = self.slab(slice(row, row + 1))[0], "remove or impute such rows"
+        if not np.isinf(values).any():
+            remedy += ', or use CappedLDA(missing="ignore")'
+        return not_finite(values, f"row {row}", self.feature_names, remedy=remedy)
 
     def per_sample(self, solution):
         """Return the results for each row as the evaluation has found them."""
