@@ -370,3 +370,22 @@ def test_few_rows_are_shrunk_to_the_covariance_that_a_number_gives():
     given = CappedLDA(shrinkage=few.shrinkage_).fit(X, y)
     assert few.shrinkage_ > 0.5
     assert_allclose(few.coef_, given.coef_, rtol=1e-6, atol=1e-9)
+
+
+@pytest.mark.parametrize("n", [30, 200], ids=["more rows than features", "fewer"])
+def test_few_rows_are_shrunk_to_the_variances_of_the_features(n):
+    # Whatever their shape: the units of long tails by medians are too small.
+    rng = np.random.default_rng(0)
+    y = np.arange(90) % 3
+    X = rng.standard_t(3, size=(90, n)) + rng.normal(size=(3, n))[y]
+    X[:, ::4] = np.exp(X[:, ::4])
+    lda = CappedLDA(epsilon=np.inf).fit(X, y)
+    steps = X - lda.means_[y]
+    scatter = steps.T @ steps / (90 - 3)
+    a = lda.shrinkage_
+    shrunk = (1.0 - a) * scatter + a * np.diag(scatter.diagonal())
+    assert 0.1 < a < 0.99
+    # With few rows a ridge of 1e-4 is added, in units of the features.
+    expected = np.linalg.solve(shrunk, (lda.means_ - lda.xbar_).T).T
+    unit = np.sqrt(scatter.diagonal())
+    assert_allclose(lda.coef_ * unit, expected * unit, rtol=1e-3, atol=1e-3)

@@ -5,7 +5,8 @@ Prepare (`prepare`):
 1. Take a stratified sample of many rows, or all of few.
 2. Make a robust initial estimate on it: centres, units and support of the classes.
 3. Build the gate: rows of any size beyond its fence are out of all that follows.
-4. With fewer rows than features, go to the space that the rows span.
+4. With few rows, features get the units in which a covariance is shrunk. With fewer rows than
+   features, go to the space that the rows span.
 
 Find the rows we trust (`core_of`):
 
@@ -153,8 +154,11 @@ def prepare(rows, objective, options):
         sample = rows if few else all_sample.within_gate(1.0)
         others = None if others is None else others.measured(gate).within_gate(1.0)
 
-    # 4. The space of the rows, if these are fewer than the features.
+    # 4. Units in which a covariance is shrunk, and the space of fewer rows than features.
     kind, space = rows.metric_kind, None
+    enough = rows.regime.unshrunk_rows_per_feature * n_features
+    if kind != "implicit" and rows.class_weights.sum() < enough:
+        initial = initial.in_deviations(all_sample)
     if kind == "row space":
         space = RowSpace(rows.X, initial.centres, initial.scale)
         rows = sample = space.rows(rows)

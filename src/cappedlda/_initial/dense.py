@@ -40,6 +40,21 @@ class InitialEstimate(NamedTuple):
         """Return the class means, with every row in the support."""
         return cls(rows.class_means(), scale, np.ones(rows.shape[0], dtype=bool))
 
+    def in_deviations(self, rows):
+        """Return it with the deviations of features in the support as units, if not far too small.
+
+        A covariance that is shrunk in these units keeps the variances of the features.
+        """
+        weights, squares = rows.row_weights * self.support, np.zeros(rows.shape[1])
+        for k in range(rows.n_classes):
+            (own,) = np.nonzero((rows.codes == k) & (weights > 0.0))
+            if len(own):
+                X = rows.X[own].astype(np.float64)
+                X -= np.average(X, axis=0, weights=weights[own])
+                squares += weights[own] @ np.square(X, out=X)
+        least = VARIANCE_FLOOR * np.square(self.scale)
+        return self._replace(scale=np.sqrt(np.maximum(squares / weights.sum(), least)))
+
 
 def plain_estimate(rows):
     """Return class means and pooled scales, with every row in the support."""
