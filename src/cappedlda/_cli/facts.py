@@ -100,7 +100,8 @@ def most_doubtful(labels):
 
     Those that look mislabelled come first: an outlier fits no class well.
     """
-    found = labels[labels["mislabelled"] | (labels["quality"] < NOT_DOUBTFUL)]
+    doubtful = (labels["quality"] < NOT_DOUBTFUL) & (labels["predicted"] != labels["class"])
+    found = labels[labels["mislabelled"] | doubtful]
     order = found.sort_values(["mislabelled", "quality"], ascending=[False, True], kind="stable")
     return order[:MOST_DOUBTFUL]
 
