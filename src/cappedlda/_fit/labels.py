@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 
 from cappedlda._fit.reweighting import solution_of
-from cappedlda._loo.labels import Units, label_noise
+from cappedlda._loo.labels import label_noise
 from cappedlda._metrics.shrinkage import MOST_SHRUNK
 
 
@@ -16,12 +16,12 @@ def noise_of_labels(prepared, reweighted, kept, options):
     sample that are not left out.
     """
     answer = reweighted.answer
-    scale = np.where(answer.flat, np.inf, answer.scale)
+    units = answer.centres, np.where(answer.flat, np.inf, answer.scale)
     shrinkage = min(reweighted.shrinkage, MOST_SHRUNK)
-    units = Units(answer.centres, scale, reweighted.frame.n_features, shrinkage)
+    shrunk = {"n_features": reweighted.frame.n_features, "shrinkage": shrinkage}
     totals = prepared.all_rows.class_weights
     rate = None if options.label_noise == "auto" else float(options.label_noise)
-    labels = label_noise(prepared.all_sample, kept, units, totals, rate)
+    labels = label_noise(prepared.all_sample, kept, units, totals, rate, **shrunk)
     if prepared.n_sampled == 0:
         return labels
     return replace(labels, quality=prepared.all_rows.each(labels.rule))

@@ -165,38 +165,18 @@ class LabelNoise:
         return weights_by(self.quality, self.rule.judged, codes)
 
 
-@dataclass(frozen=True)
-class Units:
-    """Where rows are measured from, in which units, and how much their scatter is shrunk."""
-
-    centres: np.ndarray  # (c, n)
-    scale: np.ndarray  # (n,), inf for features that are not used
-    n_features: int
-    shrinkage: float
-
-
 @np.errstate(over="ignore", invalid="ignore", divide="ignore")  # by rows that are far off
-def label_noise(rows, kept, units, totals, rate=None):
-    """Find out whether labels are wrong, and which.
+def label_noise(rows, kept, units, totals, rate=None, **shrunk):
+    """Find out whether labels are wrong, and which: return the `LabelNoise`.
 
-    Parameters
-    ----------
-    rows : ArrayRows
-    kept : ndarray of shape (N,), bool
-        The rows that the fit does not leave out.
-    units : Units
-    totals : ndarray of shape (c,)
-        Weight of each class among all rows, of which these may be a sample.
-    rate : float, optional
-        Of wrong labels, to begin with; then they are there.
-
-    Returns
-    -------
-    noise : LabelNoise
+    The fit does not leave out the kept rows (N,). The units are the centres (c, n) and the scale
+    (n,) of the features, inf for one that is not used; the totals (c,) are the weights of the
+    classes among all rows, of which these may be a sample. With a rate to begin with there are
+    wrong labels. How the scatter is `shrunk` is as `PlainLDA` takes it.
     """
     n_jobs = rows.n_jobs if rows.X.size >= rows.regime.threaded_elements else 1
     with shared_threads(n_jobs) as map_:
-        judge = LabelJudge(rows, kept, units, totals, map_)
+        judge = LabelJudge(rows, kept, units, totals, map_, shrunk)
         status = "none"
         for _ in range(ROUNDS):
             likelihood = judge.take_round(FIRST_RATE if rate is None else rate)
@@ -217,15 +197,16 @@ def label_noise(rows, kept, units, totals, rate=None):
 class LabelJudge:
     """Weighs rows by their labels, round by round."""
 
-    def __init__(self, rows, kept, units, totals, map_):
-        self._map, self._codes, self._units = map_, rows.codes.astype(np.int32, copy=False), units
+    def __init__(self, rows, kept, units, totals, map_, shrunk):
+        self._map, self._codes = map_, rows.codes.astype(np.int32, copy=False)
+        self._settings, (centres, self._scale) = {"dtype": rows.dtype, **shrunk}, units
         weights = rows.row_weights
-        self._kept, self._of_rows, self._dtype = kept & (weights > 0.0), weights, rows.dtype
+        self._kept, self._of_rows = kept & (weights > 0.0), weights
         X, c = np.ascontiguousarray(rows.X, np.float64), rows.n_classes
         self._raw = rows.with_features(X).labelled(self._codes)
-        self._deviations, _ = in_units(self._raw, units.centres, units.scale, map_=map_)
-        self._origin = units.centres.mean(axis=0)
-        self._centres = (units.centres - self._origin) / units.scale
+        self._deviations, _ = in_units(self._raw, *units, map_=map_)
+        self._origin = centres.mean(axis=0)
+        self._centres = (centres - self._origin) / self._scale
         self._judged_classes = np.bincount(self._codes, weights * self._kept, c) >= LEAST_ROWS
         # A sample may have more of a small class than its share.
         self._share_of_all = totals / np.bincount(self._codes, weights, c)
@@ -277,14 +258,12 @@ class LabelJudge:
 
     def _distances(self):
         """Return LDA with the weights, the leave-one-out distances, and which rows are judged."""
-        raw, units = self._raw, self._units
         in_fit = self._kept * self._weights
-        rows = raw.with_features(self._deviations)
+        rows = self._raw.with_features(self._deviations)
         rows.sample_weight = self._of_rows * in_fit
         pieces = Pieces(rows, self._map)
         moments = Moments(*pieces.sums(np.ones(len(in_fit), bool)))
-        settings = units.n_features, None, units.shrinkage, self._dtype
-        discriminant = PlainLDA(moments, self._centres, *settings)
+        discriminant = PlainLDA(moments, self._centres, **self._settings)
         # A row of weight k is k rows, of which one is left out.
         left_out = np.minimum(self._of_rows, 1.0) * in_fit
         distances = discriminant.distances(pieces, left_out)
@@ -296,10 +275,9 @@ class LabelJudge:
 
     def _rule_of(self, discriminant, sharpness):
         """Return the rule by which the round tells the labels of other rows."""
-        scale = self._units.scale[:, None]
         coef, offset = discriminant.linear_scores()
         intercept = self._log_priors + sharpness * offset
-        coef = sharpness * coef / scale
+        coef = sharpness * coef / self._scale[:, None]
         intercept = intercept - self._origin @ coef
         return LabelRule(coef, intercept, self.rate, self._judged_classes)
 
