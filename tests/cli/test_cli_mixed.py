@@ -255,6 +255,8 @@ def test_reasons_tell_categories_in_words():
     assert reasons(row, encoded)[1:] == [
         "Does not fit the rest of the row: age 5, expected about 50"
     ]
+    row["value_1"] = np.nan
+    assert reasons(row, encoded)[0] == "age = 5 (usually 1.25, z -2.9)"
 
 
 @pytest.mark.parametrize("kind", ["csv", "parquet", "xlsx", "standard input"])

@@ -148,7 +148,7 @@ def in_words(facts):
     if "left_out" in facts:
         text += f"; {facts['left_out']} of the kind the fit leaves out"
     if "mislabelled" in facts:
-        text += f"; {facts['mislabelled']} that look mislabelled"
+        text += f"; {facts['mislabelled']} that look mislabelled, which is not proof"
     if n := facts.get("nearest_not_predicted"):
         text += (
             "\nFlagged rows whose nearest class, from which they are measured, is not the "

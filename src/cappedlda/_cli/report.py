@@ -2,6 +2,7 @@
 
 from datetime import datetime
 from importlib import resources
+from math import isnan
 from pathlib import Path
 
 from cappedlda import __version__
@@ -144,13 +145,13 @@ def doubtful_rows(doubtful, ids, found):
 def reasons(row, encoded):
     """Return the features that make a row unusual, with its values and the usual ones.
 
-    Cells that do not fit the rest of the row come last.
+    Missing values say nothing. Cells that do not fit the rest of the row come last.
     """
     categories = {feature: column for column, some in encoded.items() for feature in some}
     found = []
     for k in range(1, sum(name.startswith("feature_") for name in row) + 1):
         value, usual, z = (row[f"{name}_{k}"] for name in ("value", "usual", "z"))
-        if found and not abs(z) >= NOTABLE:
+        if isnan(value) or (found and not abs(z) >= NOTABLE):
             continue
         name = row[f"feature_{k}"]
         if name in categories:

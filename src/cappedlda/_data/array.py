@@ -26,7 +26,7 @@ def check_file(X):
             if X.base.size() < start + len(X.base):
                 raise ValueError(
                     f"the file {X.filename} of a memory map was truncated after it was opened; "
-                    "write the file anew and open it again."
+                    "write the file again, and open it."
                 )
             return
         X = X.base

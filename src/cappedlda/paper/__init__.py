@@ -7,7 +7,7 @@ analysis and its applications", Applied Intelligence, 2022.
 - `capped_norm`: equation (2), for any p and q
 - `compared`: the other methods of its tables
 - `datasets`: its data
-- `experiments`: its tables and figures, run anew
+- `experiments`: its tables and figures, run again
 """
 
 from cappedlda.paper import compared, datasets, experiments

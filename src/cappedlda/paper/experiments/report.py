@@ -60,7 +60,7 @@ def read_row(path, settings):
     try:
         row = json.loads(path.read_text(encoding="utf-8"))
     except ValueError as error:
-        raise ValueError(f"{path} is damaged ({error}); delete it to run its row anew.") from error
+        raise ValueError(f"{path} is damaged ({error}); delete it to run its row again.") from error
     return row if row["settings"] == settings else None
 
 

@@ -175,7 +175,7 @@ class TableRun:
         if others:
             print(
                 f"cappedlda reproduce: {self.name}: {others} rows in {self.out / 'rows'} were made "
-                f"by another state of the code; delete them to run them anew",
+                f"by another state of the code; delete them to run them again",
                 file=sys.stderr,
             )
 
