@@ -184,12 +184,12 @@ def measure_engines(folder, quick, engine_rows=ENGINE_ROWS):
 
 
 def measure_partitions(folder, quick):
-    """Processor time of a pass over rows in memory, by the number of partitions."""
+    """Processor time of a pass and of a fit to rows in memory, by the number of partitions."""
     n_rows, n = (40_000 if quick else 400_000), 30
     write_files(folder, *contaminated(n_rows, n, 5)[:2], 4)
     found = {"rows": n_rows, "features": n, "load": os.getloadavg()[0]}
-    found["seconds"] = {
-        name: {str(count): alone(cost_of_pass, folder, name, count) for count in (4, 40, 400)}
+    found["costs"] = {
+        name: {str(count): alone(cost_of_engine, folder, name, count) for count in (4, 40, 400)}
         for name in ("dask", "Spark")
     }
     return found
@@ -202,24 +202,33 @@ def alone(function, *arguments):
         return pool.submit(function, *arguments).result()
 
 
-def cost_of_engine(folder, name):
-    """Return what a pass and a fit cost."""
-    with ENGINES[name](folder) as (rows, fit):
+def cost_of_engine(folder, name, *n_partitions):
+    """Return what a pass and a fit cost, and the memory that the fit takes."""
+    with ENGINES[name](folder, *n_partitions) as (rows, fit):
         seconds, model = seconds_of_pass(rows), CappedLDA(n_jobs=2)
+        java, others = children()
+        before = sum(map(anonymous_memory, java))
         begin = processor_seconds()
-        extra_bytes = peak_of(lambda: fit(model))
+        own, of_java, of_others = peaks_of(lambda: fit(model), ([os.getpid()], java, others))
         return {
             "seconds_of_a_pass": seconds,
             "seconds_of_a_fit": processor_seconds() - begin,
-            "extra_bytes": extra_bytes,
+            "extra_bytes": own,
+            "java_bytes": before,
+            "extra_java_bytes": of_java,
+            "extra_worker_bytes": of_others,
             "passes": model.n_passes_,
         }
 
 
-def cost_of_pass(folder, name, n_partitions):
-    """Return the seconds of a pass over rows that are kept in memory, in some partitions."""
-    with ENGINES[name](folder, n_partitions) as (rows, _):
-        return seconds_of_pass(rows)
+def children():
+    """Return the numbers of the process that is Spark's driver in Java, and of all others."""
+    import psutil
+
+    this = psutil.Process()
+    found = this.children(recursive=True)
+    java = [child.pid for child in found if child.name() == "java" and child.ppid() == this.pid]
+    return java, [child.pid for child in found if child.pid not in java]
 
 
 def seconds_of_pass(rows):
@@ -268,11 +277,11 @@ def open_dask(folder, n_partitions=None):
 
 
 @contextmanager
-def open_spark(folder, n_partitions=None):
+def open_spark(folder, n_partitions=None, master="local[2]", memory="2g"):
     from pyspark.sql import SparkSession
 
-    builder = SparkSession.builder.master("local[2]")
-    builder = builder.config("spark.ui.enabled", "false").config("spark.driver.memory", "2g")
+    builder = SparkSession.builder.master(master)
+    builder = builder.config("spark.ui.enabled", "false").config("spark.driver.memory", memory)
     builder = builder.config("spark.local.dir", str(folder)).config("spark.log.level", "OFF")
     builder = builder.config("spark.ui.showConsoleProgress", "false")
     with builder.config("spark.driver.host", "127.0.0.1").getOrCreate() as spark:
@@ -283,11 +292,26 @@ def open_spark(folder, n_partitions=None):
         yield rows, lambda model: model.fit(frame, "y")
 
 
+@contextmanager
+def open_spark_cluster(folder):
+    """Executors are processes of their own, so the driver's Java can be told from theirs."""
+    import pyspark
+
+    home = folder / "spark"  # executors write their logs here
+    home.mkdir()
+    for path in Path(pyspark.__file__).parent.iterdir():
+        (home / path.name).symlink_to(path)
+    os.environ["SPARK_HOME"] = str(home)
+    with open_spark(folder, master="local-cluster[2,1,1024]", memory="500m") as opened:
+        yield opened
+
+
 ENGINES = {
     "array": open_array,
     "chunks of Parquet": open_chunks,
     "dask": open_dask,
     "Spark": open_spark,
+    "Spark, executors apart": open_spark_cluster,
 }
 
 
@@ -368,13 +392,22 @@ def measure_large(folder, quick, large_rows=LARGE_ROWS):
 
 def peak_of(job):
     """Return by how many bytes the memory of this process rises, at its peak, while a job runs."""
-    before, peak = anonymous_memory(), 0
+    return peaks_of(job, [[os.getpid()]])[0]
+
+
+def peaks_of(job, groups):
+    """Return by how many bytes the memory of each group of processes rises while a job runs."""
+
+    def used():
+        return np.array([sum(map(anonymous_memory, group)) for group in groups])
+
+    before = peaks = used()
     done = threading.Event()
 
     def watch():
-        nonlocal peak
+        nonlocal peaks
         while not done.wait(0.02):
-            peak = max(peak, anonymous_memory())
+            peaks = np.maximum(peaks, used())
 
     watcher = threading.Thread(target=watch)
     watcher.start()
@@ -383,15 +416,16 @@ def peak_of(job):
     finally:
         done.set()
         watcher.join()
-    return max(0, peak - before)
+    return (peaks - before).tolist()
 
 
-def anonymous_memory():
-    """Bytes of this process that no file stands behind."""
-    for line in Path("/proc/self/status").read_text().splitlines():
-        if line.startswith("RssAnon:"):
-            return int(line.split()[1]) * 1024
-    raise NotImplementedError("The memory of the process is known on Linux only.")
+def anonymous_memory(pid):
+    """Bytes of a process that no file stands behind; 0 if it has ended."""
+    with suppress(FileNotFoundError, ProcessLookupError):
+        for line in Path(f"/proc/{pid}/status").read_text().splitlines():
+            if line.startswith("RssAnon:"):
+                return int(line.split()[1]) * 1024
+    return 0
 
 
 PARTS = {
@@ -497,35 +531,51 @@ def text_of_files(part):
 
 
 def text_of_engines(part):
-    """Return the lines about engines, and how their cost grows with partitions."""
-    header = ["engine", "a pass, s", "a fit, s", "passes after the sample", "memory, MB"]
-    rows = [
-        [
+    """Return the lines about engines."""
+    header = ["engine", "a pass, s", "a fit, s", "passes after the sample", "this process, MB"]
+    header += ["Spark's Java, MB", "workers, MB"]
+    rows = []
+    for name, cost in part["engines"].items():
+        java = f"{in_mb(cost['java_bytes'])} + {in_mb(cost['extra_java_bytes'])}"
+        rows.append([
             name,
             f"{cost['seconds_of_a_pass']:.1f}",
             f"{cost['seconds_of_a_fit']:.1f}",
             cost["passes"],
-            f"{cost['extra_bytes'] / 1e6:.0f}",
-        ]
-        for name, cost in part["engines"].items()
-    ]
+            in_mb(cost["extra_bytes"]),
+            java if cost["java_bytes"] else "",
+            in_mb(cost["extra_worker_bytes"]) if name in WITH_WORKERS else "",
+        ])  # fmt: skip
     title = f"## Engines, {part['rows']:,} x {part['features']} in {part['files']} Parquet files"
     text = (
-        "Seconds of processor time, of two processes or threads together, measured at a load of "
-        f"{part['load']:.0f}; memory by which the process that calls `fit` grows, without Spark's "
-        "Java."
+        "Processor time of all processes together, at a load of "
+        f"{part['load']:.0f}. Memory is what the fit adds at its peak to the process that calls "
+        "it, to Spark's driver in Java (after what it had before the fit), and to all other "
+        "processes together. *Executors apart* is `local-cluster[2,1,1024]`, with 500 MB of heap "
+        "for the driver; in `local[2]`, with 2 GB, the driver's Java does the work of the "
+        "executors too."
     )
     return ["", title, "", text, "", *markdown_table(header, rows)]
 
 
+WITH_WORKERS = ("dask", "Spark", "Spark, executors apart")
+
+
+def in_mb(n_bytes):
+    return f"{n_bytes / 1e6:.0f}"
+
+
 def text_of_partitions(part):
-    """Return the lines about how the cost of a pass grows with the partitions."""
-    seconds = part["seconds"]
-    counts = list(next(iter(seconds.values())))
-    rows = [[name, *(f"{costs[k]:.1f}" for k in counts)] for name, costs in seconds.items()]
-    title = f"## A pass by partitions, {part['rows']:,} x {part['features']} in memory"
-    text = f"Seconds of processor time, measured at a load of {part['load']:.0f}."
-    header = ["engine", *(f"{count} partitions" for count in counts)]
+    """Return the lines about how the costs grow with the partitions."""
+    counts = list(next(iter(part["costs"].values())))
+    rows = [
+        [f"{name}, {what}", *(f"{costs[k]['seconds_of_' + key]:.1f}" for k in counts)]
+        for what, key in (("a pass", "a_pass"), ("a fit", "a_fit"))
+        for name, costs in part["costs"].items()
+    ]
+    title = f"## Partitions, {part['rows']:,} x {part['features']} in memory"
+    text = f"Seconds of processor time of all processes together, at a load of {part['load']:.0f}."
+    header = ["", *(f"{count} partitions" for count in counts)]
     return ["", title, "", text, "", *markdown_table(header, rows)]
 
 

@@ -1,5 +1,6 @@
 """Rows that several tests of the data side fit."""
 
+import signal
 import tempfile
 
 import pytest
@@ -21,3 +22,11 @@ def rows(rng):
     X, y = make_classes(rng, [1200, 770, 30], 5)
     X = spoil(rng, X, rng.random(2000) < 0.08)
     return X, y, rng.integers(0, 3, size=2000).astype(float)
+
+
+@pytest.fixture
+def interruptible():
+    """Let interrupts in, also where the tests run in the background and ignore them."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)

@@ -1,6 +1,7 @@
 """dask arrays and frames: the answer of an array in memory, on threads and on a cluster."""
 
 import os
+import resource
 import signal
 import subprocess
 import sys
@@ -15,7 +16,7 @@ import pandas as pd
 import pytest
 from common import angle, make_classes
 from dask.callbacks import Callback
-from distributed import Client
+from distributed import Client, wait
 from sklearn.base import clone
 
 import cappedlda
@@ -164,10 +165,8 @@ def slowly(block):
     return block
 
 
-def test_a_fit_leaves_nothing_on_the_cluster(client, rows):
-    X, y, _ = rows
-    model = CappedLDA().fit(lazy(X), lazy(y))
-    assert model.status_ == "converged"
+def becomes_empty(client):
+    """Return whether the cluster has no task any more, after some time."""
 
     def is_empty():
         client.sync(client.scheduler.identity)
@@ -176,7 +175,40 @@ def test_a_fit_leaves_nothing_on_the_cluster(client, rows):
     deadline = time.monotonic() + 600
     while not is_empty() and time.monotonic() < deadline:
         time.sleep(0.05)
-    assert is_empty()
+    return is_empty()
+
+
+def test_a_fit_leaves_nothing_on_the_cluster(client, rows):
+    X, y, _ = rows
+    model = CappedLDA().fit(lazy(X), lazy(y))
+    assert model.status_ == "converged"
+    assert becomes_empty(client)
+
+
+@pytest.mark.usefixtures("interruptible")
+def test_an_interrupt_in_a_pass_leaves_nothing_on_the_cluster(client, rows, tmp_path):
+    X, y, _ = rows
+    model = CappedLDA().fit(X, y)
+    before, threads = dict(vars(model)), set(threading.enumerate())
+    driver, reads, caught = os.getpid(), tmp_path / "reads", tmp_path / "caught"
+
+    def interrupting(block):
+        if len(block) == 299:
+            with reads.open("a") as file:
+                file.write(".")
+            if reads.stat().st_size == 2:
+                os.kill(driver, signal.SIGINT)
+                while not caught.exists():
+                    time.sleep(0.05)
+        return block
+
+    with pytest.raises(KeyboardInterrupt):
+        model.fit(lazy(X).map_blocks(interrupting, dtype=float), lazy(y))
+    caught.touch()
+    assert reads.stat().st_size == 2
+    assert vars(model) == before
+    assert set(threading.enumerate()) <= threads
+    assert becomes_empty(client)
 
 
 def test_a_fit_that_fails_or_is_interrupted_leaves_nothing(rows, temporary, spy, monkeypatch):
@@ -203,6 +235,42 @@ def test_a_fit_that_fails_or_is_interrupted_leaves_nothing(rows, temporary, spy,
     assert vars(model) == before
     assert set(threading.enumerate()) <= threads
     assert not list(temporary.iterdir())
+
+
+def spill_at_once():
+    """Begin two processes that keep as good as nothing in memory."""
+    memory = {"target": 1e-6, "spill": 1e-6, "pause": False, "terminate": False}
+    settings = {f"distributed.worker.memory.{name}": value for name, value in memory.items()}
+    with dask.config.set(settings):
+        return Client(
+            n_workers=2,
+            threads_per_worker=1,
+            memory_limit="8GiB",
+            host="127.0.0.1",
+            dashboard_address="127.0.0.1:0",
+        )
+
+
+def fill_disk():
+    """Let this process write no file of more than some bytes."""
+    _, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (100, hard))
+
+
+def bytes_on_disk(dask_worker):
+    return dask_worker.data.spilled_total.disk
+
+
+@pytest.mark.parametrize("full", [False, True])
+def test_blocks_that_do_not_fit_on_the_disk_stay_in_memory(rows, full):
+    X, y, _ = rows
+    with spill_at_once() as client:
+        if full:
+            client.run(fill_disk)
+        blocks = lazy(X).map_blocks(np.copy).persist()
+        wait(blocks)
+        assert_same(CappedLDA().fit(blocks, y), CappedLDA().fit(X, y))
+        assert all((size == 0) == full for size in client.run(bytes_on_disk).values())
 
 
 class Tasks(Callback):

@@ -1,7 +1,6 @@
 """The data side: slabs, strides, threads, and BLAS kept to one of them."""
 
 import _thread
-import signal
 import threading
 from contextlib import ExitStack
 from dataclasses import replace
@@ -224,14 +223,6 @@ def test_an_error_in_a_worker_is_raised_and_leaves_no_thread(n_jobs):
     with pytest.raises(ZeroDivisionError, match="item 5"):
         list(ordered_map(work, range(100), n_jobs))
     join_new_threads(before)
-
-
-@pytest.fixture
-def interruptible():
-    """Let interrupts in, also where the tests run in the background and ignore them."""
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    yield
-    signal.signal(signal.SIGINT, before)
 
 
 @pytest.mark.usefixtures("interruptible")

@@ -3,10 +3,13 @@
 import copy
 import os
 import random
+import resource
 import signal
 import subprocess
 import sys
 import threading
+import time
+from contextlib import contextmanager
 from pathlib import Path
 from unittest import mock
 
@@ -37,6 +40,9 @@ pytestmark = [
 # 1e-15, is far below this.
 SAME = 1e-6
 FEATURES = list("abcde")
+# Executors find what is pickled by name in these tests.
+HERE = Path(__file__).parent
+PYTHONPATH = os.pathsep.join([str(HERE), str(HERE.parent), os.environ.get("PYTHONPATH", "")])
 
 
 class CappedLDA(cappedlda.CappedLDA):
@@ -75,34 +81,44 @@ class CappedNormLDAInMemory(InMemory, CappedNormLDA):
     pass
 
 
-@pytest.fixture(scope="session")
-def spark(tmp_path_factory):
-    """Two threads on this machine; a task may fail once."""
-    here = Path(__file__).parent
+@contextmanager
+def session(master, folder):
+    """Begin Spark, with its files in a folder."""
     settings = {
-        "spark.executorEnv.PYTHONPATH": f"{here}:{here.parent}",
+        "spark.executorEnv.PYTHONPATH": PYTHONPATH,
         "spark.ui.enabled": "false",
         "spark.driver.host": "127.0.0.1",
         "spark.driver.memory": "600m",
+        "spark.executor.memory": "600m",
         "spark.sql.shuffle.partitions": "3",
         "spark.sql.execution.arrow.maxRecordsPerBatch": "150",
-        "spark.local.dir": str(tmp_path_factory.mktemp("spark")),
-        "spark.sql.warehouse.dir": str(tmp_path_factory.mktemp("warehouse")),
+        "spark.local.dir": str(folder / "local"),
+        "spark.sql.warehouse.dir": str(folder / "warehouse"),
         "spark.log.level": "OFF",
         "spark.ui.showConsoleProgress": "false",
     }
-    builder = SparkSession.builder.master("local[2,2]")
+    builder = SparkSession.builder.master(master)
     for name, value in settings.items():
         builder = builder.config(name, value)
     # Otherwise workers are the first python3 of the path.
-    with mock.patch.dict(os.environ, PYSPARK_PYTHON=sys.executable):
-        session = builder.getOrCreate()
-        yield session
-        session.stop()
+    environment = mock.patch.dict(os.environ, PYSPARK_PYTHON=sys.executable)
+    with environment, builder.getOrCreate() as spark:
+        yield spark
+
+
+@pytest.fixture(scope="session")
+def spark(tmp_path_factory):
+    """Two threads on this machine; a task may fail once."""
+    with session("local[2,2]", tmp_path_factory.mktemp("spark")) as spark:
+        yield spark
 
 
 @pytest.fixture
 def table(rng):
+    return make_table(rng)
+
+
+def make_table(rng):
     """Three classes, one of them small, with 8 % of the rows far off."""
     X, y = make_classes(rng, [1200, 770, 30], 5)
     X = spoil(rng, X, rng.random(2000) < 0.08)
@@ -353,12 +369,21 @@ def test_errors_name_the_column_and_leave_the_estimator_as_it_was(frame):
         model.predict(rows)
 
 
-def test_a_fit_that_fails_or_is_interrupted_leaves_nothing(frame, tmp_path, temporary, monkeypatch):
-    """Executors that are lost in a later pass, for good, and an interrupt."""
+@pytest.fixture
+def fitted_before(frame, temporary):
+    """A fitted model. In the end it is as it was, and there are no files, threads or caches."""
     model = CappedLDA().fit(rows_of(frame), "label")
     before, threads = dict(vars(model)), set(threading.enumerate())
     stored = frame.sparkSession.sparkContext._jsc.getPersistentRDDs
     of_others = set(stored())  # what other tests have cached
+    yield model
+    assert vars(model) == before
+    assert set(threading.enumerate()) <= threads
+    assert not list(temporary.iterdir())
+    assert set(stored()) <= of_others
+
+
+def test_workers_that_are_lost_for_good_are_an_error(frame, tmp_path, fitted_before):
     passes = tmp_path / "passes"
     passes.touch()
 
@@ -371,21 +396,91 @@ def test_a_fit_that_fails_or_is_interrupted_leaves_nothing(frame, tmp_path, temp
 
     rows = rows_of(frame).coalesce(1)
     with pytest.raises(Py4JJavaError, match="Job aborted due to stage failure"):
-        model.fit(rows.mapInArrow(lost, rows.schema), "label")
+        fitted_before.fit(rows.mapInArrow(lost, rows.schema), "label")
     assert passes.stat().st_size > 3
-    assert vars(model) == before
 
-    def interrupted(frame, task, n_partitions, tree_sum=spark_rows.tree_sum):
-        tree_sum(frame, task, n_partitions)
-        raise KeyboardInterrupt
 
-    monkeypatch.setattr(spark_rows, "tree_sum", interrupted)
+def test_an_interrupt_in_a_pass_ends_the_fit_and_its_jobs(frame, tmp_path, fitted_before):
+    driver, rows, caught = os.getpid(), rows_of(frame), tmp_path / "caught"
+
+    def interrupting(batches):
+        yield from batches
+        if TaskContext.get().partitionId() == 1:
+            os.kill(driver, signal.SIGINT)
+            while not caught.exists():
+                time.sleep(0.05)
+
     with pytest.raises(KeyboardInterrupt):
-        model.fit(rows, "label")
-    assert vars(model) == before
-    assert set(threading.enumerate()) <= threads
-    assert not list(temporary.iterdir())
-    assert set(stored()) <= of_others
+        fitted_before.fit(rows.mapInArrow(interrupting, rows.schema), "label")
+    caught.touch()
+    jobs = frame.sparkSession.sparkContext.statusTracker().getActiveJobsIds
+    deadline = time.monotonic() + 600
+    while jobs() and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert not jobs()
+
+
+def test_a_full_disk_is_an_error(frame, fitted_before, monkeypatch):
+    """In the second pass; Spark stores what it shuffles in files, here for the 40 partitions."""
+    java = frame.sparkSession.sparkContext._gateway.proc.pid
+    _, hard = usual = resource.prlimit(java, resource.RLIMIT_FSIZE)
+    passes, tree_sum = [], spark_rows.tree_sum
+
+    def full_later(*arguments):
+        passes.append(1)
+        resource.prlimit(java, resource.RLIMIT_FSIZE, (100, hard) if len(passes) == 2 else usual)
+        return tree_sum(*arguments)
+
+    monkeypatch.setattr(spark_rows, "tree_sum", full_later)
+    try:
+        with pytest.raises(Py4JJavaError, match="Job aborted due to stage failure.*File too large"):
+            fitted_before.fit(rows_of(frame).repartition(40), "label")
+    finally:
+        resource.prlimit(java, resource.RLIMIT_FSIZE, usual)
+    assert len(passes) == 2
+
+
+LOST_EXECUTOR = """
+import os, signal, sys
+from pathlib import Path
+import numpy as np, psutil, pyspark
+import test_spark as t
+
+folder = Path(sys.argv[1])
+home, lost = folder / "home", folder / "lost"
+home.mkdir()  # the executors' logs are written here
+for path in Path(pyspark.__file__).parent.iterdir():
+    (home / path.name).symlink_to(path)
+os.environ["SPARK_HOME"] = str(home)
+
+def loses_executor(batches):
+    from pyspark import TaskContext
+    yield from batches
+    executor = next(p for p in psutil.Process().parents() if p.name() == "java")
+    if TaskContext.get().partitionId() == 2 and not lost.exists():
+        lost.write_text(str(executor.pid))
+        executor.kill()
+
+table = t.make_table(np.random.default_rng(0))
+with t.session("local-cluster[2,1,1024]", folder) as spark:
+    rows = t.rows_of(spark.createDataFrame(table).repartition(4))
+    model = t.CappedLDA().fit(rows.mapInArrow(loses_executor, rows.schema), "label")
+    t.assert_same(model, t.fitted(t.CappedLDAInMemory(), table))
+    driver, executor = spark.sparkContext._gateway.proc.pid, int(lost.read_text())
+    assert executor != driver and not psutil.pid_exists(executor)
+"""
+
+
+def test_a_lost_executor_does_no_harm(tmp_path):
+    """Two executors in processes of their own, of which one is killed in the middle of a pass."""
+    done = subprocess.run(
+        [sys.executable, "-c", LOST_EXECUTOR, str(tmp_path)],
+        env={**os.environ, "PYTHONPATH": PYTHONPATH},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
 
 
 def test_without_java_the_error_names_it():

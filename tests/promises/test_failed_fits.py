@@ -58,12 +58,18 @@ INTERRUPTED = """
 import os, signal, sys, threading, time
 import numpy as np
 from cappedlda import CappedLDA
+folder = sys.argv[1]
 # Also where the tests run in the background, whose children ignore interrupts.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 rng = np.random.default_rng(0)
 X = rng.normal(size=(40000, 20)); y = np.arange(len(X)) % 3; X[:, 0] += 4 * y
-expected = CappedLDA().fit(X, y).coef_
-begin = time.perf_counter(); CappedLDA().fit(X, y); seconds = time.perf_counter() - begin
+def chunks():
+    for start in range(0, len(y), 7_000):
+        yield X[start : start + 7_000], y[start : start + 7_000]
+def fit(lda):
+    return FIT
+expected = fit(CappedLDA()).coef_
+begin = time.perf_counter(); fit(CappedLDA()); seconds = time.perf_counter() - begin
 caught = 0
 for delay in rng.uniform(0.0, seconds, 15):
     lda = CappedLDA()
@@ -71,7 +77,7 @@ for delay in rng.uniform(0.0, seconds, 15):
     try:  # there is one signal, and it comes in here
         timer.start()
         try:
-            lda.fit(X, y)
+            fit(lda)
         finally:
             timer.join()
         time.sleep(0.2)
@@ -80,16 +86,20 @@ for delay in rng.uniform(0.0, seconds, 15):
     timer.join()
     assert vars(lda).keys() >= {"n_components", "epsilon"}
     assert not hasattr(lda, "coef_") or np.array_equal(lda.coef_, expected)
-assert np.array_equal(CappedLDA().fit(X, y).coef_, expected)
+assert np.array_equal(fit(CappedLDA()).coef_, expected)
+assert not os.listdir(folder)
 names = [thread.name for thread in threading.enumerate()]
 assert len(names) == 1, names
 print("caught", caught)
 """
 
 
-def test_interrupts_at_random_moments():
-    """No thread is left, nothing is half-fitted, and the next fit is right."""
-    argv = [sys.executable, "-c", INTERRUPTED]
+@pytest.mark.parametrize(
+    "fit", ["lda.fit(X, y)", "lda.fit_chunks(chunks)", "lda.fit_chunks(chunks, cache=folder)"]
+)
+def test_interrupts_at_random_moments(tmp_path, fit):
+    """No thread or file is left, nothing is half-fitted, and the next fit is right."""
+    argv = [sys.executable, "-c", INTERRUPTED.replace("FIT", fit), str(tmp_path)]
     found = subprocess.run(argv, capture_output=True, text=True, timeout=600)
     last = found.stdout.strip().splitlines()[-1:] or [found.stderr]
     assert found.returncode == 0, found.stderr
