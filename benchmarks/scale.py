@@ -445,7 +445,7 @@ def as_text(found):
     lines = [
         "Made by `python benchmarks/scale.py`; the figures are those of `scale.json`. "
         f"{found['machine']['processors']} processors, load of {found['machine']['load']:.1f} "
-        "at the begin.",
+        "at the start.",
         "",
     ]
     if "memmap" in found:
