@@ -28,6 +28,7 @@ import cappedlda
 from cappedlda._data import spark as spark_rows
 from cappedlda._data.array import ArrayRows
 from cappedlda._data.draw import Draw, least, seed_of
+from cappedlda._data.record import Record
 from cappedlda._regime import Regime
 
 pytestmark = [
@@ -203,6 +204,24 @@ def test_partitions_may_be_many_skewed_empty_and_of_one_class(frame, table):
     assert_same(CappedLDA().fit(rows_of(frame).repartition(6, "label"), "label"), expected)
     many = rows_of(frame).repartition(40)  # more than are added at once
     assert_same(CappedLDA().fit(many, "label"), expected)
+
+
+def test_only_sums_and_the_sample_come_to_the_driver(frame, spy):
+    """However many rows there are."""
+    sums, sizes = spy(spark_rows, "tree_sum"), []
+    for times in (1, 3):
+        copies = F.explode(F.sequence(F.lit(1), F.lit(times)))
+        rows = rows_of(frame).withColumn("copy", copies)
+        rows = rows.withColumn("a", F.col("a") + 0.001 * F.col("copy")).drop("copy")
+        sums.clear()
+        model = CappedLDA().fit(rows, "label")
+        found = [total for _, total in sums.results]
+        drawn = sum(len(keys) for total in found if isinstance(total, list) for keys, _ in total)
+        assert 0 < model.n_sampled_ <= drawn < 2.5 * model.n_sampled_ < 1000
+        records = [total for total in found if isinstance(total, Record)]
+        assert len(records) + 1 == len(found)
+        sizes.append([record.scatter.nbytes + record.histograms.nbytes for record in records])
+    assert sizes[0][0] == sizes[1][0] == max(max(sizes))
 
 
 def fails_at_first(batches):

@@ -1,12 +1,12 @@
 """What dask and Spark have in common: rows in blocks, which are worked on where they are.
 
-Labels are counted first, in a `LabelCounts`. Then each pass sends a `BlockJob` to the blocks and
-adds what comes back.
+Labels are counted first, in a `LabelCounts`. Then each pass sends a job to the blocks and adds what
+comes back.
 """
 
 import copy
 from dataclasses import dataclass
-from typing import Any
+from functools import partial
 
 import numpy as np
 from sklearn.utils import check_array
@@ -15,7 +15,6 @@ from sklearn.utils.multiclass import check_classification_targets
 from cappedlda._data.array import ArrayRows
 from cappedlda._data.base import Rows, first_not_finite
 from cappedlda._data.factory import check_shape
-from cappedlda._regime import Regime
 from cappedlda._validation import (
     FLOATS,
     check_class_weights,
@@ -83,35 +82,25 @@ def row_of_block(row):
     return f"row {row} of a block"
 
 
-@dataclass(frozen=True)
-class BlockJob:
-    """A job, and how the rows of a block are made for it."""
+def rows_of_block(
+    X, y, weight, where=row_of_block, *, classes, dtype, check, regime, unit, feature_names
+):
+    """Return a block as rows in memory; `where` tells errors where a row of it is.
 
-    job: Any  # of `Rows.reduce`
-    classes: np.ndarray  # (c,)
-    dtype: np.dtype
-    check: bool  # whether to look for numbers that are not finite
-    regime: Regime
-    weight_unit: float  # factor of the weights
-    feature_names: list | None
-
-    def rows(self, X, y, weight, where=row_of_block):
-        """Return a block as rows in memory; `where` tells errors where a row of it is."""
-        X = np.ascontiguousarray(X, self.dtype)
-        bad = first_not_finite(X) if self.check else None
-        if bad is not None:
-            raise not_finite(X[bad], where(bad), self.feature_names)
-        codes = known_codes(y, self.classes)
-        if weight is not None:
-            weight = self.weight_unit * np.ascontiguousarray(weight, np.float64)
-        return ArrayRows(X, codes, len(self.classes), weight, regime=self.regime)
+    All numbers are checked to be finite, if they are to be, and weights multiplied by a unit.
+    """
+    X = np.ascontiguousarray(X, dtype)
+    bad = first_not_finite(X) if check else None
+    if bad is not None:
+        raise not_finite(X[bad], where(bad), feature_names)
+    codes = known_codes(y, classes)
+    if weight is not None:
+        weight = unit * np.ascontiguousarray(weight, np.float64)
+    return ArrayRows(X, codes, len(classes), weight, regime=regime)
 
 
 class BlockRows(Rows):
-    """Rows in blocks; threads, processes and machines are those of whoever holds them.
-
-    The survey is the `LabelCounts` of all rows.
-    """
+    """Rows in blocks; threads, processes and machines are those of whoever holds them."""
 
     n_jobs = 1
 
@@ -133,9 +122,17 @@ class BlockRows(Rows):
         check_shape(self.shape)
         self._is_checked = False  # whether all numbers are known to be finite
 
-    def _block_job(self, job=None):
-        settings = self.classes, self.dtype, not self._is_checked, self.regime, self._weight_unit
-        return BlockJob(job, *settings, self.feature_names)
+    def _maker(self):
+        """Return what makes rows of a block, where it is."""
+        return partial(
+            rows_of_block,
+            classes=self.classes,
+            dtype=self.dtype,
+            check=not self._is_checked,
+            regime=self.regime,
+            unit=self._weight_unit,
+            feature_names=self.feature_names,
+        )
 
 
 def check_columns(frame, names):

@@ -19,7 +19,6 @@ from cappedlda._data.blocks import (
     check_columns,
     check_features_of,
     checked_block,
-    row_of_block,
     without_samples,
 )
 from cappedlda._data.factory import float_type
@@ -274,46 +273,40 @@ def count_block_labels(y, weight=None):
     return boxed(LabelCounts.of_block(np.asarray(y), weight))
 
 
-def job_on_block(X, y, weight, job):
-    """Return what a job makes of a block, None for one without rows."""
-    (X,) = X
+def job_on_block(X, y, weight, task):
+    """Return what a job makes of a block, None for one without rows; the task has the job."""
+    (X,), (make_rows, job) = X, task
     with single_threaded_blas():
-        return boxed(rows_of_block(X, y, weight, job).reduce(job.job) if len(X) else None)
+        return boxed(checked_rows(make_rows, X, y, weight).reduce(job) if len(X) else None)
 
 
-def rows_of_block(X, y, weight, job, where=row_of_block):
-    """Return a block as rows in memory; see `BlockJob`."""
+def checked_rows(make_rows, X, y, *more):
+    """Return a block as rows in memory; see `rows_of_block`."""
     if len(X) != len(y):
         raise ValueError(
             f"A block of X has {len(X)} rows, and that of y has {len(y)}; give y as the name "
             "of a column of a frame X, or compute the chunk sizes of both."
         )
-    return job.rows(X, np.asarray(y), weight, where)
+    return make_rows(X, np.asarray(y), *more)
 
 
-def pick_block(X, y, weight, job, ranks, start):
+def pick_block(X, y, weight, make_rows, ranks, start):
     """Return the chosen rows of a block, or all of them; an error counts rows from the first."""
-    rows = rows_of_block(X, y, weight, job, lambda row: f"row {start + row}")
+    rows = checked_rows(make_rows, X, y, weight, lambda row: f"row {start + row}")
     return rows if ranks is None else rows.pick(ranks)
 
 
 class DaskRows(BlockRows):
-    """Rows of a dask array; threads, processes and machines are those of its scheduler.
-
-    X (N, n) is in blocks of whole rows; labels and weights (N,), or None, are in the same blocks.
-    """
+    """Rows of a dask array in blocks of whole rows; labels and weights are in the same blocks."""
 
     def __init__(self, X, y, sample_weight, survey):
         super().__init__(survey, X.shape[1], float_type(X.dtype), y.dtype)
         self._X, self._y, self._weight = X, y, sample_weight
 
-    def _block_job(self, job=None):
-        return shared(super()._block_job(job))
-
     def reduce(self, job):
         """Return the sum of what a job returns for each block."""
-        block_job = self._block_job(job)
-        total = tree_sum(blockwise(job_on_block, self._X, self._y, self._weight, job=block_job))
+        task = shared((self._maker(), job))
+        total = tree_sum(blockwise(job_on_block, self._X, self._y, self._weight, task=task))
         self._is_checked = True
         return total
 
@@ -324,9 +317,9 @@ class DaskRows(BlockRows):
         starts = np.cumsum(self._lengths) - self._lengths
         blocks = [self._X.to_delayed().ravel(), self._y.to_delayed()]
         blocks.append([None] * len(starts) if self._weight is None else self._weight.to_delayed())
-        job, pick = self._block_job(), shared(pick_block)
+        make_rows, pick = shared(self._maker()), shared(pick_block)
         parts = [
-            pick(*block, job, chosen, int(start))
+            pick(*block, make_rows, chosen, int(start))
             for *block, chosen, start in zip(*blocks, ranks, starts, strict=True)
         ]
         parts = dask.compute(*parts)

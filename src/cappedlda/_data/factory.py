@@ -88,13 +88,10 @@ def float_type(dtype, name="X"):
 
 
 class SlicedArray:
-    """An array that is read by slices of rows, as C-ordered numbers of floating point.
-
-    The source has a `shape` (N, n), a `dtype` and slices of rows.
-    """
+    """An array that is read by slices of rows, as C-ordered numbers of floating point."""
 
     def __init__(self, source, regime=REGIME):
-        self._source = source
+        self._source = source  # (N, n), with `shape`, `dtype` and slices of rows
         self._regime = regime
         self.shape = tuple(source.shape)
         self.dtype = float_type(source.dtype)

@@ -11,7 +11,7 @@ class SourceFingerprint:
     """What rows are recognised by: for each class their number, and checksums; additive."""
 
     def __init__(self, n_classes):
-        self.counts = np.zeros(n_classes, np.int64)
+        self.counts = np.zeros(n_classes, np.int64)  # all of shape (c,)
         self.weights = np.zeros(n_classes, np.uint64)
         self.checksums = np.zeros(n_classes, np.uint64)
 
@@ -58,10 +58,9 @@ def sums_of_bits(sample_weight, codes, n_classes):
 
 
 def check_same(fingerprint, before, classes, source, remedy):
-    """Check that the rows of a pass are those of the first.
+    """Check that rows have the counts, weights and checksums of the first pass, `before`.
 
-    Of that there are counts, weights and checksums `before`, each of shape (c,). An error says what
-    gives the rows, the source, and what to do.
+    An error names the source of the rows, and the remedy.
     """
     now = fingerprint.counts, fingerprint.weights, fingerprint.checksums
     for what, found, first in zip(

@@ -52,7 +52,7 @@ CHANGES = "cache() it, or fit what it is computed from, if that is stored"
 # ---------------------------------------------------------------------------------------------
 
 
-def pass_over(layout, block_job, batches):
+def pass_over(layout, make_rows, job, n_classes, batches):
     """Yield what the job of a pass, or a `Draw`, finds in a partition, as a batch of one row.
 
     What is wrong with the rows is a result, too. A task that fails would be repeated, in vain, and
@@ -61,14 +61,13 @@ def pass_over(layout, block_job, batches):
     from pyspark import TaskContext
 
     spare_modules()
-    number, job = TaskContext.get().partitionId(), block_job.job
-    seen = SourceFingerprint(len(block_job.classes))
+    number, seen = TaskContext.get().partitionId(), SourceFingerprint(n_classes)
 
     def blocks():
         for batch in batches:
             if batch.num_rows:
                 block = layout.block(batch)
-                rows = block_job.rows(*block, lambda _: f"partition {number}")
+                rows = make_rows(*block, lambda _: f"partition {number}")
                 seen.add(rows.X, rows.codes, rows.sample_weight, EVERYWHERE)
                 yield rows
 
@@ -201,15 +200,7 @@ def count_labels(frame, label, weight):
 
 
 class SparkRows(BlockRows):
-    """Rows of a Spark DataFrame.
-
-    Parameters
-    ----------
-    frame : DataFrame
-    layout : Layout
-    lines : list of Row
-        See `count_labels`.
-    """
+    """Rows of a Spark DataFrame; for the lines see `count_labels`."""
 
     def __init__(self, frame, layout, lines):
         from pandas import DataFrame
@@ -235,7 +226,7 @@ class SparkRows(BlockRows):
 
     def reduce(self, job):
         """Return the sum of what a job, or a `Draw`, returns for each batch."""
-        task = partial(pass_over, self._layout, self._block_job(job))
+        task = partial(pass_over, self._layout, self._maker(), job, self.n_classes)
         seen, found = tree_sum(self._frame, task, self._n_partitions)
         if not self._first:
             self._first += [seen.weights, seen.checksums]
