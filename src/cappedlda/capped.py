@@ -264,7 +264,8 @@ class CappedLDA(SwitchingHints, CappedDiscriminant):
         wrong = solution.wrong_cells
         self._wrong_cells = None if wrong is None else csr_array(wrong)
         self._wrong_shares = None if wrong is None else wrong.mean(axis=0)
-        labels.store(self, rows, solution)
+        if solution.labels is not None or "label_status_" in vars(self):  # of an earlier fit
+            labels.store(self, rows, solution)
 
     @property
     def wrong_cells_(self) -> csr_array:

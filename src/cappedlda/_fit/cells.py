@@ -71,14 +71,7 @@ def wrong_of_few(marks):
 
 
 def without_gaps(rows, fit):
-    """Return rows with missing cells drawn from what the others predict.
-
-    Parameters
-    ----------
-    rows : ArrayRows
-    fit : callable
-        Returns the solution on rows.
-    """
+    """Return rows with missing cells drawn from what the others predict, by a fit of rows."""
     gaps = np.isnan(rows.X)
     if not gaps.any():
         return rows
@@ -119,8 +112,10 @@ def many_have_far_cells(rows, gate):
     """
     some = slice(None, None, 1 + rows.shape[0] // MOST_LOOKED_AT)
     far = far_cells(rows.X[some], rows.codes[some], gate.centres, gate.scale)
-    hit = far.any(axis=1) & has_few(far)
-    return np.average(hit, weights=rows.row_weights[some]) >= LEAST_HIT
+    if not far.any():
+        return False
+    hit, weights = far.any(axis=1) & has_few(far), rows.row_weights[some]
+    return weights @ hit >= LEAST_HIT * weights.sum()
 
 
 def metric_of(solution):

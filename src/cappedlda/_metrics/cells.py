@@ -172,19 +172,10 @@ def make_metric(whitener, means, xbar, coef, priors, temperature=1.0):
     """Return the `CellMetric` of a linear rule, or None if its numbers overflow.
 
     The rule may be sharper or blunter than the covariance says, and may use fewer directions than
-    there are: the metric is that of the rule, so that the two agree where no cell is dropped.
-
-    Parameters
-    ----------
-    whitener : ndarray of shape (n, m)
-        Rows times it have unit covariance within the classes. Its rows are 0 for features
-        that are constant there.
-    means : ndarray of shape (c, n)
-    xbar : ndarray of shape (n,)
-    coef : ndarray of shape (c, n), or (1, n) for two classes
-    priors : ndarray of shape (c,)
-    temperature : float
-        Factor that the scores of the rule have, and cells do not know.
+    there are: the metric is that of the rule, so that the two agree where no cell is dropped. Rows
+    times the whitener (n, m) have unit covariance within the classes; it is 0 for features that are
+    constant there. The coefficients are (c, n), or (1, n) for two classes. The temperature is a
+    factor that the scores of the rule have, and cells do not know.
     """
     with np.errstate(all="ignore"):
         coef = coef / temperature
