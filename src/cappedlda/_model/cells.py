@@ -13,7 +13,7 @@ from scipy.special import softmax
 from cappedlda._data.base import slices_of
 from cappedlda._data.threads import blas_threads, ordered_map, single_threaded_blas
 from cappedlda._metrics.cells import CUT, MOST_WRONG, REACH, WRONG, make_metric
-from cappedlda._model.discriminant import check_finite, not_finite_in, predictions
+from cappedlda._model.discriminant import check_finite, not_finite_in
 from cappedlda._regime import REGIME
 
 # Where CUT costs training rows more than these standard errors, a feature has a cut-off that one of
@@ -200,7 +200,7 @@ def bounded(numbers, dtype):
     return np.clip(numbers, -most, most).astype(dtype)
 
 
-def completed(model, X, codes=None, most_wrong=FEW, reach=np.inf):
+def completed(model, X, codes=None, most_wrong=FEW, likeliest=False):
     """Return X with dropped cells replaced by what is expected, and what these cost (N,).
 
     The cost is added to squared distances; it is infinite if no cell is left. Wrong cells of rows
@@ -214,8 +214,8 @@ def completed(model, X, codes=None, most_wrong=FEW, reach=np.inf):
         Classes; without them all classes count, by their probabilities.
     most_wrong : float
         Share of the cells of a row that may be wrong; 0 replaces only missing ones.
-    reach : float
-        Score below the best one with which a given class is asked.
+    likeliest : bool
+        Whether, without codes, the likeliest class alone counts.
     """
     cost = np.zeros(X.shape[0])
     metric = metric_for(model, X)
@@ -227,9 +227,10 @@ def completed(model, X, codes=None, most_wrong=FEW, reach=np.inf):
     def work(rows, block, dropped):
         if codes is None:
             weights = softmax(metric.scores(block, dropped), axis=1)
-        else:
-            weights = np.eye(len(metric.means))[codes[rows]]
-        marks = dropped[np.arange(len(rows)), weights.argmax(axis=1)]
+        own = weights.argmax(axis=1) if codes is None else codes[rows]
+        if likeliest or codes is not None:
+            weights = np.eye(len(metric.means))[own]
+        marks = dropped[np.arange(len(rows)), own]
         found, wrong = metric.complete(block, dropped, weights), marks == WRONG
         there = ~np.isnan(block)
         few = np.count_nonzero(wrong, axis=1) <= most_wrong * np.count_nonzero(there, axis=1)
@@ -239,7 +240,7 @@ def completed(model, X, codes=None, most_wrong=FEW, reach=np.inf):
         return found, cost
 
     filled = X
-    reach = REACH if codes is None else reach
+    reach = REACH if codes is None else np.inf
     for rows, (found, cost_of_rows) in over_rows(metric, X, work, reach):
         filled = X.copy() if filled is X else filled
         with np.errstate(over="ignore"):
@@ -262,10 +263,7 @@ def as_fitted(model, X, codes):
 
 def as_predicted(model, X):
     """Return rows with missing and wrong cells completed by the predicted class, not the label."""
-    if metric_for(model, X) is None:
-        return X
-    codes = np.searchsorted(model.classes_, predictions(model, X))
-    return completed(model, X, codes, MOST_WRONG, REACH)[0]
+    return completed(model, X, most_wrong=MOST_WRONG, likeliest=True)[0]
 
 
 def wrong_cells(model, X, codes, labelled):
