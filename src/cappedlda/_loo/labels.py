@@ -98,9 +98,9 @@ class LabelRule:
 
     def where_they_fit(self, rows, flag_rule):
         """Return the classes in which rows that are left out fit, or that of their label."""
-        likely = self.scores(rows.X).argmax(axis=1)
-        nearest, own = flag_rule.nearest(rows)[0], flag_rule.ratios(rows)
-        return np.where((nearest <= 1.0) & (own >= NEARER * nearest), likely, rows.codes)
+        likely = self.scores(rows.X).argmax(axis=1).astype(rows.codes.dtype)
+        there, own = (flag_rule.ratios(some) for some in (rows.labelled(likely), rows))
+        return np.where((there <= 1.0) & (own >= NEARER * there), likely, rows.codes)
 
 
 def weights_by(quality, judged, codes):
