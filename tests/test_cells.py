@@ -32,7 +32,7 @@ from cappedlda._model import cells
 from cappedlda._model.cells import metric_of
 from cappedlda.paper import CLDA
 
-CUT = 5.0
+CUT = 4.5
 
 
 def correlated(rng, sizes, n_features, spread=1.0):

@@ -17,7 +17,7 @@ from cappedlda._kernels import cells as cell_kernels
 
 # Conditional deviations beyond which a cell is wrong. The square is also how far the score of a
 # class may be behind the best one by the linear rule: of others, nothing is asked.
-CUT = 5.0
+CUT = 4.5
 REACH = CUT**2
 # A training row of which more cells than this share are wrong is no good row with a typo.
 MOST_WRONG = 1.0 / 3.0

@@ -16,9 +16,10 @@ from cappedlda._metrics.cells import CUT, MOST_WRONG, REACH, WRONG, make_metric
 from cappedlda._model.discriminant import check_finite, not_finite_in
 from cappedlda._regime import REGIME
 
-# Where CUT costs training rows more than these standard errors, a feature has a cut-off that one of
-# some shares of them is beyond: the first that does no harm. After these, nothing is capped.
-MOST_HARM = 2.0
+# Where CUT misclassifies more training rows, by these standard errors and by this share, a feature
+# has a cut-off that one of some shares of them is beyond: the first that does no such harm. After
+# these, nothing is capped.
+MOST_HARM, MOST_LOST = 2.0, 0.005
 SHARES = (0.05, 0.02, 0.01, 0.005, 0.002, 0.001, 0.0)
 # Share of the cells of a new row that may be wrong without the row being a strange one.
 FEW = 0.1
@@ -29,8 +30,8 @@ MOST_MARKS = 1 << 22
 def choose_cuts(metric, X, codes, weights):
     """Return the least cut-offs (n,) that do no harm to the classification of rows, or inf.
 
-    Harm is that more rows are lost than gained, by more than MOST_HARM standard errors. Lost are
-    those that all cells classify correctly and capped ones do not.
+    Harm is that more rows are lost than gained, by more than MOST_HARM standard errors and more
+    than MOST_LOST of all. Lost are those that all cells classify correctly and capped ones do not.
 
     Parameters
     ----------
@@ -40,6 +41,7 @@ def choose_cuts(metric, X, codes, weights):
     codes : ndarray of shape (N,)
     weights : ndarray of shape (N,)
     """
+    most_lost = MOST_LOST * weights.sum()
     for cuts in candidates(metric, X, codes):
         metric = metric.with_cuts(cuts)
         some = metric.screen()(X)
@@ -52,7 +54,7 @@ def choose_cuts(metric, X, codes, weights):
             now = np.where(capped, metric.scores(block, dropped).argmax(axis=1) == own, linear)
             lost += weights[part] @ (linear & ~now)
             gained += weights[part] @ (now & ~linear)
-        if lost - gained <= MOST_HARM * np.sqrt(lost + gained):
+        if lost - gained <= max(MOST_HARM * np.sqrt(lost + gained), most_lost):
             break
     return metric.cuts
 
