@@ -243,16 +243,16 @@ def check_readable(values, name):
         )
 
 
-def check_missing_labels(y, name="y"):
+def check_missing_labels(y):
     """Check that no label is masked, None, NaN among words, or another sign of a missing one.
 
     Missing numbers are found by scikit-learn, which has its own words for them.
     """
-    check_readable(y, name)
+    check_readable(y, "y")
     # NumPy would make a word of a NaN among words.
     y = np.array(y, object) if isinstance(y, (list, tuple)) else np.asarray(y)
     if y.ndim == 1 and y.dtype == object:
-        refuse_missing_labels(y, name)
+        refuse_missing_labels(y, "y")
 
 
 def refuse_missing_labels(y, name):

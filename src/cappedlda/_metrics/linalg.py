@@ -100,13 +100,13 @@ def constrained_minimiser(Y, B, K):
     return W
 
 
-def leading_directions(Y, B, cutoff=RANK_CUTOFF):
+def leading_directions(Y, B):
     """Return all directions of B B' w = mu A w with mu > 0, best first, given Y = A^{-1} B.
 
     They have W'AW = I.
     """
     W = np.empty(B.size)
-    rank = algebra.lead(_plain(Y.T), _plain(B.T), cutoff, W)
+    rank = algebra.lead(_plain(Y.T), _plain(B.T), RANK_CUTOFF, W)
     _check_found(rank >= 0)
     return W[: len(B) * rank].reshape(len(B), rank)
 
