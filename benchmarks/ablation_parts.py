@@ -145,6 +145,9 @@ CONSTANTS = {
 }
 FEW_ROWS = {
     DEFAULT: Variant(),
+    "no deviations as units": only(
+        dense.InitialEstimate, "in_deviations", lambda initial, rows: initial
+    ),
     "MOST_LEVEL_OF_FEW inf": constant("MOST_LEVEL_OF_FEW", np.inf),
     "MOST_LEVEL_OF_FEW 1.5": constant("MOST_LEVEL_OF_FEW", 1.5),
     "shrinkage=auto": Variant(parameters={"shrinkage": "auto"}),

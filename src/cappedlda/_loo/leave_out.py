@@ -96,12 +96,14 @@ class Scores:
 
     @property
     def temperature(self):
-        """Factor of all scores, at most 1, with the least log-loss of the core.
+        """Factor of all scores, at most 1, with the least log-loss of the rows not flagged.
 
-        It changes no decision between classes, only how confident it is.
+        It changes no decision between classes, only how confident it is. The core alone would
+        choose too large a factor: the first rows beyond it are classified worse.
         """
         scores, priors = self._distances - 2.0 * self._log_priors, np.zeros_like(self._log_priors)
-        known = self._codes, self._weights, self._step
+        # The first level beyond the core is FLAG_LEVEL.
+        known = self._codes, self._weights, np.maximum(self._step - 1, 0)
         tempered = Scores(scores, *known, priors, self._near)
         return min(float(SHARPNESS[tempered._least[1]]), 1.0)
 
