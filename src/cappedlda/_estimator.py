@@ -16,7 +16,7 @@ from cappedlda._data.chunk_cache import cache_folder
 from cappedlda._data.chunks import ChunkRows
 from cappedlda._data.factory import training_rows
 from cappedlda._data.kinds import kind_of
-from cappedlda._data.progress import PassReport, print_decisions
+from cappedlda._data.progress import pass_printer, print_decisions
 from cappedlda._data.samples import PerSample
 from cappedlda._data.threads import effective_n_jobs, single_threaded_blas
 from cappedlda._fit.result import class_counts, covariance_of_features
@@ -633,7 +633,7 @@ class CappedDiscriminant(LinearDiscriminant):
     def _report(self, rows):
         """Return what tells about each pass over rows, or None."""
         rows.progress = self.verbose > 1
-        return PassReport(rows.class_weights.sum()) if self.verbose else None
+        return pass_printer(rows) if self.verbose else None
 
     def _check_parameters(self):
         verbose = int(self.verbose) if isinstance(self.verbose, bool) else self.verbose

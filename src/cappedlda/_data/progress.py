@@ -2,6 +2,7 @@
 
 import time
 from contextlib import closing
+from functools import partial
 
 # Seconds between two lines; what is done by then prints nothing.
 INTERVAL = 2.0
@@ -30,24 +31,15 @@ def print_decisions(solution):
     print(f"started with {sampled}{norm}, shrinkage {solution.shrinkage:.3g}")
 
 
-class PassReport:
-    """Prints one line per pass over rows of some weight, kept or not."""
+def pass_printer(rows):
+    """Return a function that prints a line per pass over rows; see `print_pass`."""
+    return partial(print_pass, weight=rows.class_weights.sum(), begin=time.perf_counter())
 
-    def __init__(self, weight):
-        self._weight = weight
-        self._start = time.perf_counter()
 
-    def over(self, rows):
-        """Return the report on passes over other rows."""
-        report = PassReport(rows.class_weights.sum())
-        report._start = self._start
-        return report
-
-    def __call__(self, n_iter, method, kept):
-        """Print what a pass of a method has found, given the weight that it kept."""
-        kept = kept / self._weight
-        objective = f"{method.objective_path[-1]:.6e}" if method.objective_path else "settling"
-        print(
-            f"pass {n_iter:3d}  objective {objective:>12}  kept {kept:7.2%}  "
-            f"change {method.change:8.1e}  time {time.perf_counter() - self._start:7.2f} s"
-        )
+def print_pass(n_iter, method, kept, *, weight, begin):
+    """Print what a pass of a method has found, given the weight that it kept of all weight."""
+    objective = f"{method.objective_path[-1]:.6e}" if method.objective_path else "settling"
+    print(
+        f"pass {n_iter:3d}  objective {objective:>12}  kept {kept / weight:7.2%}  "
+        f"change {method.change:8.1e}  time {time.perf_counter() - begin:7.2f} s"
+    )

@@ -240,7 +240,9 @@ def core_of(prepared, objective, options):
     """
     sample, gate = prepared.sample, prepared.gate
     frame = with_caps_of(objective, prepared.frame)
-    report = None if options.report is None else options.report.over(prepared.all_sample)
+    report = options.report
+    if report is not None:
+        report = partial(report, weight=prepared.all_sample.class_weights.sum())
     settings = objective, gate, options
     reweighted, core, trace = until_stable(sample, frame, *settings, report=report)
     if gate is not None and objective.epsilon == "auto" and prepared.by_features:
