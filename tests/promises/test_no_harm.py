@@ -141,6 +141,22 @@ def test_heavy_tails_do_not_spoil_probabilities_and_alarms(freedom):
     assert np.mean(alarms) < 0.02
 
 
+def test_skew_costs_no_accuracy():
+    # Long tails harm plain LDA, and many of their rows are left out; but not ever more of them.
+    gains, left_out = [], []
+    for n in (2, 4, 10, 20):
+        for seed in range(4):
+            rng = np.random.default_rng(seed)
+            y, centres = np.arange(600) % 3, rng.normal(size=(3, n))
+            X, X_test = (np.exp(rng.normal(size=(600, n)) + centres[y]) for _ in range(2))
+            lda, plain = (model.fit(X, y) for model in (CappedLDA(), LDA()))
+            gains.append(lda.score(X_test, y) - plain.score(X_test, y))
+            left_out.append(lda.left_out_.mean())
+    assert np.mean(gains) > 0.0
+    assert np.min(gains) > -0.03
+    assert np.mean(left_out) < 0.15
+
+
 def test_bad_spectra_are_not_in_the_means():
     # With 200 rows of 700 features hardly anything harms: what is far off is left out all the same.
     for seed in range(5):
