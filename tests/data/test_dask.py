@@ -1,7 +1,6 @@
 """dask arrays and frames: the answer of an array in memory, on threads and on a cluster."""
 
 import os
-import resource
 import signal
 import subprocess
 import sys
@@ -253,6 +252,8 @@ def spill_at_once():
 
 def fill_disk():
     """Let this process write no file of more than some bytes."""
+    import resource  # not on Windows
+
     _, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (100, hard))
 
@@ -266,6 +267,7 @@ def test_blocks_that_do_not_fit_on_the_disk_stay_in_memory(rows, full):
     X, y, _ = rows
     with spill_at_once() as client:
         if full:
+            pytest.importorskip("resource")
             client.run(fill_disk)
         blocks = lazy(X).map_blocks(np.copy).persist()
         wait(blocks)

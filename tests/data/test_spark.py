@@ -3,7 +3,6 @@
 import copy
 import os
 import random
-import resource
 import signal
 import subprocess
 import sys
@@ -450,6 +449,7 @@ def test_an_interrupt_in_a_pass_ends_the_fit_and_its_jobs(frame, tmp_path, fitte
 def test_a_full_disk_is_an_error(frame, fitted_before, monkeypatch):
     """In the second pass; Spark stores what it shuffles in files, here for the 40 partitions."""
     java = frame.sparkSession.sparkContext._gateway.proc.pid
+    resource = pytest.importorskip("resource")  # not on Windows
     _, hard = usual = resource.prlimit(java, resource.RLIMIT_FSIZE)
     passes, tree_sum = [], spark_rows.tree_sum
 

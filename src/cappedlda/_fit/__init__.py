@@ -156,8 +156,8 @@ def prepare(rows, objective, options):
 
     # 4. Units in which a covariance is shrunk, and the space of fewer rows than features.
     kind, space = rows.metric_kind, None
-    enough = rows.regime.unshrunk_rows_per_feature * n_features
-    if kind != "implicit" and rows.class_weights.sum() < enough:
+    few_rows = rows.class_weights.sum() < rows.regime.unshrunk_rows_per_feature * n_features
+    if few_rows and options.shrinkage is not None and kind != "implicit":
         initial = initial.in_deviations(all_sample)
     if kind == "row space":
         space = RowSpace(rows.X, initial.centres, initial.scale)
@@ -334,7 +334,7 @@ def uncapped_fit(prepared, objective, options):
 
 def fit_norm(rows, objective, options):
     """Minimise a capped norm over all rows, from the core of a sample on; return a `Solution`."""
-    prepared = prepare(rows, objective, options)
+    prepared = prepare(rows, objective, replace(options, shrinkage=None))  # no norm is shrunk
     rows, sample, gate = prepared.rows, prepared.sample, prepared.gate
     if objective.epsilon == np.inf:
         rows, gate = prepared.all_rows, None
