@@ -156,8 +156,9 @@ def prepare(rows, objective, options):
 
     # 4. Units in which a covariance is shrunk, and the space of fewer rows than features.
     kind, space = rows.metric_kind, None
-    few_rows = rows.class_weights.sum() < rows.regime.unshrunk_rows_per_feature * n_features
-    if few_rows and options.shrinkage is not None and kind != "implicit":
+    enough = rows.regime.unshrunk_rows_per_feature * n_features
+    shrinks = options.shrinkage is not None and kind != "implicit"
+    if shrinks and all_sample.row_weights @ initial.support < enough:
         initial = initial.in_deviations(all_sample)
     if kind == "row space":
         space = RowSpace(rows.X, initial.centres, initial.scale)
