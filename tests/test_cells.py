@@ -271,7 +271,10 @@ def test_single_precision(rng, fitted):
 def test_without_any_cell_there_are_only_the_priors(fitted, value):
     model, X, _ = fitted
     new = np.full((3, 6), value)
-    np.testing.assert_allclose(model.predict_proba(new), np.tile(model.priors_, (3, 1)))
+    for temperature in (1.0, 0.4):
+        model._temperature = temperature
+        vars(model).pop("_cell_cache", None)
+        np.testing.assert_allclose(model.predict_proba(new), np.tile(model.priors_, (3, 1)))
     assert model.is_rejected(new).all()
     assert not model.is_rejected(X[:100]).all()
     assert (model.predict_or_reject(new) == -1).all()
@@ -724,6 +727,26 @@ def test_right_cells_of_training_rows_take_part_in_the_fit(rng, tmp_path):
     for fitted in (model, load_model(tmp_path / "model.npz")):
         assert line in str(fitted.summary())
     assert "look wrong" not in str(plain.summary())
+
+
+def test_wrong_cells_of_many_classes_are_found_in_any_order(rng):
+    X, y = correlated(rng, [60] * 40, 8, spread=0.5)
+    wrong = rng.random(X.shape) < 0.06
+    dirty = X + wrong * 20.0 * X.std(axis=0) * rng.choice([-1.0, 1.0], X.shape)
+    order = rng.permutation(len(y))
+    model, other = CappedLDA().fit(dirty, y), CappedLDA().fit(dirty[order], y[order])
+    assert model.wrong_cells_.toarray()[wrong].mean() > 0.7
+    np.testing.assert_array_equal(model.wrong_cells_.toarray()[order], other.wrong_cells_.toarray())
+
+
+def test_a_row_that_overflows_does_not_choose_the_cuts(rng):
+    X, y = correlated(rng, [200, 200], 5)
+    X = 1e-3 * (X - X.mean(axis=0)) / X.std(axis=0)
+    X[::20, 0] *= 40.0  # a long tail
+    X[7] = 1e306
+    model = CappedLDA().fit(X, y)
+    model.predict(X[:5])
+    assert not np.isnan(model.cell_cuts_).any()
 
 
 def test_without_wrong_cells_nothing_is_completed(rng):

@@ -110,7 +110,7 @@ class CappedLDA(SwitchingHints, CappedDiscriminant):
         has fewer rows than features.
     cell_cuts_ : ndarray of shape (n_features,)
         How many standard deviations a cell of a new row may differ from the value that the other
-        cells predict before it is ignored: 5, or more for features with long tails if 5 would
+        cells predict before it is ignored: 4.5, or more for features with long tails if 4.5 would
         misclassify notably more training rows. inf if no cell is ignored.
     wrong_cells_ : sparse array of shape (n_samples, n_features), bool
         Cells of training rows that the fit has replaced. Not available after `fit_chunks`, nor

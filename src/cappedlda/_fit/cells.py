@@ -28,8 +28,8 @@ from cappedlda._rules.rule import Query
 # Of fewer, leaving out whole rows costs little.
 LEAST_HIT = 0.25
 MOST_LOOKED_AT = 2000
-# Distances, of rows from all classes, by which it is judged whether the trial pays.
-MOST_JUDGED = 4_000
+# Rows, and rows per class, by which it is judged whether the trial pays.
+JUDGED, JUDGED_PER_CLASS = 1_000, 30
 # Of the variance of cells that are dropped together, in conditional ones of each: less is rounding.
 LEAST_KNOWN = 1e-9
 GOLDEN_RATIO = (1.0 + 5.0**0.5) / 2.0
@@ -88,7 +88,7 @@ def medians_of(rows, gaps):
     """Return for each cell the median of its class."""
     medians = np.zeros((rows.n_classes, rows.shape[1]), rows.dtype)
     for j in np.flatnonzero(gaps.any(axis=0)):
-        known = rows.take(~gaps[:, j])
+        known = rows.with_features(rows.X[:, [j]]).take(~gaps[:, j])
         held = np.bincount(known.codes, known.row_weights, rows.n_classes)
         if not held.all():
             raise ValueError(
@@ -96,7 +96,7 @@ def medians_of(rows, gaps):
                 f"{held.argmin()} of the sorted labels (counted from 0); remove the column or the "
                 "class, or impute the values."
             )
-        medians[:, j] = medians_and_scale(known.with_features(known.X[:, [j]]))[0][:, 0]
+        medians[:, j] = medians_and_scale(known)[0][:, 0]
     return medians[rows.codes]
 
 
@@ -137,8 +137,9 @@ def is_worthwhile(rows, plain, trial, moments):
         return False
     whitener = triangular_whitener(moments.covariance, FLAT[rows.dtype]) / moments.scale[:, None]
     after = metric_of_plane(whitener, moments.centres, plain.priors)
-    part = 1 + rows.shape[0] * rows.n_classes // MOST_JUDGED
-    some = np.argsort(rows.codes, kind="stable")[::part]  # as large a part of each class
+    part = max(1, rows.shape[0] // max(JUDGED, JUDGED_PER_CLASS * rows.n_classes))
+    # As large a part of each class, near and far rows, whatever the order of the rows.
+    some = np.lexsort((samples.distances, rows.codes))[::part]
     weights = rows.row_weights[some]
     trusted = np.where((samples.left_out | samples.outliers)[some], 0.0, weights)
     if after is None or not np.bincount(rows.codes[some], trusted, rows.n_classes).all():

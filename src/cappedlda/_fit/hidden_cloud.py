@@ -72,6 +72,7 @@ def counted_rows(rows):
     return numbers, weights
 
 
+@np.errstate(over="ignore", invalid="ignore")  # by rows that are far off
 def images_of(rows, frame, numbers, weights):
     """Return some rows in the discriminant space, with other weights."""
     images = np.asarray(rows.X, np.float64) @ (frame.W / frame.scale[:, None])

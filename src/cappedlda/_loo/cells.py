@@ -58,4 +58,4 @@ def wrong_cells_cost(plain, without, codes, weights, log_priors):
     """
     codes = codes.astype(np.int32, copy=False)
     before, after = (loo.hits(part, codes, weights, log_priors) for part in (plain, without))
-    return after - before > np.sqrt(weights.sum() - before)
+    return after - before > np.sqrt(max(weights.sum() - before, 0.0))

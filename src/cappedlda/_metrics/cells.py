@@ -137,7 +137,11 @@ class CellMetric:
         # The linear rule leaves out (x - xbar)'P(x - xbar), which is what the classes have in
         # common: the mean of the squared distances, but for that of the means from each other.
         common = (distances - sizes) @ priors
-        return self.temperature * (self.log_priors - 0.5 * (distances - common[:, None]))
+        scores = self.temperature * (self.log_priors - 0.5 * (distances - common[:, None]))
+        # A row without any cell gets the priors, however confident the rule is.
+        empty = dropped[..., self.R.diagonal() > 0.0].all(axis=(1, 2))
+        scores[empty] = self.log_priors
+        return scores
 
     def complete(self, X, dropped, weights):
         """Return rows with what the other cells let expect where a class drops a cell.
@@ -222,7 +226,7 @@ def make_metric(whitener, means, xbar, coef, priors, temperature=1.0):
 
 
 def rows_with_gaps_or_far(metric):
-    """Return a function of some rows: the numbers of those with a missing or infinite cell."""
+    """Return a function of some rows: the numbers of those with a cell missing or too far off."""
 
     def find(X):
         with np.errstate(over="ignore", invalid="ignore"):

@@ -27,6 +27,7 @@ FEW = 0.1
 MOST_MARKS = 1 << 22
 
 
+@np.errstate(over="ignore", invalid="ignore")  # by rows that are far off
 def choose_cuts(metric, X, codes, weights):
     """Return the least cut-offs (n,) that do no harm to the classification of rows, or inf.
 
@@ -63,6 +64,7 @@ def candidates(metric, X, codes):
     """Yield cut-offs to try, in rising order."""
     yield CUT
     residuals = np.abs((X - metric.centre) * metric.root @ metric.R - metric.images[codes])
+    residuals = residuals[np.isfinite(residuals).all(axis=1)]
     for share in SHARES:
         yield np.maximum(CUT, np.quantile(residuals, 1.0 - share, axis=0))
     yield np.inf

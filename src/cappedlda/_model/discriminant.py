@@ -218,7 +218,7 @@ def affine(model, X, W, offset, amend=None):
         amend(X, result)
     if not (np.isfinite(total) or np.isfinite(result).all()):
         raise ValueError(
-            f"X has values as large as {abs(X).max():.3g}, with which products overflow; "
+            f"X has values as large as {np.nanmax(abs(X)):.3g}, with which products overflow; "
             "remove such rows, or give X in float64 if it is not."
         )
     return result
