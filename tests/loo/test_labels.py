@@ -76,15 +76,22 @@ def test_rounds_are_those_of_the_reference(noisy):
     np.testing.assert_allclose(model.label_quality_[kept], expected.quality[kept], rtol=1e-6)
 
 
+def test_a_typo_in_a_label_does_not_hide_wrong_ones(noisy):
+    X, y, wrong = noisy
+    typos = y.copy()
+    typos[np.flatnonzero(~wrong)[:2]] = [7, 8]  # classes of one row each
+    model, other = (CappedLDA(label_noise="auto").fit(X, labels) for labels in (y, typos))
+    assert other.label_status_ == "found"
+    assert (other.mislabelled_ == model.mislabelled_)[wrong].mean() > 0.9
+
+
 def test_the_likelihood_does_not_fall_in_the_steps(rng):
     distances = rng.chisquare(3.0, size=(200, 3)) * 2.0
     codes, weights = rng.integers(0, 3, 200).astype(np.int32), rng.random(200)
     log_priors = np.log([0.2, 0.3, 0.5])
-    own = np.empty(200)
+    own, settings = np.empty(200), (0.7, 0.3, 1e-6, 0.6, 2)
     found = [
-        loo.fit_label_rate(distances, codes, weights, log_priors, 0.7, 0.3, 1e-6, 0.6, steps, own)[
-            1
-        ]
+        loo.fit_label_rate(distances, codes, weights, log_priors, *settings, steps, own)[1]
         for steps in range(12)
     ]
     assert np.diff(found).min() >= 0.0
@@ -92,7 +99,7 @@ def test_the_likelihood_does_not_fall_in_the_steps(rng):
     p = np.exp(scores - scores.max(axis=1, keepdims=True))
     p = (p / p.sum(axis=1, keepdims=True))[np.arange(200), codes]
     np.testing.assert_allclose(own, p, rtol=1e-12)
-    none = loo.fit_label_rate(distances, codes, weights, log_priors, 0.7, 0.3, 1e-6, 0.6, 0, own)[2]
+    none = loo.fit_label_rate(distances, codes, weights, log_priors, *settings, 0, own)[2]
     assert none == pytest.approx(weights @ np.log(p), rel=1e-12)
 
 

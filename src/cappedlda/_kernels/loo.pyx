@@ -171,6 +171,7 @@ def fit_label_rate(
     double sharpness,                 # factor of the distances
     double rate,                      # of wrong labels, to begin with
     double least, double most,        # between which it stays
+    double others,                    # classes of which one may be the right one
     int steps,
     double[::1] own,                  # OUT (N,) probability of the own class; of rows of no weight
 ):                                    # nothing is written
@@ -192,14 +193,14 @@ def fit_label_rate(
                 none -= weights[j] * loss
                 total += weights[j]
         for _step in range(steps):
-            other = rate / (c - 1)
+            other = rate / others
             wrong = 0.0
             for j in range(N):
                 if weights[j] > 0.0:
                     wrong += weights[j] * (other * (1.0 - own[j])) / (
                         (1.0 - rate) * own[j] + other * (1.0 - own[j]))
             rate = min(max(wrong / total, least), most)
-        other = rate / (c - 1)
+        other = rate / others
         for j in range(N):
             if weights[j] > 0.0:
                 likelihood += weights[j] * log((1.0 - rate) * own[j] + other * (1.0 - own[j]))

@@ -1,6 +1,7 @@
 """Wrong labels: how probable it is that the label of a row is right.
 
-A label is wrong at one rate, and then any other class is as likely to be the right one. Each kept
+A label is wrong at one rate, and then any other class of some rows is as likely to be the right
+one. Each kept
 row has as weight the probability that its label is right, in its own class only: no row is moved
 to another class. Two rounds:
 
@@ -82,7 +83,7 @@ class LabelRule:
         with np.errstate(over="ignore", invalid="ignore"):
             scores -= scores.ravel().take(np.arange(0, scores.size, c) + codes)[:, None]
             odds = np.exp(scores, out=scores) @ np.ones(c) - 1.0
-            quality = right_label(odds, self.rate, c)
+            quality = right_label(odds, self.rate, n_others(self.judged))
         quality[np.isnan(quality)] = 1.0
         return quality
 
@@ -113,9 +114,17 @@ def weights_by(quality, judged, codes):
     return weights if judged.all() else np.where(judged[codes], weights, 1.0)
 
 
-def right_label(odds, rates, n_classes):
+def n_others(judged):
+    """Return how many classes may be the right one of a wrong label: of judged ones (c,).
+
+    A class of a row or two, a typo in a label perhaps, is none of them.
+    """
+    return max(np.count_nonzero(judged) - 1, 1)
+
+
+def right_label(odds, rates, others):
     """Return the probability of a label by the odds of all other classes against its own."""
-    return 1.0 / (1.0 + rates / ((n_classes - 1) * (1.0 - rates)) * odds)
+    return 1.0 / (1.0 + rates / (others * (1.0 - rates)) * odds)
 
 
 class RateFit(NamedTuple):
@@ -129,17 +138,17 @@ class RateFit(NamedTuple):
     far_apart: bool  # whether rows with right labels hardly reach other classes
 
     @classmethod
-    def of(cls, sharpness, distances, codes, weights, log_priors, first_rate):
+    def of(cls, sharpness, distances, codes, weights, log_priors, first_rate, others):
         """Return that of rows by squared leave-one-out distances (N, c)."""
-        c, own = len(log_priors), np.ones(len(codes))
-        most = MOST_RATE * (1.0 - 1.0 / c)
-        limits = min(first_rate, most), LEAST_RATE, most, STEPS
+        own = np.ones(len(codes))
+        most = MOST_RATE * others / (others + 1)
+        limits = min(first_rate, most), LEAST_RATE, most, others, STEPS
         given = distances, codes, weights, log_priors, sharpness
         rate, likelihood, without = loo.fit_label_rate(*given, *limits, own)
         rate = rate if weights.any() else limits[0]
         far_apart = False
         if sharpness == SHARPNESS[-1]:
-            right = weights * right_label((1.0 - own) / own, rate, c)
+            right = weights * right_label((1.0 - own) / own, rate, others)
             far_apart = bool(right @ (1.0 - own) < MOST_OVERLAP * rate * right.sum())
         return cls(likelihood, without, rate, sharpness, own, far_apart)
 
@@ -188,7 +197,7 @@ def label_noise(rows, kept, units, totals, rate=None, **shrunk):
                 break
         gain = likelihood - judge.without
         beyond_chance = gain > CHANCE * np.log(judge.judged_weight)
-        clear = beyond_chance or (judge.far_apart and judge.doubts_any)
+        clear = judge.doubts_any and (beyond_chance or judge.far_apart)
         if status == "none" and (rate is not None or clear):
             status = "found"
     return LabelNoise(status, judge.rate, float(gain), *judge.answer())
@@ -226,7 +235,7 @@ class LabelJudge:
         best = self._best_fit(distances, weights, first_rate)
         own, self.rate, self.far_apart = best.own, best.rate, best.far_apart
         self._rule = self._rule_of(discriminant, best.sharpness)
-        quality = right_label((1.0 - own) / own, self.rate, len(self._log_priors))
+        quality = right_label((1.0 - own) / own, self.rate, n_others(self._judged_classes))
         self._quality = np.where(judged, quality, 1.0)
         self._weights = weights_by(self._quality, self._judged_classes, self._codes)
         left = np.bincount(self._codes, self._of_rows * self._kept * self._weights)
@@ -243,7 +252,7 @@ class LabelJudge:
         if part > 1:  # as large a part of each class
             rows = np.argsort(self._codes, kind="stable")[::part]
             some = tuple(np.ascontiguousarray(array[rows]) for array in given)
-        settings = self._log_priors, self.rate or first_rate
+        settings = self._log_priors, self.rate or first_rate, n_others(self._judged_classes)
         tried = [RateFit.of(sharpness, *some, *settings) for sharpness in SHARPNESS]
         best, sharpest = max(tried, key=attrgetter("likelihood")), tried[-1]
         margin = CHANCE * np.log(some[2].sum())
