@@ -85,6 +85,8 @@ def warn_of_numbers(reader, X):
         return
     for column, position in zip(X.T, reader.recipe.numbers, strict=False):
         values = column[~np.isnan(column)]
+        if len(values) == 0:
+            continue  # the fit says what to do
         name = repr(table.column_name(position))
         if looks_like_dates(values):
             doubt = f"Column {name} looks like dates written as numbers, such as 20200112. If"

@@ -49,11 +49,11 @@ class InitialEstimate(NamedTuple):
         for k in range(rows.n_classes):
             (own,) = np.nonzero((rows.codes == k) & (weights > 0.0))
             if len(own):
-                X = rows.X[own].astype(np.float64)
+                X = (rows.X[own] - self.centres[k]) / self.scale
                 X -= np.average(X, axis=0, weights=weights[own])
                 squares += weights[own] @ np.square(X, out=X)
-        least = VARIANCE_FLOOR * np.square(self.scale)
-        return self._replace(scale=np.sqrt(np.maximum(squares / weights.sum(), least)))
+        variances = np.maximum(squares / weights.sum(), VARIANCE_FLOOR)
+        return self._replace(scale=self.scale * np.sqrt(variances))
 
 
 def plain_estimate(rows):
