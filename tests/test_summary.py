@@ -58,23 +58,27 @@ def test_rows_that_look_mislabelled_are_counted(rng):
     y[:7] = 1
     lda = CappedLDA(label_noise="auto").fit(X, y)
     assert lda.mislabelled_.sum() == 7
-    assert "; rows that look mislabelled: 7" in str(lda.summary())
+    assert "wrong labels: 7 rows look mislabelled (" in str(lda.summary())
 
 
 @pytest.mark.parametrize(
-    ("level", "words"),
-    [
-        (1.0, "rows farther from their class than its cap in the discriminant space or its gate"),
-        (3.3000001, "rows more than 3.3 times as far from their class as its cap in the discrim"),
-        (np.inf, "no row"),
-    ],
+    ("parameters", "share"),
+    [({}, None), ({"leave_out": "flagged"}, 1.0), ({"epsilon": 3.0}, 1.0)],
 )
-def test_which_rows_are_left_out_is_said_plainly(dirty, level, words):
+def test_which_rows_are_left_out_is_said_plainly(dirty, parameters, share):
     X, y, _ = dirty
-    lda = CappedLDA().fit(X, y)
-    lda.leave_out_level_ = level
+    lda = CappedLDA(**parameters).fit(X, y)
     (line,) = [line for line in lda.summary().decisions if line.startswith("left out")]
-    assert line.startswith(f"left out of the fit: {words}")
+    start, limit = line.rsplit(maxsplit=1)
+    assert start == "left out of the fit: rows with outlyingness above"
+    assert share in (None, float(limit))
+    assert lda.left_out_.any()
+    np.testing.assert_array_equal(lda.left_out_, lda.outlyingness(X, y) > float(limit))
+
+
+def test_no_row_is_left_out(dirty):
+    X, y, _ = dirty
+    assert "left out of the fit: no row" in str(CappedLDA(epsilon=np.inf).fit(X, y).summary())
 
 
 def test_what_cross_validation_chose_is_told(dirty):

@@ -32,7 +32,8 @@ def test_fit_tells_of_wrong_labels(table, capsys):
     assert facts["labels"]["mislabelled"] == 12
     assert load_model("m.npz").label_noise_ == facts["labels"]["rate"]
     printed = run(capsys, *FIT, "--label-noise", "0.1").out
-    assert "\nWrong labels: about 4.0% of those in the fit. 12 rows look mislabelled.\n" in printed
+    line = "\nWrong labels: 12 rows look mislabelled (0 left out, 12 in the fit); about 4.0% of "
+    assert line in printed
     assert "labels" not in run_json(capsys, *FIT)
 
 
@@ -64,6 +65,17 @@ def test_outliers_sorted_by_the_quality_of_labels(table, capsys):
     assert words in error_of(capsys, *argv, "--unlabelled", status=2)
     run(capsys, *FIT)
     assert words in error_of(capsys, *argv, status=2)
+
+
+def test_only_rows_that_fit_neither_class_are_both(table, capsys):
+    # Rows 0 to 11 have a wrong label; the first two are far off in another feature too.
+    table.loc[:1, "a"] = 9.0
+    table.drop(columns="right").to_csv("table.csv", index=False)
+    run(capsys, *FIT, "--label-noise", "auto")
+    found = printed_table(run(capsys, "outliers", "m.npz", "table.csv", "--quiet").out)
+    kinds = found.set_index("row")["kind"]
+    assert (kinds[range(12)] == 2 * ["both"] + 10 * ["label"]).all()
+    assert found["flagged"][found["kind"] == "label"].any()
 
 
 def test_the_report_lists_rows_worth_checking(table, capsys):

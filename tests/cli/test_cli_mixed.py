@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from commands import run
+from commands import run, run_json
 
 from cappedlda import CappedLDA, load_model
 from cappedlda._cli.formats import open_table
@@ -535,6 +535,33 @@ def test_errors_are_found_on_the_raw_scale_and_the_fit_is_on_the_log_scale(amoun
     flagged = flagged[flagged["feature_1"] == "amount"]
     np.testing.assert_allclose(flagged["value_1"], frame["amount"][flagged["row"]], rtol=1e-9)
     assert flagged["usual_1"].between(10.0, 100.0).all()
+
+
+def test_numbers_that_are_skewed_only_over_all_classes_are_not_warned_of(in_tmp, rng, capsys):
+    kind = rng.choice(3, 600, p=[0.7, 0.2, 0.1])
+    table = {"kind": kind, "calls": rng.poisson(np.array([30, 120, 600])[kind])}
+    table |= {"other": rng.normal(size=600), "amount": np.exp(rng.normal(kind, 1.2))}
+    pd.DataFrame(table).to_csv("table.csv", index=False)
+    (warning,) = run_json(capsys, "fit", "table.csv", "--target", "kind")["warnings"]
+    assert warning.endswith("try --log amount.")
+
+
+def test_unlisted_rows_with_a_wrong_cell_are_counted(in_tmp, rng, capsys):
+    # Two features nearly agree; in ten rows they differ, by too little to flag the row.
+    kind = rng.integers(2, size=400)
+    a, c = rng.normal(size=(2, 400)) + 4.0 * kind
+    b = a + 0.05 * rng.normal(size=400)
+    b[:10] += 1.0
+    pd.DataFrame({"a": a, "b": b, "c": c, "kind": kind}).to_csv("table.csv", index=False)
+    run(capsys, "fit", "table.csv", "--target", "kind", "--model", "m.npz", "--report", "r.html")
+    few = run(capsys, "outliers", "m.npz", "table.csv")
+    every = pd.read_csv(StringIO(run(capsys, "outliers", "m.npz", "table.csv", "--all").out))
+    listed = pd.read_csv(StringIO(few.out))["row"]
+    n_others = (every["wrong_cells"].notna() & ~every["row"].isin(listed)).sum()
+    assert n_others > 1
+    assert f"\n{n_others} more rows have a wrong cell; --all shows them\n" in few.err
+    page = Path("r.html").read_text(encoding="utf-8")
+    assert f">{n_others} more rows have a wrong cell; cappedlda outliers --all shows" in page
 
 
 def test_logarithms_are_part_of_the_model(amounts, capsys):

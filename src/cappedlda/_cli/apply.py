@@ -149,12 +149,20 @@ def in_words(facts):
         text += f"; {facts['left_out']} of the kind the fit leaves out"
     if "mislabelled" in facts:
         text += f"; {facts['mislabelled']} that look mislabelled, which is not proof"
+    if n := facts.get("others_with_wrong_cells"):
+        text += f"\n{wrong_cells_of_others(n)}; --all shows them"
     if n := facts.get("nearest_not_predicted"):
         text += (
             "\nFlagged rows whose nearest class, from which they are measured, is not the "
             f"predicted one: {n}"
         )
     return text
+
+
+def wrong_cells_of_others(n_rows):
+    """Return in words how many rows that are not listed have a wrong cell."""
+    rows = "1 more row has" if n_rows == 1 else f"{n_rows:,} more rows have"
+    return f"{rows} a wrong cell"
 
 
 def out_file(suffixes):

@@ -72,7 +72,7 @@ def is_number_elsewhere(value):
     return any(notation.reads(plain) for notation in NOTATIONS)
 
 
-def kind_of(value):
+def kind_of_value(value):
     """Return the kind of a value that is not a plain number: date, other notation, or text."""
     if is_date(value):
         return "date"

@@ -4,11 +4,12 @@ import numpy as np
 
 from cappedlda._cli.accuracy import summary
 from cappedlda._cli.limits import LIMITS
-from cappedlda._cli.outliers import explained
+from cappedlda._cli.outliers import explained, n_others_with_wrong_cells
 from cappedlda._cli.rows import column_lines
 from cappedlda._cli.tables import needs
 from cappedlda._cli.writing import to_json
 from cappedlda._model.labels import doubts
+from cappedlda._model.summary import about_labels, mislabelled_counts
 from cappedlda._util.tables import table
 
 MOST_CLASSES = 30  # that are printed
@@ -50,7 +51,8 @@ class Survey:
         self.n_only_left_out = 0  # without being flagged
         self.n_listed = 0  # rows that are flagged or left out
         self.judged = hasattr(model, "label_status_")
-        self.n_mislabelled = 0
+        self.mislabelled = np.zeros(2, np.int64)  # rows that are left out, and others
+        self.n_wrong_cells = 0  # rows that have some, but are neither flagged nor left out
         listed, sample, doubtful = [], [], []
         rng = np.random.default_rng(0)
         share = LIMITS.sampled_rows / data.n_rows
@@ -62,12 +64,13 @@ class Survey:
             self.left_out += self._counts(model, found["class"][found["left_out"]])
             self.n_only_left_out += int(np.sum(found["left_out"] & ~found["flagged"]))
             self.n_listed += len(found)
+            self.n_wrong_cells += n_others_with_wrong_cells(model, X, y, found["row"])
             crossed = np.zeros(len(y), bool)
             crossed[found["row"]] = found["left_out"]
             listed.append(most_outlying(found.assign(row=index[found["row"]])))
             if self.judged:
                 labels = doubts(model, X, y)
-                self.n_mislabelled += int(labels["mislabelled"].sum())
+                self.mislabelled += mislabelled_counts(labels["mislabelled"], labels["left_out"])
                 known = {"row": index, "class": y, "predicted": model.predict(X)}
                 doubtful.append(most_doubtful(DataFrame(known | labels)))
             chosen = slice(None) if share >= 1.0 else rng.random(len(y)) < share
@@ -139,22 +142,15 @@ def facts_of(args, reader, notes, model, survey):
 def label_facts(model, survey):
     """Return the facts about labels."""
     found = {"status": model.label_status_, "rate": model.label_noise_}
-    return {**found, "mislabelled": survey.n_mislabelled}
+    left_out, others = survey.mislabelled.tolist()
+    return {**found, "mislabelled": left_out + others, "mislabelled_left_out": left_out}
 
 
 def label_line(labels):
-    """Return the same as sentences."""
-    n_rows = labels["mislabelled"]
-    rows, look = ("1 row", "looks") if n_rows == 1 else (f"{n_rows:,} rows", "look")
-    if labels["status"] == "none" and n_rows:
-        rows += " that is left out" if n_rows == 1 else " that are left out"
-    told = {
-        "found": f"Wrong labels: about {labels['rate']:.1%} of those in the fit.",
-        "none": "Wrong labels: none were found among the rows in the fit.",
-        "too_few_rows": "Wrong labels: not judged, because there are too few rows per class.",
-        "class_lost": "Wrong labels: not judged, because nearly all of a class would be wrong.",
-    }
-    return f"{told[labels['status']]} {rows} {look} mislabelled."
+    """Return the same as a sentence."""
+    n_left_out = labels["mislabelled_left_out"]
+    counts = n_left_out, labels["mislabelled"] - n_left_out
+    return f"Wrong labels: {about_labels(labels['status'], labels['rate'], counts)}."
 
 
 def parameters(model):

@@ -55,7 +55,7 @@ def fit(args):
     progress.say(f"Fitting {data.n_rows} rows of {len(reader.feature_names())} features")
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        warn_of_numbers(reader, data.X)
+        warn_of_numbers(reader, data)
         with telling_passes(model, data.X, args.quiet):
             data.fit(model)
     for warning in caught:
@@ -78,12 +78,13 @@ def telling_passes(model, X, quiet):
     model.set_params(verbose=0)
 
 
-def warn_of_numbers(reader, X):
+def warn_of_numbers(reader, data):
     """Warn of numbers that look like dates, ids or amounts, in files with names of columns."""
     table = reader.table
-    if table.names is None or X is None or len(X) < LEAST_ROWS:
+    if table.names is None or data.X is None or data.n_rows < LEAST_ROWS:
         return
-    for column, position in zip(X.T, reader.recipe.numbers, strict=False):
+    classes = [data.y == label for label in np.unique(data.y)]
+    for column, position in zip(data.X.T, reader.recipe.numbers, strict=False):
         values = column[~np.isnan(column)]
         if len(values) == 0:
             continue  # the fit says what to do
@@ -94,17 +95,22 @@ def warn_of_numbers(reader, X):
         elif np.all(values == np.rint(values)) and len(np.unique(values)) == len(column):
             doubt = f"Column {name} has a different integer in every row. If it is an id, give"
             warnings.warn(f"{doubt} {table.option('--keep', [position])}.", stacklevel=2)
-        elif are_skewed(values):
+        elif are_skewed(column, classes):
             doubt = f"Column {name} is strongly skewed, so good rows may be flagged. If it holds"
             warnings.warn(
                 f"{doubt} amounts, try {table.option('--log', [position])}.", stacklevel=2
             )
 
 
-def are_skewed(values):
-    """Tell whether numbers above 0 are spread much farther above their median than below."""
-    low, middle, high = np.quantile(values, [0.1, 0.5, 0.9])
-    return np.min(values) >= 0.0 and high - middle > MOST_SKEWED * (middle - low) > 0.0
+def are_skewed(column, classes):
+    """Tell whether numbers above 0 spread much farther above the median of their class than below.
+
+    The `classes` are masks; missing values do not count.
+    """
+    values = [column[rows & ~np.isnan(column)] for rows in classes]
+    steps = np.concatenate([some - np.median(some) for some in values if len(some)])
+    low, middle, high = np.quantile(steps, [0.1, 0.5, 0.9])
+    return np.nanmin(column) >= 0.0 and high - middle > MOST_SKEWED * (middle - low) > 0.0
 
 
 def looks_like_dates(values):

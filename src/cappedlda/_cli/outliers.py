@@ -39,7 +39,7 @@ def outliers(args):
             "and give a table with the classes"
         )
     other = "left_out" if labelled else "nearest_not_predicted"
-    counts = {"flagged": 0, other: 0, "labelled": labelled}
+    counts = {"flagged": 0, other: 0, "labelled": labelled, "others_with_wrong_cells": 0}
     counts |= {"mislabelled": 0} if judged else {}
 
     def results(rows):
@@ -52,6 +52,8 @@ def outliers(args):
         if judged:
             found = with_labels(found, labels)
             counts["mislabelled"] += int(labels["mislabelled"].sum())
+        others = n_others_with_wrong_cells(model, rows.X, y, found["row"])
+        counts["others_with_wrong_cells"] += others
         for name in counts.keys() & {"flagged", "left_out"}:
             counts[name] += int(found[name].sum())
         if not labelled:
@@ -75,6 +77,16 @@ def explained(model, reader, X, y, n_features=FEATURES, rows=None):
     return DataFrame(explain(model, X, y, n_features, rows, names, raw))
 
 
+def n_others_with_wrong_cells(model, X, y, listed):
+    """Return how many rows have a wrong cell, but are not among those listed by their numbers."""
+    others = np.ones(len(X), bool)
+    others[listed] = False
+    if not others.any():
+        return 0
+    wrong = model.wrong_cells(X[others], None if y is None else y[others])
+    return int(np.count_nonzero(wrong.any(axis=1)))
+
+
 def with_labels(found, labels):
     """Return an explanation with columns on labels: the kind of a row, and how good its label is.
 
@@ -87,7 +99,8 @@ def with_labels(found, labels):
 def kinds(labels):
     """Return what is wrong with rows: "outlier", "label", "both", or nothing."""
     outlier, wrong = labels["flagged"] | labels["left_out"], labels["mislabelled"]
-    return np.select([outlier & wrong, outlier, wrong], ["both", "outlier", "label"], "")
+    both = outlier & wrong & labels["unusual_as_suggested"]
+    return np.select([both, wrong, outlier], ["both", "label", "outlier"], "")
 
 
 def readable(found):

@@ -15,7 +15,8 @@ LONGEST = 22  # name of a class or a feature, in characters
 PROJECTION = (
     "Rows in the first discriminant directions. Flagged rows are ringed; those outside the view "
     "are triangles on its frame. Crosses mark rows left out of the fit, unless these are exactly "
-    "the flagged ones. The background shows the predicted class."
+    "the flagged ones. The background shows the predicted class. Wrong cells are replaced by the "
+    "values that the other cells predict, so a row with a typo may appear inside its class."
 )
 DISTANCES = (
     "Distance of each row from the centre of its class, divided by the largest distance that is "

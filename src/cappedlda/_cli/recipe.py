@@ -5,7 +5,7 @@ from collections import Counter
 
 import numpy as np
 
-from cappedlda._cli.dialects import is_number_elsewhere, kind_of
+from cappedlda._cli.dialects import is_number_elsewhere, kind_of_value
 from cappedlda._cli.tables import ColumnError, NotANumberError
 from cappedlda._model_file.recipe import Category, Log, Recipe, texts
 
@@ -27,7 +27,7 @@ def sort_columns(table, columns, declared, encode):
     first = table.first_rows(columns)
     for j in columns if encode and first is not None else ():
         error = None if j in declared else first_text(table, first[j])
-        kind = None if error is None else kind_of(error.value)
+        kind = None if error is None else kind_of_value(error.value)
         if kind == "date":
             dates.append(j)
         elif kind == "text":
@@ -187,7 +187,7 @@ def advice(table, columns, given):
 def column_kind(table, column):
     """Return what a column holds: numbers, dates, ids, text or categories."""
     error = first_text(table, column)
-    kind = "notation" if error is None else kind_of(error.value)
+    kind = "notation" if error is None else kind_of_value(error.value)
     if kind != "text":
         return "dates" if kind == "date" else "numbers"
     different = different_texts(column)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from cappedlda import __version__
 from cappedlda._cli.accuracy import HOW, cross_validate, why
-from cappedlda._cli.apply import read
+from cappedlda._cli.apply import read, wrong_cells_of_others
 from cappedlda._cli.arguments import (
     DATA,
     JSON,
@@ -94,6 +94,7 @@ def write_report(path, model, survey, facts, names, ids, progress):
         pictures=draw_pictures(model, survey, names),
         unusual=unusual_rows(survey.listed, ids, facts.get("encoded", {})),
         **(label_section(facts["labels"], survey.doubtful, ids) if survey.judged else {}),
+        wrong_cells=wrong_cells_of_others(survey.n_wrong_cells),
         provenance=provenance(facts),
     )
     with replacing(path) as temporary:
@@ -135,11 +136,16 @@ def doubtful_rows(doubtful, ids, found):
             **ids.loc[row["row"]],
             "class": row["class"],
             "suggested": row["suggested" if row["mislabelled"] else "predicted"],
-            **({"quality": f"{row['quality']:.3f}"} if found else {}),
+            **({"quality": quality_in_words(row["quality"])} if found else {}),
             "looks like": LOOKS_LIKE[kind],
         }
         for row, kind in zip(doubtful.to_dict("records"), kinds(doubtful), strict=True)
     ]
+
+
+def quality_in_words(quality):
+    """Return the quality of a label with three digits after the point."""
+    return "<0.001" if quality < 0.001 else f"{quality:.3f}"
 
 
 def reasons(row, encoded):

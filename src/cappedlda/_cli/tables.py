@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from cappedlda._cli.dialects import Notation, kind_of
+from cappedlda._cli.dialects import Notation, kind_of_value
 from cappedlda._cli.limits import LIMITS
 
 MOST_NAMED = 8  # columns that a message lists
@@ -148,7 +148,7 @@ class Table:
             problem += f", nor are values in {', '.join(others[:MOST_NAMED])}{more}"
         columns = {"text": [], "notation": [], "currency": [], "date": []}
         for j, other in wrong.items():
-            columns[kind_of(other.value)].append(j)
+            columns[kind_of_value(other.value)].append(j)
         advice = "; ".join(self.remedy(kind, columns[kind]) for kind in columns if columns[kind])
         return ColumnError(f"{self.place(first, start + error.index)}{problem}; {advice}.", self)
 

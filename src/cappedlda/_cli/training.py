@@ -13,18 +13,18 @@ class InMemory:
     """Rows as arrays, or as an array mapped from a file; `index` has their numbers there."""
 
     def __init__(self, index, X, y):
-        self._index, self.X, self._y = index, X, y
+        self._index, self.X, self.y = index, X, y
         self.n_rows = len(y)
 
     def fit(self, model):
         """Fit a model to the rows."""
-        return model.fit(self.X, self._y)
+        return model.fit(self.X, self.y)
 
     def blocks(self):
         """Yield numbers, features and labels of some rows at a time."""
         for start in range(0, self.n_rows, BLOCK_ROWS):
             rows = slice(start, start + BLOCK_ROWS)
-            yield self._index[rows], np.asarray(self.X[rows]), self._y[rows]
+            yield self._index[rows], np.asarray(self.X[rows]), self.y[rows]
 
 
 class Streamed:

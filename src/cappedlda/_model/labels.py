@@ -7,7 +7,7 @@ from cappedlda._data.array import ArrayRows
 from cappedlda._data.blocks import OF_LABELS
 from cappedlda._data.factory import rows_of
 from cappedlda._model import cells
-from cappedlda._model.distances import codes_of, per_sample
+from cappedlda._model.distances import codes_of, outlyingness_and_codes, per_sample
 
 # What is known if wrong labels were looked for.
 FOUND = ("label_noise_", "label_status_", "label_gain_", "_label_rule")
@@ -88,5 +88,6 @@ def doubts(model, X, y):
         "left_out": samples.left_out,
         "mislabelled": wrong,
         "suggested": model.classes_[suggested],
+        "unusual_as_suggested": outlyingness_and_codes(model, X, suggested)[0] > 1.0,
         "quality": found,
     }

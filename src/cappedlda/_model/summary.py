@@ -144,7 +144,7 @@ def decisions_of(model):
         lines.append(f"exponent: q = {model.q:g}")
     if hasattr(model, "shrinkage_"):
         lines.append(f"covariance shrunk by shrinkage_ = {model.shrinkage_:.3g}")
-    lines.append(f"left out of the fit: {left_out_rows(model.leave_out_level_)}")
+    lines.append(f"left out of the fit: {left_out_rows(model)}")
     if hasattr(model, "label_status_"):
         lines.append(wrong_labels_of(model))
     return lines + wrong_cells_of(model)
@@ -152,15 +152,32 @@ def decisions_of(model):
 
 def wrong_labels_of(model):
     """Return a line on what was found about labels."""
-    line = f"wrong labels: not judged ({model.label_status_})"
-    if model.label_status_ == "found":
-        line = f"wrong labels: about {model.label_noise_:.1%} of the rows that are not left out"
-    elif model.label_status_ == "none":
-        line = "wrong labels: none found among the rows that are not left out"
-    mislabelled = getattr(model, "mislabelled_", None)  # not known after fit_chunks
-    if mislabelled is None:
-        return line
-    return f"{line}; rows that look mislabelled: {np.count_nonzero(mislabelled)}"
+    counts = None
+    if hasattr(model, "mislabelled_"):  # not known after fit_chunks
+        counts = mislabelled_counts(model.mislabelled_, model.left_out_)
+    return f"wrong labels: {about_labels(model.label_status_, model.label_noise_, counts)}"
+
+
+def mislabelled_counts(mislabelled, left_out):
+    """Return how many rows that look mislabelled are left out, and how many are not."""
+    return np.count_nonzero(mislabelled & left_out), np.count_nonzero(mislabelled & ~left_out)
+
+
+def about_labels(status, rate, counts):
+    """Return in words what was found about labels; the counts of mislabelled rows may be None."""
+    share = f"about {rate:.1%} of the labels in the fit are wrong"
+    told = {
+        "found": share,
+        "none": "none found among the rows in the fit",
+        "too_few_rows": "not judged, because there are too few rows per class",
+        "class_lost": "not judged, because nearly all of a class would be wrong",
+    }[status]
+    if counts is None or not sum(counts):
+        return told
+    n_rows = sum(counts)
+    looks = "1 row looks mislabelled" if n_rows == 1 else f"{n_rows:,} rows look mislabelled"
+    looks += f" ({counts[0]:,} left out, {counts[1]:,} in the fit)"
+    return f"{looks}; {told}"
 
 
 def wrong_cells_of(model):
@@ -179,11 +196,11 @@ def feature_names(model):
     return getattr(model, "feature_names_in_", [f"x{j}" for j in range(model.n_features_in_)])
 
 
-def left_out_rows(level):
-    """Return in words which rows are left out, by the multiple of the limits they are beyond."""
-    if level == np.inf:
+def left_out_rows(model):
+    """Return in words which rows are left out."""
+    if model.leave_out_level_ == np.inf:
         return "no row"
-    farther = "farther from their class than"
-    if level != 1.0:
-        farther = f"more than {level:g} times as far from their class as"
-    return f"rows {farther} its cap in the discriminant space or its gate in all features"
+    # A class that the cap would remove has none; all others have the same ratio.
+    finite = np.isfinite(model._flag_rule.caps)
+    limits = model._leave_out_rule.caps[finite] / model._flag_rule.caps[finite]
+    return f"rows with outlyingness above {limits.min(initial=np.inf):.3g}"

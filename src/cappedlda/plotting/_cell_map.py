@@ -14,7 +14,7 @@ from cappedlda.plotting._common import GREY, Display, feature_names, last_step, 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-# Deviations at which colours are strongest: twice those at which a cell is usually ignored.
+# Deviations at which colours are strongest: about twice those at which a cell is usually ignored.
 STRONGEST = 10.0
 
 
