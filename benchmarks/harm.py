@@ -115,7 +115,7 @@ def used_in_development(folders):
             "data may be larger.**"
         )
     what = ", but confirmed them" if CONFIRMING in unseen else ""
-    return f"**Sets that decided none of the rules{what}: {', '.join(unseen)}.**"
+    return f"**Sets that played no part in choosing the rules{what}: {', '.join(unseen)}.**"
 
 
 def failures(frame):
