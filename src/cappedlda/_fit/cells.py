@@ -28,8 +28,9 @@ from cappedlda._rules.rule import Query
 # Of fewer, leaving out whole rows costs little.
 LEAST_HIT = 0.25
 MOST_LOOKED_AT = 2000
-# Rows, and rows per class, by which it is judged whether the trial pays.
-JUDGED, JUDGED_PER_CLASS = 1_000, 30
+# Rows, and rows per class on average, by which it is judged whether the trial pays. With fewer per
+# class nothing is tried: their medians follow the very cells they would judge.
+JUDGED, JUDGED_PER_CLASS = 1_000, 15
 # Of the variance of cells that are dropped together, in conditional ones of each: less is rounding.
 LEAST_KNOWN = 1e-9
 GOLDEN_RATIO = (1.0 + 5.0**0.5) / 2.0
@@ -110,6 +111,8 @@ def many_have_far_cells(rows, gate):
 
     Rows with more far cells than may be wrong stay as they are: they are no reason.
     """
+    if rows.class_weights.sum() < JUDGED_PER_CLASS * rows.n_classes:
+        return False
     some = slice(None, None, 1 + rows.shape[0] // MOST_LOOKED_AT)
     far = far_cells(rows.X[some], rows.codes[some], gate.centres, gate.scale)
     if not far.any():
