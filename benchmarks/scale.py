@@ -506,20 +506,22 @@ def as_text(found):
             f"A float32 memory map of {part['rows']:,} x {part['features']}, "
             f"{part['file_bytes'] / 1e9:.1f} GB: {part['passes']} passes, "
             f"{part['seconds']:.0f} s, and at its peak {part['extra_bytes'] / 1e6:.0f} MB of "
-            f"memory beside the file ({part['extra_bytes'] / part['rows']:.0f} bytes per row).",
+            "memory in addition to the file "
+            f"({part['extra_bytes'] / part['rows']:.0f} bytes per row).",
         ]
     return "\n".join(lines) + "\n"
 
 
 def text_of_files(part):
     """Return the lines about sources of files."""
-    header = ["input", "elapsed, s", "over the array", "processor, s", "memory beside the data, MB"]
+    header = ["input", "elapsed, least, s", "elapsed over that of the array, median"]
+    header += ["processor, s", "memory in addition to the data, MB"]
     rows = [
         [
             name,
-            f"{source['seconds']:.1f}",
-            f"{source['ratio']:.1f}",
-            f"{source['processor_seconds']:.1f}",
+            f"{source['seconds']:.2f}",
+            f"{source['ratio']:.2f}",
+            f"{source['processor_seconds']:.2f}",
             f"{source['extra_bytes'] / 1e6:.0f}",
         ]
         for name, source in part["sources"].items()
@@ -539,8 +541,8 @@ def text_of_engines(part):
         java = f"{in_mb(cost['java_bytes'])} + {in_mb(cost['extra_java_bytes'])}"
         rows.append([
             name,
-            f"{cost['seconds_of_a_pass']:.1f}",
-            f"{cost['seconds_of_a_fit']:.1f}",
+            f"{cost['seconds_of_a_pass']:.2f}",
+            f"{cost['seconds_of_a_fit']:.2f}",
             cost["passes"],
             in_mb(cost["extra_bytes"]),
             java if cost["java_bytes"] else "",
@@ -569,7 +571,7 @@ def text_of_partitions(part):
     """Return the lines about how the costs grow with the partitions."""
     counts = list(next(iter(part["costs"].values())))
     rows = [
-        [f"{name}, {what}", *(f"{costs[k]['seconds_of_' + key]:.1f}" for k in counts)]
+        [f"{name}, {what}", *(f"{costs[k]['seconds_of_' + key]:.2f}" for k in counts)]
         for what, key in (("a pass", "a_pass"), ("a fit", "a_fit"))
         for name, costs in part["costs"].items()
     ]
