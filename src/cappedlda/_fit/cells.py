@@ -28,9 +28,10 @@ from cappedlda._rules.rule import Query
 # Of fewer, leaving out whole rows costs little.
 LEAST_HIT = 0.25
 MOST_LOOKED_AT = 2000
-# Rows, and rows per class on average, by which it is judged whether the trial pays. With fewer per
-# class nothing is tried: their medians follow the very cells they would judge.
-JUDGED, JUDGED_PER_CLASS = 1_000, 15
+# Distances of rows from all classes, and rows per class on average, by which it is judged whether
+# the trial pays. With fewer rows per class nothing is tried: their medians follow the very cells
+# they would judge.
+JUDGED, JUDGED_PER_CLASS = 4_000, 15
 # Of the variance of cells that are dropped together, in conditional ones of each: less is rounding.
 LEAST_KNOWN = 1e-9
 GOLDEN_RATIO = (1.0 + 5.0**0.5) / 2.0
@@ -140,7 +141,8 @@ def is_worthwhile(rows, plain, trial, moments):
         return False
     whitener = triangular_whitener(moments.covariance, FLAT[rows.dtype]) / moments.scale[:, None]
     after = metric_of_plane(whitener, moments.centres, plain.priors)
-    part = max(1, rows.shape[0] // max(JUDGED, JUDGED_PER_CLASS * rows.n_classes))
+    n_rows, c = rows.shape[0], rows.n_classes
+    part = max(1, n_rows // max(JUDGED // c, JUDGED_PER_CLASS * c))
     # As large a part of each class, near and far rows, whatever the order of the rows.
     some = np.lexsort((samples.distances, rows.codes))[::part]
     weights = rows.row_weights[some]
