@@ -61,9 +61,9 @@ class CappedLDA(SwitchingHints, CappedDiscriminant):
         How to treat single wrong cells. "capped" ignores a cell of a new row that does not fit
         the other cells of its row: one that is more than `cell_cuts_` standard deviations from
         the value they predict for the class. At most half of the cells of a row are ignored, and
-        each costs the class as much as a cell at that limit. Rows without such a cell get the
-        linear rule. In training, where a quarter of the rows have a cell far off and the fit
-        is notably better without such cells, cells that do not fit are replaced by values that
+        at most 32; each costs the class as much as a cell at that limit. Rows without such a cell
+        get the linear rule. In training, where a quarter of the rows have a cell far off and the
+        fit is notably better without such cells, cells that do not fit are replaced by values that
         the other cells of the row predict, and the rows take part (`wrong_cells_`). That needs
         five rows per feature, fewer rows than a sample is drawn from (`n_sampled_`),
         ``epsilon="auto"`` and ``leave_out="harmful"``. "all" uses all cells as they are. So does

@@ -29,6 +29,9 @@ cdef extern from "screen.h":
 cdef enum:
     BLOCK_ROWS = 256  # of few features these and their product stay in cache
 
+# Cells of a row that may be wrong, of many features: the time grows with the square of them.
+cdef Py_ssize_t MOST = 32
+
 # Cells beyond those that may be wrong after which no more are tried: right ones that look wrong.
 cdef Py_ssize_t MORE = 3
 
@@ -192,8 +195,8 @@ def drop_cells(
 ):
     """Drop cells for each class, what helps most first, until no residual is beyond its cut.
 
-    At most half of the cells that are there and have an influence, but at least one. Missing
-    cells are dropped before, and those that are too far off to be measured.
+    At most half of the cells that are there and have an influence, but at least one, and not more
+    than MOST. Missing cells are dropped before, and those that are too far off to be measured.
     """
     cdef:
         Py_ssize_t N = X.shape[0], n = X.shape[1], c = means.shape[0], i, j, k, aside
@@ -235,7 +238,8 @@ def drop_cells(
                     capped[i] = any_beyond(row.image, &images[k, 0], &cuts[0], n)
             if not capped[i]:
                 continue
-            count = max(max(<Py_ssize_t> 1, there // 2) - wrong, <Py_ssize_t> 0)
+            count = min(max(<Py_ssize_t> 1, there // 2), MOST)
+            count = max(count - wrong, <Py_ssize_t> 0)
             capped[i] = aside > 0
             for k in range(c):
                 if drop_for_class(
