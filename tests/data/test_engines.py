@@ -14,7 +14,7 @@ from common import ENGINES, make_classes, missing_for, spoil
 from cappedlda import CappedLDA
 
 PAGE = Path(__file__).parents[2] / "docs" / "guide" / "large.md"
-BLOCKS = re.findall(r"```python\n(import (\w+).*?)```", PAGE.read_text("utf-8"), re.DOTALL)
+BLOCKS = re.findall(r"```python\n((?:import|from) (\w+).*?)```", PAGE.read_text("utf-8"), re.DOTALL)
 EXAMPLES = {engine: example for example, engine in BLOCKS}
 
 # How an engine is to begin here, with few threads, and files in a folder; else as in the guide.
