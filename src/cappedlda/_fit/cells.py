@@ -27,7 +27,6 @@ from cappedlda._rules.rule import Query
 # Share of the rows with a far cell from which on the fit is tried without such cells.
 # Of fewer, leaving out whole rows costs little.
 LEAST_HIT = 0.25
-MOST_LOOKED_AT = 2000
 # Distances of rows from all classes, and rows per class on average, by which it is judged whether
 # the trial pays. With fewer rows per class nothing is tried: their medians follow the very cells
 # they would judge.
@@ -108,17 +107,16 @@ def far_cells(X, codes, centres, scale):
 
 
 def many_have_far_cells(rows, gate):
-    """Return whether enough rows, of at most about MOST_LOOKED_AT, have a far cell to try.
+    """Return whether enough rows have a far cell to try.
 
     Rows with more far cells than may be wrong stay as they are: they are no reason.
     """
     if rows.class_weights.sum() < JUDGED_PER_CLASS * rows.n_classes:
         return False
-    some = slice(None, None, 1 + rows.shape[0] // MOST_LOOKED_AT)
-    far = far_cells(rows.X[some], rows.codes[some], gate.centres, gate.scale)
+    far = far_cells(rows.X, rows.codes, gate.centres, gate.scale)
     if not far.any():
         return False
-    hit, weights = far.any(axis=1) & has_few(far), rows.row_weights[some]
+    hit, weights = far.any(axis=1) & has_few(far), rows.row_weights
     return weights @ hit >= LEAST_HIT * weights.sum()
 
 
