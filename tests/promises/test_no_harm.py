@@ -97,13 +97,20 @@ def test_the_seed_of_the_sample_changes_nothing_notable(share):
     assert min(scores) > LDA().fit(X[~bad], y[~bad]).score(X, y) - 0.01
 
 
+def heavy_tailed(rng, spread, n, freedom, sizes):
+    """Yield training and test rows of three classes, and their labels."""
+    centres = spread * rng.normal(size=(3, n))
+    for size in sizes:
+        y = np.arange(size) % 3
+        yield rng.standard_t(freedom, size=(size, n)) + centres[y], y
+
+
 @pytest.mark.parametrize("share", [0.0, 0.1, 0.3])
 def test_random_parts_of_few_rows_give_nearly_the_same_answer(share):
     ours, oracle = [], []
     for seed in range(6):
         rng = np.random.default_rng(seed)
-        centres, y, y_test = 1.2 * rng.normal(size=(3, 6)), np.arange(200) % 3, np.arange(2000) % 3
-        X, X_test = (rng.standard_t(6, size=(len(c), 6)) + centres[c] for c in (y, y_test))
+        (X, y), (X_test, y_test) = heavy_tailed(rng, 1.2, 6, 6.0, (200, 2000))
         X, bad = with_clouds(rng, X, y, share)
         parts = [rng.permutation(200)[:190] for _ in range(5)]
         clean = [part[~bad[part]] for part in parts]
@@ -130,8 +137,7 @@ def test_heavy_tails_do_not_spoil_probabilities_and_alarms(freedom):
     losses, alarms = [], []
     for seed in range(6):
         rng = np.random.default_rng(seed)
-        centres, y, y_test = 2.0 * rng.normal(size=(3, 5)), np.arange(600) % 3, np.arange(3000) % 3
-        X, X_test = (rng.standard_t(freedom, size=(len(c), 5)) + centres[c] for c in (y, y_test))
+        (X, y), (X_test, y_test) = heavy_tailed(rng, 2.0, 5, freedom, (600, 3000))
         lda, plain = (model.fit(X, y) for model in (CappedLDA(), LDA()))
         ours, theirs = (log_loss(y_test, model.predict_proba(X_test)) for model in (lda, plain))
         losses.append(ours - theirs)
