@@ -188,6 +188,7 @@ def test_a_frame_of_polars_gives_one_of_polars(dirty, labels):
     assert found.schema["feature_1"] == pl.String
     none = lda.explain(X, y, rows=[])
     assert none.columns == found.columns
+    assert none.schema["wrong_cells"] == pl.String
     assert len(none) == 0
 
 

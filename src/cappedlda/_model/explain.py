@@ -243,7 +243,7 @@ def as_table(columns, in_polars=False):
         words = {
             name: column.tolist() for name, column in columns.items() if column.dtype == object
         }
-        return pl.DataFrame({**columns, **words})
+        return pl.DataFrame({**columns, **words}, schema_overrides={"wrong_cells": pl.String})
     if importlib.util.find_spec("pandas") is not None:
         import pandas as pd
 
