@@ -4,6 +4,7 @@ import itertools
 from types import SimpleNamespace
 
 import numpy as np
+import pandas as pd
 import pytest
 from common import make_classes
 from scipy.special import softmax
@@ -381,6 +382,10 @@ def test_collinear_and_constant_features(rng):
         finite = np.isfinite(found) if method != "cell_deviations" else ~np.isnan(found[:, :3])
         assert finite.all()
     assert model.score(new, y[:50]) > 0.75
+    new[:5, 5] = [3.0, 3.0 + 1e-9, 3.1, -1e12, np.nan]
+    np.testing.assert_array_equal(
+        model.cell_deviations(new)[:6, 5], [0.0, 0.0, np.inf, -np.inf, np.nan, 0.0]
+    )
     new[:, 5] = np.nan  # it has no influence
     np.testing.assert_allclose(model.expected_cells(new)[:, 5], 3.0)
     lonely = np.full((1, 7), np.nan)
@@ -645,8 +650,11 @@ def test_gaps_that_cannot_be_filled_are_errors(rng):
 def test_a_class_without_a_value_of_a_feature_is_an_error(rng):
     X, y = correlated(rng, [60, 60, 60], 4)
     X[y == 1, 2] = np.nan
-    with pytest.raises(ValueError, match=r"no value in column 2 .* class number 1 .*; remove"):
+    with pytest.raises(ValueError, match=r"no value in column 2 .* class 1; remove"):
         CappedLDA(missing="ignore").fit(X, y)
+    frame, words = pd.DataFrame(X, columns=list("abcd")), np.array(["one", "two", "three"])[y]
+    with pytest.raises(ValueError, match="no value in column 'c' for the class two; remove"):
+        CappedLDA(missing="ignore").fit(frame, words)
     weights = np.ones(180)
     X[60, 2], weights[60] = 1.0, 0.0  # a row that does not count
     with pytest.raises(ValueError, match="no value in column 2"):

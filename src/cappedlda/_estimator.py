@@ -418,8 +418,8 @@ class CappedDiscriminant(LinearDiscriminant):
         -------
         deviations : ndarray of shape (n_samples, n_features)
             In standard deviations of the cell given the others; positive above
-            `expected_cells`. NaN for missing cells, 0 for features that are constant within the
-            classes.
+            `expected_cells`. NaN for missing cells. A feature that is constant within the classes
+            has 0 for the constant, and plus or minus infinity for any other value.
 
         See Also
         --------

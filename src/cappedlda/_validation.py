@@ -513,5 +513,10 @@ def not_finite(values, where, names=None, what="X", remedy="remove or impute suc
     """Return the error for a row of X that has a number which is not finite."""
     column = int(np.argmin(np.isfinite(values)))
     found = "NaN" if np.isnan(values[column]) else "infinity"
-    name = f"{column} (counted from 0)" if names is None else repr(names[column])
+    name = column_name(column, names)
     return ValueError(f"{what} contains {found}, first in {where}, column {name}; {remedy}.")
+
+
+def column_name(column, names):
+    """Return how messages name a column, by one of the names if there are any."""
+    return f"{column} (counted from 0)" if names is None else repr(names[column])

@@ -36,6 +36,7 @@ class Rows:
     weigh: Any = None  # returns factors of the weights of rows (X, codes), if there are any
     example: Any = None  # begin of the data, with feature names; None if X itself tells them
     feature_names: Any = None  # of a data frame, for messages
+    class_names: Any = None  # sorted labels, for messages
     progress = False  # whether lines are printed within long passes
     regime: Regime = REGIME
 

@@ -49,7 +49,7 @@ def training_rows(estimator, X, y, sample_weight, n_jobs, regime=REGIME):
             check_entries(X)
     weights = check_weights(sample_weight, X, codes, classes)
     rows = rows_of(X, codes, len(classes), weights, n_jobs, regime)
-    rows.feature_names = names
+    rows.feature_names, rows.class_names = names, classes
     check_enough_rows(rows.class_weights)
     return rows, classes
 

@@ -23,6 +23,7 @@ from cappedlda._metrics.cells import CUT, MISSING, MOST_WRONG, WRONG, CellMetric
 from cappedlda._metrics.linalg import triangular_whitener
 from cappedlda._metrics.plain import FLAT
 from cappedlda._rules.rule import Query
+from cappedlda._validation import column_name
 
 # Share of the rows with a far cell from which on the fit is tried without such cells.
 # Of fewer, leaving out whole rows costs little.
@@ -92,10 +93,10 @@ def medians_of(rows, gaps):
         known = rows.with_features(rows.X[:, [j]]).take(~gaps[:, j])
         held = np.bincount(known.codes, known.row_weights, rows.n_classes)
         if not held.all():
+            label = rows.class_names[held.argmin()]
             raise ValueError(
-                f"X has no value in column {j} (counted from 0) for the class number "
-                f"{held.argmin()} of the sorted labels (counted from 0); remove the column or the "
-                "class, or impute the values."
+                f"X has no value in column {column_name(j, rows.feature_names)} for the class "
+                f"{label}; remove the column or the class, or impute the values."
             )
         medians[:, j] = medians_and_scale(known)[0][:, 0]
     return medians[rows.codes]

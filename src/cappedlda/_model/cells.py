@@ -14,6 +14,7 @@ from cappedlda._data.base import slices_of
 from cappedlda._data.threads import blas_threads, ordered_map, single_threaded_blas
 from cappedlda._metrics.cells import CUT, MOST_WRONG, REACH, WRONG, make_metric
 from cappedlda._model.discriminant import check_finite, not_finite_in
+from cappedlda._model.distances import spread
 from cappedlda._regime import REGIME
 
 # Where CUT misclassifies more training rows, by these standard errors and by this share, a feature
@@ -23,6 +24,10 @@ MOST_HARM, MOST_LOST = 2.0, 0.005
 SHARES = (0.05, 0.02, 0.01, 0.005, 0.002, 0.001, 0.0)
 # Share of the cells of a new row that may be wrong without the row being a strange one.
 FEW = 0.1
+# What a feature that is constant within the classes may differ by, relative to its size and to its
+# unit: rounding, even that of float32. The mean of a feature that is 0 in all kept rows is rounding
+# too, where other rows were in the mean before.
+SAME_CONSTANT = 1e-6
 # Bytes of marks that are worked on at a time.
 MOST_MARKS = 1 << 22
 
@@ -299,4 +304,18 @@ def expected_cells(model, X, codes):
 
     for rows, found in over_rows(metric, X, work, np.inf, every=True):
         expected[rows], deviations[rows] = found
+    (flat,) = np.nonzero(metric.R.diagonal() == 0.0)
+    if len(flat):  # any other value is infinitely many deviations off
+        difference = X[:, flat] - expected[:, flat]
+        rounding = rounding_of_constants(model.means_[:, flat], spread(model)[flat])
+        with np.errstate(invalid="ignore"):  # of missing cells
+            deviations[:, flat] = np.where(abs(difference) <= rounding, 0.0, difference * np.inf)
     return expected, deviations
+
+
+def rounding_of_constants(constants, unit):
+    """Return by how much features that are constant within the classes may differ, (f,).
+
+    The constants have the shape (c, f), the units of the features (f,).
+    """
+    return SAME_CONSTANT * np.maximum(np.abs(constants).max(axis=0), unit)

@@ -12,11 +12,6 @@ from cappedlda._model.discriminant import class_codes, decisions, probabilities
 from cappedlda._model.distances import codes_of, spread
 from cappedlda._validation import check_real
 
-# What a feature that is constant within the classes may differ by, relative to its size and to its
-# unit: rounding, even that of float32. The mean of a feature that is 0 in all kept rows is rounding
-# too, where other rows were in the mean before.
-SAME_CONSTANT = 1e-6
-
 
 def wrong_cells(model, X, y=None):
     """Return which cells of checked rows do not fit the others."""
@@ -178,7 +173,7 @@ def are_constants(values, constants, unit, codes):
 
     The units of the features are of shape (f,).
     """
-    tolerance = SAME_CONSTANT * np.maximum(np.abs(constants).max(axis=0), unit)
+    tolerance = cells.rounding_of_constants(constants, unit)
     if codes is not None:
         return np.all(np.abs(values - constants[codes]) <= tolerance, axis=1)
     found, left = np.zeros(len(values), bool), np.arange(len(values))
