@@ -26,7 +26,6 @@ from cappedlda import CappedLDA, CappedLDACV, CappedNormLDA
 from cappedlda._model.distances import spread
 from cappedlda.plotting import (
     CellMapDisplay,
-    ComponentsDisplay,
     ConvergenceDisplay,
     DistanceDisplay,
     DistanceDistanceDisplay,
@@ -796,45 +795,6 @@ class TestLoadings:
     def test_bad_component(self, fitted, component):
         with pytest.raises(ValueError, match=f"component={component}"):
             LoadingsDisplay.from_estimator(fitted, component=component)
-
-
-class TestComponents:
-    @pytest.mark.parametrize("make", [CappedLDA, LinearDiscriminantAnalysis])
-    def test_scores_are_drawn(self, make):
-        X, y = blobs(4)
-        display = ComponentsDisplay.from_estimator(make(), X, y, cv=3)
-        assert display.scores.shape == (3, 3)
-        assert_allclose(display.line_.get_ydata(), display.scores.mean(axis=1))
-        assert_array_equal(display.line_.get_xdata(), [1, 2, 3])
-        assert display.scores[-1].mean() > 0.95
-
-    def test_one_direction_has_a_bar(self):
-        display = ComponentsDisplay(np.array([[0.8, 0.9]])).plot()
-        low, high = display.band_.get_paths()[0].get_extents().get_points()
-        assert_allclose([low[1], high[1]], [0.8, 0.9])
-        assert low[0] < 1.0 < high[0]
-
-    def test_scores_are_those_of_fewer_components(self):
-        X, y = load_wine(return_X_y=True)
-        folds = [(np.arange(0, 178, 2), np.arange(1, 178, 2))]
-        knn_scores = []
-        for k in (1, 2):
-            one = ComponentsDisplay.from_estimator(CappedLDA(n_components=k), X, y, cv=folds)
-            knn_scores.append(one.scores[-1, 0])
-        both = ComponentsDisplay.from_estimator(CappedLDA(), X, y, cv=folds)
-        assert_allclose(both.scores[:, 0], knn_scores)
-
-    def test_frame_pipeline_and_classifier(self):
-        X, y = load_wine(return_X_y=True, as_frame=True)
-        display = ComponentsDisplay.from_estimator(
-            make_pipeline(StandardScaler(), CappedLDA()),
-            X,
-            y,
-            cv=3,
-            classifier=LinearDiscriminantAnalysis(),
-        )
-        assert display.scores.shape == (2, 3)
-        assert display.scores[1].mean() > 0.9
 
 
 class TestImages:

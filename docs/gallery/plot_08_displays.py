@@ -10,7 +10,6 @@ draws, and ``plot`` draws again. You can change ``ax_``, ``figure_`` and the art
 import matplotlib.pyplot as plt
 import numpy as np
 from sklearn.datasets import load_wine, make_blobs
-from sklearn.model_selection import RepeatedStratifiedKFold
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
@@ -18,7 +17,6 @@ from cappedlda import CappedLDA, CappedLDACV, CappedNormLDA
 from cappedlda.noise import leverage, scatter
 from cappedlda.plotting import (
     CellMapDisplay,
-    ComponentsDisplay,
     ConvergenceDisplay,
     DistanceDisplay,
     DistanceDistanceDisplay,
@@ -75,12 +73,6 @@ for component, ax in enumerate(axes):
         lda, component=component, feature_names=X.columns, ax=ax, n_features=8
     )
 plt.show()
-
-# %%
-# How many directions are needed, by cross-validation.
-
-cv = RepeatedStratifiedKFold(n_splits=3, n_repeats=3, random_state=0)
-display = ComponentsDisplay.from_estimator(CappedLDA(), X, y, cv=cv)
 
 # %%
 # How much the cap matters: `CappedLDACV` tries multiples of the automatic one.

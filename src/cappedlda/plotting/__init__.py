@@ -8,7 +8,6 @@ install it with ``pip install "cappedlda[plot]"``.
 
 from cappedlda.plotting._cell_map import CellMapDisplay
 from cappedlda.plotting._common import class_colors
-from cappedlda.plotting._components import ComponentsDisplay
 from cappedlda.plotting._convergence import ConvergenceDisplay
 from cappedlda.plotting._distance import DistanceDisplay
 from cappedlda.plotting._distance_distance import DistanceDistanceDisplay
@@ -20,7 +19,6 @@ from cappedlda.plotting._projection import ProjectionDisplay
 
 __all__ = [
     "CellMapDisplay",
-    "ComponentsDisplay",
     "ConvergenceDisplay",
     "DistanceDisplay",
     "DistanceDistanceDisplay",
