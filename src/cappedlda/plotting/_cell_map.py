@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
 
 from cappedlda.plotting._common import GREY, Display, feature_names, last_step, row_names
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 # Deviations at which colours are strongest: about twice those at which a cell is usually ignored.
 STRONGEST = 10.0
@@ -21,32 +18,28 @@ STRONGEST = 10.0
 class CellMapDisplay(Display):
     """Cells above (red) or below (blue) the value that the other cells of their row predict.
 
-    Wrong cells, which the model ignores, have a dot. Missing cells are grey.
+    A dot marks wrong cells, which the model ignores. Missing cells are grey.
 
     Parameters
     ----------
     deviations : array-like of shape (n_samples, n_features)
-        How far each cell is from the value that the others predict, in standard deviations;
-        NaN for a missing cell.
+        Standard deviations between each cell and the value that the others predict; NaN for a
+        missing cell.
     wrong : array-like of shape (n_samples, n_features), bool
         The cells to mark.
     features : sequence of length n_features, default=None
         Names of the features; None numbers them.
     names : sequence of length n_samples, default=None
-        What rows are called; None numbers them.
+        Names of the rows; None numbers them.
 
     Attributes
     ----------
-    ax_, figure_ : matplotlib Axes and Figure
-    image_ : AxesImage
-    wrong_ : PathCollection
-        The dots.
-    colorbar_ : Colorbar
+    ax_, figure_, image_, wrong_, colorbar_
+        Axes, figure, cells, dots and scale.
 
     See Also
     --------
     cappedlda.CappedLDA.wrong_cells : The cells that have a dot.
-    DistanceDisplay : How far whole rows lie from their class.
 
     Examples
     --------
@@ -86,7 +79,7 @@ class CellMapDisplay(Display):
         y: ArrayLike | None = None,
         *,
         most: int = 50,
-        ax: Axes | None = None,
+        **plot_args: Any,
     ) -> Self:
         """Draw the cells of rows.
 
@@ -94,14 +87,14 @@ class CellMapDisplay(Display):
         ----------
         estimator : fitted CappedLDA, or a pipeline that ends with one
         X : array-like of shape (n_samples, n_features)
-            Features are those that the discriminant sees, after the other steps of a pipeline.
+            The features drawn are those that the discriminant sees, after the other steps.
         y : array-like of shape (n_samples,), default=None
             Classes of the rows; None takes the predicted ones.
         most : int, default=50
-            Largest number of rows to draw. If there are more, only rows with a wrong or missing
-            cell are drawn, and of these the first.
-        ax : matplotlib Axes, default=None
-            Where to draw; None makes a new figure.
+            Largest number of rows to draw. If there are more, only the first rows with a wrong or
+            missing cell are drawn.
+        **plot_args : dict
+            Passed to `plot`, such as `ax`.
 
         Returns
         -------
@@ -114,7 +107,7 @@ class CellMapDisplay(Display):
         if len(rows) > most:
             rows = np.flatnonzero((wrong | np.isnan(deviations)).any(axis=1))[:most]
         display = cls(deviations[rows], wrong=wrong[rows], features=features, names=[*names[rows]])
-        return display.plot(ax)
+        return display.plot(**plot_args)
 
     def _draw(self, ax):
         from matplotlib import colormaps

@@ -15,17 +15,9 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 # Okabe and Ito's colours: told apart with every common kind of colour vision.
-OKABE_ITO = (
-    "#0072B2",
-    "#E69F00",
-    "#009E73",
-    "#CC79A7",
-    "#56B4E9",
-    "#D55E00",
-    "#F0E442",
-    "#000000",
-)
 BLUE, VERMILLION, GREY = "#0072B2", "#D55E00", "#666666"
+OKABE_ITO = [BLUE, "#E69F00", "#009E73", "#CC79A7", "#56B4E9", VERMILLION, "#F0E442", "#000000"]
+LEGEND = {"handlelength": 1.4, "handletextpad": 0.5, "frameon": False}
 
 SEED = 141421  # of jitter and samples: unlike the seeds of data that one may draw
 GOLDEN_RATIO = 0.5 * (np.sqrt(5.0) - 1.0)
@@ -53,7 +45,7 @@ def class_colors(n_classes: int) -> np.ndarray:
     from matplotlib import colormaps, colors
 
     if n_classes <= len(OKABE_ITO):
-        return colors.to_rgba_array(list(OKABE_ITO[:n_classes]))
+        return colors.to_rgba_array(OKABE_ITO[:n_classes])
     if n_classes <= 20:
         # The ten strong colours first, then their light variants.
         return colormaps["tab20"](np.r_[0:20:2, 1:20:2][:n_classes])
@@ -135,58 +127,26 @@ def row_names(X):
     return np.arange(X.shape[0] if hasattr(X, "shape") else len(X)) if index is None else index
 
 
-def sampled(mask, most, always=()):
-    """Return at most `most` of the marked rows, and those of them that are asked for."""
-    (rows,) = np.nonzero(mask)
-    if len(rows) > most:
-        chosen = np.random.default_rng(SEED).choice(rows, most, replace=False)
-        rows = np.union1d(chosen, np.intersect1d(rows, always)).astype(int)
-    return rows
-
-
-def counted(name, n_drawn, n_all):
-    """Return a name for the legend that says if only some of the rows are drawn."""
-    return name if n_drawn == n_all else f"{name}\n({n_drawn:,} of {n_all:,} shown)"
-
-
-def dot_style(n_rows, size=None):
+def dot_style(n_rows):
     """Return size and opacity of dots: smaller and fainter where there are many."""
     crowd = np.clip(np.log10(max(n_rows, 1) / 1e3), 0.0, 1.5)
-    return {
-        "s": 18.0 * 10.0 ** (-0.55 * crowd) if size is None else size,
-        "alpha": 1.0 - 0.4 * crowd,
-    }
+    return {"s": 18.0 * 10.0 ** (-0.55 * crowd), "alpha": 1.0 - 0.4 * crowd}
 
 
 def legend_beside(ax, handles):
     """Name the handles to the right of the axes."""
     if not handles:
         return None
-    return ax.legend(
-        handles=handles,
-        loc="upper left",
-        bbox_to_anchor=(1.01, 1.0),
-        borderaxespad=0.0,
-        handlelength=1.4,
-        handletextpad=0.5,
-        frameon=False,
-    )
+    place = {"loc": "upper left", "bbox_to_anchor": (1.01, 1.0), "borderaxespad": 0.0}
+    return ax.legend(handles=handles, **place, **LEGEND)
 
 
-def legend_above(ax, handles=None, ncols=4):
+def legend_above(ax, handles=None, ncols=2):
     """Name the handles, or all that have a label, above the axes."""
     if handles is not None and not handles:
         return None
-    legend = ax.legend(
-        handles=handles,
-        loc="lower left",
-        bbox_to_anchor=(0.0, 1.0),
-        ncols=ncols,
-        borderaxespad=0.2,
-        handlelength=1.4,
-        handletextpad=0.5,
-        frameon=False,
-    )
+    place = {"loc": "lower left", "bbox_to_anchor": (0.0, 1.0), "borderaxespad": 0.2}
+    legend = ax.legend(handles=handles, ncols=ncols, **place, **LEGEND)
     for handle in legend.legend_handles:
         if hasattr(handle, "set_sizes"):  # dots: as small as those of many rows they are not seen
             handle.set_sizes(np.maximum(handle.get_sizes(), 12.0))

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
 
 from cappedlda.plotting._common import BLUE, GREY, VERMILLION, Display, last_step
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 # Smaller rises, relative to the objective, are the rounding of float32 rows.
 ROUNDING = 1e-6
@@ -28,11 +25,8 @@ class ConvergenceDisplay(Display):
 
     Attributes
     ----------
-    ax_, figure_ : matplotlib Axes and Figure
-    line_ : Line2D
-        The objective.
-    rises_ : PathCollection
-        Values above the one before them by more than rounding.
+    ax_, figure_, line_, rises_
+        Axes, figure, the objective, and its rises by more than rounding.
 
     Examples
     --------
@@ -52,21 +46,21 @@ class ConvergenceDisplay(Display):
         self.status = status
 
     @classmethod
-    def from_estimator(cls, estimator: BaseEstimator, *, ax: Axes | None = None) -> Self:
+    def from_estimator(cls, estimator: BaseEstimator, **plot_args: Any) -> Self:
         """Draw the objective of a fitted estimator.
 
         Parameters
         ----------
         estimator : fitted CappedLDA, or a pipeline that ends with one
-        ax : matplotlib Axes, default=None
-            Where to draw; None makes a new figure.
+        **plot_args : dict
+            Passed to `plot`, such as `ax`.
 
         Returns
         -------
         display : ConvergenceDisplay
         """
         model, _ = last_step(estimator)
-        return cls(model.objective_path_, status=model.status_).plot(ax)
+        return cls(model.objective_path_, status=model.status_).plot(**plot_args)
 
     def _draw(self, ax):
         from matplotlib.ticker import MaxNLocator

@@ -31,7 +31,7 @@ class DistanceDisplay(RowsDisplay):
     A row is flagged for one of two reasons: its distance in the discriminant space is beyond
     the cap of its class, or it is far off in all features together, which the discriminant
     space need not show. Rows of the second kind only are drawn as diamonds. Rows that were
-    left out of the fit are crossed.
+    left out of the fit are crossed. The scale is logarithmic if some rows are very far off.
 
     Parameters
     ----------
@@ -47,21 +47,15 @@ class DistanceDisplay(RowsDisplay):
     left_out : array-like of shape (n_samples,), bool, default=None
         Rows to cross: those that were left out of the fit.
     names : sequence of length n_samples, default=None
-        What rows are called; None numbers them.
+        Names of the rows; None numbers them.
 
     Attributes
     ----------
-    ax_, figure_ : matplotlib Axes and Figure
-    kept_, outliers_, hidden_, left_out_ : PathCollection
-    lines_ : list of Line2D
-        The caps, one line for each that differs.
-    labels_ : list of Text
-        The names of the most unusual rows.
-    legend_ : Legend
+    ax_, figure_, kept_, outliers_, hidden_, left_out_, lines_, labels_, legend_
+        Axes, figure and artists: the dots, the caps, and the names of rows.
 
     See Also
     --------
-    ProjectionDisplay : Where these rows lie.
     DistanceDistanceDisplay : The distances in the discriminant space and in all features.
 
     Examples
@@ -106,7 +100,6 @@ class DistanceDisplay(RowsDisplay):
         y: ArrayLike | None = None,
         *,
         left_out: str | ArrayLike | None = "auto",
-        ax: Axes | None = None,
         **plot_args: Any,
     ) -> Self:
         """Draw the outlyingness of rows, or the distances of the training rows.
@@ -122,12 +115,9 @@ class DistanceDisplay(RowsDisplay):
         y : array-like of shape (n_samples,), default=None
             Their classes; None measures from the nearest class.
         left_out : "auto", None or array-like of shape (n_samples,), default="auto"
-            Rows to cross. "auto" takes `left_out_` of the estimator, if X are the rows it was
-            fitted to and these are not simply the flagged ones; None crosses nothing.
-        ax : matplotlib Axes, default=None
-            Where to draw; None makes a new figure.
+            As in `ProjectionDisplay.from_estimator`.
         **plot_args : dict
-            Passed to `plot`.
+            Passed to `plot`, such as `ax`.
 
         Returns
         -------
@@ -152,26 +142,15 @@ class DistanceDisplay(RowsDisplay):
             left_out=find_left_out(model, left_out, outliers),
             names=names,
         )
-        return display.plot(ax, **plot_args)
+        return display.plot(**plot_args)
 
-    def plot(
-        self,
-        ax: Axes | None = None,
-        *,
-        log: bool | str = "auto",
-        marker_size: float | None = None,
-        n_labels: int = 0,
-    ) -> Self:
+    def plot(self, ax: Axes | None = None, *, n_labels: int = 0) -> Self:
         """Draw the distances.
 
         Parameters
         ----------
         ax : matplotlib Axes, default=None
             Where to draw; None makes a new figure.
-        log : "auto" or bool, default="auto"
-            Whether the scale is logarithmic; "auto" decides by the largest distance.
-        marker_size : float, default=None
-            Area of the dots in square points; None makes them smaller the more there are.
         n_labels : int, default=0
             Number of rows to label, those with the largest distance first.
 
@@ -181,13 +160,12 @@ class DistanceDisplay(RowsDisplay):
         """
         ax = self._set_axes(ax)
         distances = self.distances
-        if log == "auto":
-            log = distances.max(initial=0.0) > 20.0 * np.median(distances) > 0.0
+        log = distances.max(initial=0.0) > 20.0 * np.median(distances) > 0.0
         if log:
             ax.set_yscale("log")
             # Rows at their centre are no reason to show many empty decades.
             distances = np.maximum(distances, 0.01 * np.median(distances))
-        self._draw_rows(ax, distances, dot_style(len(distances), marker_size))
+        self._draw_rows(ax, distances)
         self.lines_ = self._draw_caps(ax)
         if log:
             plain_log_axis(ax.yaxis)
@@ -197,13 +175,13 @@ class DistanceDisplay(RowsDisplay):
         self._write(ax, named, np.column_stack([named, distances[named]]))
         return self
 
-    def _draw_rows(self, ax, distances, style):
-        rows = np.arange(len(distances))
+    def _draw_rows(self, ax, distances):
+        points = np.column_stack([np.arange(len(distances)), distances])
 
         def draw(mask, name, **style):
-            label = f"{name}: {mask.sum():,}" if mask.any() else None
-            return ax.scatter(rows[mask], distances[mask], label=label, **style)
+            return self._dots(ax, points, np.flatnonzero(mask), name, mask, **style)
 
+        style = dot_style(len(distances))
         size = style["s"]
         red = {"s": max(1.5 * size, 6.0), "color": VERMILLION, "linewidths": 0.0}
         diamond = {**red, "color": None, "facecolors": "none", "edgecolors": VERMILLION}

@@ -17,14 +17,14 @@ from cappedlda.plotting._common import (
     last_step,
     plain_log_axis,
     row_names,
-    sampled,
 )
-from cappedlda.plotting._rows import RowsDisplay, find_left_out
+from cappedlda.plotting._rows import MOST_ROWS, RowsDisplay, find_left_out, sampled
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 SMALLEST = 0.03  # ratio that is drawn as such: rows at their centre need no empty decades
+MOST_MARKS = 2_000  # of more flagged rows a random sample is drawn
 
 
 class DistanceDistanceDisplay(RowsDisplay):
@@ -45,21 +45,12 @@ class DistanceDistanceDisplay(RowsDisplay):
     left_out : array-like of shape (n_samples,), bool, default=None
         Rows to cross: those that were left out of the fit.
     names : sequence of length n_samples, default=None
-        What rows are called; None numbers them.
+        Names of the rows; None numbers them.
 
     Attributes
     ----------
-    ax_, figure_ : matplotlib Axes and Figure
-    kept_, flagged_, left_out_ : PathCollection
-    lines_ : list of Line2D
-        The two cut-offs.
-    labels_ : list of Text
-        The names of the most unusual rows.
-    legend_ : Legend
-
-    See Also
-    --------
-    DistanceDisplay : The larger of both distances, row by row.
+    ax_, figure_, kept_, flagged_, left_out_, lines_, labels_, legend_
+        Axes, figure and artists: the dots, the two cut-offs, and the names of rows.
 
     Examples
     --------
@@ -96,7 +87,6 @@ class DistanceDistanceDisplay(RowsDisplay):
         y: ArrayLike | None = None,
         *,
         left_out: str | ArrayLike | None = "auto",
-        ax: Axes | None = None,
         **plot_args: Any,
     ) -> Self:
         """Measure rows by `CappedLDA.outlyingness` in both spaces and draw them.
@@ -108,12 +98,9 @@ class DistanceDistanceDisplay(RowsDisplay):
         y : array-like of shape (n_samples,), default=None
             Their classes; None measures from the nearest class, in each space by itself.
         left_out : "auto", None or array-like of shape (n_samples,), default="auto"
-            Rows to cross. "auto" takes `left_out_` of the estimator, if X are the rows it was
-            fitted to and these are not simply the flagged ones; None crosses nothing.
-        ax : matplotlib Axes, default=None
-            Where to draw; None makes a new figure.
+            As in `ProjectionDisplay.from_estimator`.
         **plot_args : dict
-            Passed to `plot`.
+            Passed to `plot`, such as `ax`.
 
         Returns
         -------
@@ -125,32 +112,17 @@ class DistanceDistanceDisplay(RowsDisplay):
         projected = model.outlyingness(X, y, space="projected")
         full = model.outlyingness(X, y, space="full")
         left_out = find_left_out(model, left_out, np.maximum(projected, full) > 1.0)
-        return cls(projected, full, left_out=left_out, names=names).plot(ax, **plot_args)
+        return cls(projected, full, left_out=left_out, names=names).plot(**plot_args)
 
-    def plot(
-        self,
-        ax: Axes | None = None,
-        *,
-        marker_size: float | None = None,
-        n_labels: int = 0,
-        max_rows: int = 20_000,
-        max_marks: int = 2_000,
-    ) -> Self:
-        """Draw the distances, on logarithmic scales.
+    def plot(self, ax: Axes | None = None, *, n_labels: int = 0) -> Self:
+        """Draw the distances, on logarithmic scales; of very many rows, a random sample.
 
         Parameters
         ----------
         ax : matplotlib Axes, default=None
             Where to draw; None makes a new figure.
-        marker_size : float, default=None
-            Area of the dots in square points; None makes them smaller the more there are.
         n_labels : int, default=0
             Number of rows to label, those with the largest distance in either space first.
-        max_rows : int, default=20000
-            If there are more rows that are not flagged, a random sample of them is drawn.
-        max_marks : int, default=2000
-            If there are more flagged rows, a random sample of them is drawn, and the legend
-            says so.
 
         Returns
         -------
@@ -161,21 +133,21 @@ class DistanceDistanceDisplay(RowsDisplay):
         larger = points.max(axis=1)
         flagged = larger > 1.0
         named = np.argsort(-larger, kind="stable")[:n_labels]
-        kept = sampled(~flagged, max_rows)
-        marked = sampled(flagged, max_marks, named)
-        style = dot_style(len(kept), marker_size)
-        size = style["s"]
-        ax.set(xscale="log", yscale="log")
-        self.kept_ = _draw(ax, points, kept, "not flagged", ~flagged, color=BLUE, lw=0.0, **style)
-        self.flagged_ = _draw(
-            ax, points, marked, "flagged", flagged, color=VERMILLION, lw=0.0, s=max(1.5 * size, 8.0)
-        )
+        kept = sampled(~flagged, MOST_ROWS)
+        marked = sampled(flagged, MOST_MARKS, named)
         crossed = np.union1d(kept, marked)
         crossed = crossed[self.left_out[crossed]]
-        self.left_out_ = _draw(
-            ax, points, crossed, "left out of the fit", self.left_out, color="black", lw=0.9,
-            s=max(1.5 * size, 14.0), marker="x",
-        )  # fmt: skip
+        ax.set(xscale="log", yscale="log")
+        style = dot_style(len(kept))
+        red = {"color": VERMILLION, "lw": 0.0, "s": max(1.5 * style["s"], 8.0)}
+        cross = {"color": "black", "lw": 0.9, "s": max(1.5 * style["s"], 14.0), "marker": "x"}
+        self.kept_ = self._dots(
+            ax, points, kept, "not flagged", ~flagged, color=BLUE, lw=0.0, **style
+        )
+        self.flagged_ = self._dots(ax, points, marked, "flagged", flagged, **red)
+        self.left_out_ = self._dots(
+            ax, points, crossed, "left out of the fit", self.left_out, **cross
+        )
         cut = {"color": "black", "lw": 1.0, "ls": "--"}
         self.lines_ = [ax.axvline(1.0, **cut, label="cut-offs"), ax.axhline(1.0, **cut)]
         plain_log_axis(ax.xaxis)
@@ -184,10 +156,3 @@ class DistanceDistanceDisplay(RowsDisplay):
         ax.set_ylabel("distance in all features / cut-off")
         self._write(ax, named, points[named])
         return self
-
-
-def _draw(ax, points, rows, name, all_rows, **style):
-    n_all = int(all_rows.sum())
-    count = f"{n_all:,}" if len(rows) == n_all else f"{len(rows):,} of {n_all:,} shown"
-    label = f"{name}: {count}" if n_all else None
-    return ax.scatter(*points[rows].T, label=label, **style)

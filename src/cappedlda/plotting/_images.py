@@ -30,10 +30,8 @@ class ImageDisplay:
 
     Attributes
     ----------
-    figure_ : matplotlib Figure
-    ax_ : matplotlib Axes
-        Those of the first image.
-    images_ : list of AxesImage
+    figure_, ax_, images_
+        Figure, axes of the first image, and all images.
     channel_sums : ndarray of shape (n_images, height)
         Sums over each line of an image. For reasons, how much each channel contributes.
 
@@ -74,8 +72,7 @@ class ImageDisplay:
 
         Parameters
         ----------
-        estimator : fitted CappedLDA
-            Or a pipeline that ends with one.
+        estimator : fitted CappedLDA, or a pipeline that ends with one
         X : array-like of shape (n_samples, n_features), default=None
             Rows to explain, for ``kind="reasons"``; the first eight are drawn.
         y : array-like of shape (n_samples,), default=None
@@ -128,12 +125,10 @@ class ImageDisplay:
         """
         from matplotlib import pyplot as plt
 
+        count = len(self.images)
+        size = (2.2 * count + 0.4, 2.6)
         self.figure_, axes = plt.subplots(
-            1,
-            len(self.images),
-            squeeze=False,
-            figsize=(2.2 * len(self.images) + 0.4, 2.6),
-            layout="constrained",
+            1, count, squeeze=False, figsize=size, layout="constrained"
         )
         self.ax_, self.images_ = axes[0, 0], []
         for ax, image, title in zip(axes[0], self.images, self.titles, strict=True):

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -12,9 +11,6 @@ from sklearn.base import BaseEstimator
 from cappedlda._validation import check_count
 from cappedlda.plotting._common import last_step
 from cappedlda.plotting._projection import ProjectionDisplay
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 MOST_NAMES = 100  # more cannot be read
 
@@ -28,29 +24,17 @@ class LabelsDisplay(ProjectionDisplay):
     Parameters
     ----------
     Z : ndarray of shape (n_samples, 1) or (n_samples, 2)
-        Projected rows.
+        Projected rows. All parameters and attributes are those of `ProjectionDisplay`.
     y : ndarray of shape (n_samples,)
-        Their labels.
     flagged : ndarray of shape (n_samples,), bool
         Rows to ring and to name.
     classes : ndarray of shape (n_classes,)
-        All labels.
     predict : callable, default=None
-        As in `ProjectionDisplay`, and so are the following.
     left_out : ndarray of shape (n_samples,), bool, default=None
-        Rows to cross.
     components : tuple of one or two int, default=None
-        Numbers of the directions that Z shows.
     outlyingness : ndarray of shape (n_samples,), default=None
         How unusual each row is; the view need not show rows above 1.
     names : sequence of length n_samples, default=None
-        What rows are called; None numbers them.
-
-    Attributes
-    ----------
-    ax_, figure_ : matplotlib Axes and Figure
-    scatter_, flagged_, left_out_, beyond_, ellipses_, labels_, regions_, legend_
-        As in `ProjectionDisplay`.
 
     See Also
     --------
@@ -74,31 +58,19 @@ class LabelsDisplay(ProjectionDisplay):
 
     @classmethod
     def from_estimator(
-        cls,
-        estimator: BaseEstimator,
-        X: ArrayLike,
-        y: ArrayLike,
-        *,
-        n_rows: int = 20,
-        components: Sequence[int] | None = None,
-        regions: bool = True,
-        ax: Axes | None = None,
-        **plot_args: Any,
+        cls, estimator: BaseEstimator, X: ArrayLike, y: ArrayLike, *, n_rows: int = 20, **args: Any
     ) -> Self:
         """Project rows with a fitted estimator and ring those with the lowest label quality.
 
         Parameters
         ----------
-        estimator : fitted CappedLDA, or a pipeline that ends with one
-            Fitted with a `label_noise` other than None.
+        estimator : CappedLDA fitted with `label_noise`, or a pipeline that ends with one
         X : array-like of shape (n_samples, n_features)
         y : array-like of shape (n_samples,)
         n_rows : int, default=20
             Number of rows to ring and name, 100 at most; fewer if the quality of fewer is below 1.
-        components, regions, ax
-            As in `ProjectionDisplay.from_estimator`.
-        **plot_args : dict
-            Passed to `plot`.
+        **args : dict
+            Passed to `ProjectionDisplay.from_estimator`.
 
         Returns
         -------
@@ -110,17 +82,8 @@ class LabelsDisplay(ProjectionDisplay):
         doubtful = np.zeros(len(quality), bool)
         doubtful[np.argsort(quality, kind="stable")[:n_rows]] = True
         doubtful &= quality < 1.0
-        return super().from_estimator(
-            estimator,
-            X,
-            y,
-            components=components,
-            flagged=doubtful,
-            left_out=None,
-            regions=regions,
-            ax=ax,
-            **{"flag_name": "worth checking", **plot_args},
-        )
+        marks = {"flagged": doubtful, "left_out": None, "flag_name": "worth checking"}
+        return super().from_estimator(estimator, X, y, **{**marks, **args})
 
     def _most_unusual(self, n_labels):
         return np.flatnonzero(self.flagged)

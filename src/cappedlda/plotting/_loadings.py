@@ -9,13 +9,8 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from cappedlda._model.summary import direction_name, loadings_of, unit_of_loadings
-from cappedlda.plotting._common import (
-    BLUE,
-    VERMILLION,
-    Display,
-    last_step,
-)
-from cappedlda.plotting._common import feature_names as names_of_features
+from cappedlda.plotting import _common
+from cappedlda.plotting._common import BLUE, VERMILLION, Display, last_step
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -35,9 +30,8 @@ class LoadingsDisplay(Display):
 
     Attributes
     ----------
-    ax_, figure_ : matplotlib Axes and Figure
-    bars_ : BarContainer
-        The largest loadings, the largest on top.
+    ax_, figure_, bars_
+        Axes, figure, and the bars, the largest on top.
 
     Examples
     --------
@@ -72,27 +66,24 @@ class LoadingsDisplay(Display):
         *,
         component: int = 0,
         feature_names: Sequence[str] | None = None,
-        ax: Axes | None = None,
         **plot_args: Any,
     ) -> Self:
         """Draw the loadings of one direction of a fitted estimator.
 
+        Loadings are `scalings_` times the deviation of each feature within the classes, so you
+        can compare features in different units. Deviations are robust for `CappedLDA`, and come
+        from `covariance_` for others. Without either, `scalings_` are drawn.
+
         Parameters
         ----------
-        estimator : fitted estimator
-            `CappedLDA`, scikit-learn's `LinearDiscriminantAnalysis`, or a pipeline that
-            ends with one, whose earlier steps return the features. Loadings are `scalings_`
-            times the deviation of each feature within the classes, so you can compare features
-            in different units. Deviations are robust for `CappedLDA`, and come from
-            `covariance_` for others. Without either, `scalings_` are drawn.
+        estimator : fitted discriminant, or a pipeline that ends with one
+            `CappedLDA` and the like, or scikit-learn's `LinearDiscriminantAnalysis`.
         component : int, default=0
             The direction.
         feature_names : array-like of shape (n_features,), default=None
             None takes the names seen in `fit`, or given by the earlier steps of a pipeline.
-        ax : matplotlib Axes, default=None
-            Where to draw; None makes a new figure.
         **plot_args : dict
-            Passed to `plot`.
+            Passed to `plot`, such as `ax`.
 
         Returns
         -------
@@ -105,15 +96,9 @@ class LoadingsDisplay(Display):
                 f"component={component!r} is out of range; use 0 to {n_components - 1}."
             )
         loadings, per_deviation = loadings_of(model)
-        if feature_names is None:
-            feature_names = names_of_features(estimator)
-        display = cls(
-            loadings[:, component],
-            feature_names=feature_names,
-            component=component,
-            per_deviation=per_deviation,
-        )
-        return display.plot(ax, **plot_args)
+        names = _common.feature_names(estimator) if feature_names is None else feature_names
+        shown = {"component": component, "per_deviation": per_deviation}
+        return cls(loadings[:, component], feature_names=names, **shown).plot(**plot_args)
 
     def plot(self, ax: Axes | None = None, *, n_features: int = 15) -> Self:
         """Draw the largest loadings.
@@ -131,14 +116,11 @@ class LoadingsDisplay(Display):
         """
         ax = self._set_axes(ax)
         largest = np.argsort(-np.abs(self.loadings), kind="stable")[:n_features]
-        loadings = np.asarray(self.loadings)[largest]
-        self.bars_ = ax.barh(
-            np.arange(len(largest)), loadings, color=np.where(loadings < 0, VERMILLION, BLUE)
-        )
-        ax.set_yticks(np.arange(len(largest)), [str(self.feature_names[i]) for i in largest])
+        loadings, places = np.asarray(self.loadings)[largest], np.arange(len(largest))
+        self.bars_ = ax.barh(places, loadings, color=np.where(loadings < 0, VERMILLION, BLUE))
+        ax.set_yticks(places, [str(self.feature_names[i]) for i in largest])
         ax.invert_yaxis()
         ax.axvline(0.0, color="black", lw=0.8)
-        ax.set_xlabel(
-            f"loading in {direction_name(self.component)}, {unit_of_loadings(self.per_deviation)}"
-        )
+        unit = unit_of_loadings(self.per_deviation)
+        ax.set_xlabel(f"loading in {direction_name(self.component)}, {unit}")
         return self

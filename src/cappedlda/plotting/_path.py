@@ -2,21 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from inspect import signature
-from typing import TYPE_CHECKING, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.base import BaseEstimator, clone
-from sklearn.pipeline import Pipeline
-from sklearn.utils.validation import check_is_fitted
+from sklearn.base import BaseEstimator
 
-from cappedlda.cv import CappedLDACV
-from cappedlda.plotting._common import BLUE, Display
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
+from cappedlda.plotting._common import BLUE, Display, last_step
 
 
 class EpsilonPathDisplay(Display):
@@ -29,21 +21,15 @@ class EpsilonPathDisplay(Display):
     ----------
     multipliers : array-like of shape (n_candidates,)
         Multiples of the automatic cap; inf is no cap.
-    scores : ndarray of shape (n_folds, n_candidates)
+    scores : array-like of shape (n_folds, n_candidates)
     chosen : int, default=None
         The candidate to mark.
 
     Attributes
     ----------
-    ax_, figure_ : matplotlib Axes and Figure
-    line_ : ErrorbarContainer
-        The finite caps.
-    uncapped_ : ErrorbarContainer or None
-        The candidate without a cap.
-    chosen_ : PathCollection or None
-        The ring around the chosen candidate.
-    legend_ : Legend or None
-        Of that ring.
+    ax_, figure_, line_, uncapped_, chosen_, legend_
+        Axes, figure, the finite caps, the candidate without a cap, the ring around the chosen one
+        and its legend; the last three may be None.
 
     See Also
     --------
@@ -64,63 +50,37 @@ class EpsilonPathDisplay(Display):
     """
 
     def __init__(
-        self,
-        multipliers: ArrayLike,
-        scores: ArrayLike,
-        *,
-        chosen: int | None = None,
+        self, multipliers: ArrayLike, scores: ArrayLike, *, chosen: int | None = None
     ) -> None:
         self.multipliers = np.asarray(multipliers, dtype=float)
         self.scores = np.asarray(scores, dtype=float)
         self.chosen = chosen
 
     @classmethod
-    def from_estimator(
-        cls,
-        estimator: BaseEstimator,
-        X: ArrayLike | None = None,
-        y: ArrayLike | None = None,
-        *,
-        multipliers: Sequence[float] = (0.5, 0.7, 1.0, 1.4, 2.0, np.inf),
-        cv: object = 5,
-        ax: Axes | None = None,
-    ) -> Self:
-        """Draw the path of a fitted `CappedLDACV`, or compute it for a `CappedLDA`.
+    def from_estimator(cls, estimator: BaseEstimator, **plot_args: Any) -> Self:
+        """Draw the candidates that have the chosen number of directions.
 
         Parameters
         ----------
-        estimator : CappedLDACV or CappedLDA, or a pipeline that ends with one
-            A fitted `CappedLDACV` has the path already: the candidates with the chosen
-            number of directions are drawn. For a `CappedLDA`, fitted or not,
-            `CappedLDACV` is run with the estimator's parameters; the earlier steps of a
-            pipeline are fitted once, to all rows.
-        X : array-like of shape (n_samples, n_features), default=None
-            Needed for a `CappedLDA` only.
-        y : array-like of shape (n_samples,), default=None
-        multipliers : sequence of float, default=(0.5, 0.7, 1.0, 1.4, 2.0, inf)
-            Multiples of the automatic cap, for a `CappedLDA`.
-        cv : int, splitter or iterable of (train, test) indices, default=5
-            For a `CappedLDA`.
-        ax : matplotlib Axes, default=None
-            Where to draw; None makes a new figure.
+        estimator : fitted CappedLDACV, or a pipeline that ends with one
+        **plot_args : dict
+            Passed to `plot`, such as `ax`.
 
         Returns
         -------
         display : EpsilonPathDisplay
         """
-        model = estimator[-1] if isinstance(estimator, Pipeline) else estimator
-        if not isinstance(model, CappedLDACV):
-            if X is None or y is None:
-                raise ValueError("A CappedLDA has no path yet; give X and y, or a CappedLDACV.")
-            if model is not estimator and len(estimator) > 1:
-                X = clone(estimator[:-1]).fit_transform(X, y)
-            model = _searching(model, multipliers, cv).fit(X, y)
-        check_is_fitted(model)
+        model, _ = last_step(estimator)
+        if not hasattr(model, "cv_results_"):
+            raise TypeError(
+                f"A {type(model).__name__} has not compared caps; give a fitted CappedLDACV."
+            )
         results = model.cv_results_
         shown = results["param_n_components"] == model.best_n_components_
         splits = [results[f"split{i}_test_score"][shown] for i in range(model.n_splits_)]
         chosen = int(np.count_nonzero(shown[: model.best_index_]))
-        return cls(results["param_multiplier"][shown], splits, chosen=chosen).plot(ax)
+        display = cls(results["param_multiplier"][shown], splits, chosen=chosen)
+        return display.plot(**plot_args)
 
     def _draw(self, ax):
         mean = self.scores.mean(axis=0)
@@ -132,38 +92,19 @@ class EpsilonPathDisplay(Display):
         capped = np.flatnonzero(finite)[np.argsort(places[finite])]
         self.line_ = ax.errorbar(places[capped], mean[capped], error[capped], lw=1.2, **style)
         self.uncapped_ = self.chosen_ = self.legend_ = None
+        ticks = {cap: f"{cap:g}" for cap in self.multipliers[capped].tolist()}
         if not finite.all():
             self.uncapped_ = ax.errorbar(
                 places[~finite], mean[~finite], error[~finite], ls="", **style
             )
+            ticks[no_cap] = "no cap"
         if self.chosen is not None:
-            self.chosen_ = ax.scatter(
-                places[[self.chosen]],
-                mean[[self.chosen]],
-                s=120.0,
-                facecolors="none",
-                edgecolors="black",
-                zorder=3,
-                label="chosen",
-            )
+            point = places[self.chosen], mean[self.chosen]
+            ring = {"s": 120.0, "facecolors": "none", "edgecolors": "black", "zorder": 3}
+            self.chosen_ = ax.scatter(*point, **ring, label="chosen")
             self.legend_ = ax.legend(frameon=False)
-        self._label_caps(ax, finite, no_cap)
-        ax.set(
-            xlabel="cap, as a multiple of the automatic one", ylabel="accuracy in cross-validation"
-        )
-
-    def _label_caps(self, ax, finite, no_cap):
-        caps = np.unique(self.multipliers[finite]).tolist()
-        ticks, names = caps, [f"{cap:g}" for cap in caps]
-        if not finite.all():
-            ticks, names = [*caps, no_cap], [*names, "no cap"]
         ax.set_xscale("log")
-        ax.set_xticks(ticks, names)
+        ax.set_xticks(list(ticks), list(ticks.values()))
         ax.set_xticks([], minor=True)
-
-
-def _searching(estimator, multipliers, cv):
-    """Return a `CappedLDACV` with the parameters of a `CappedLDA`."""
-    known = set(signature(CappedLDACV).parameters)
-    shared = {name: value for name, value in estimator.get_params().items() if name in known}
-    return CappedLDACV(multipliers=multipliers, cv=cv, **shared)
+        ax.set_xlabel("cap, as a multiple of the automatic one")
+        ax.set_ylabel("accuracy in cross-validation")

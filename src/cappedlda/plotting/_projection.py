@@ -17,23 +17,29 @@ from cappedlda.plotting._common import (
     OKABE_ITO,
     SEED,
     class_colors,
-    counted,
     dot_style,
     last_step,
     legend_above,
     legend_beside,
     row_names,
+)
+from cappedlda.plotting._rows import (
+    MOST_ROWS,
+    RowsDisplay,
+    find_flagged,
+    find_left_out,
     sampled,
 )
-from cappedlda.plotting._rows import RowsDisplay, find_flagged, find_left_out
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 MOST_LEGEND_ENTRIES = 10
-MOST_ON_FRAME = 150  # more would hide each other
+# Of more marked rows, or rows on the frame, a random sample is drawn: more would hide each other.
+MOST_MARKS, MOST_ON_FRAME = 400, 150
 MARGIN = 0.2  # of the range of the rows that are not flagged, on each side of the view
 GRID = 400  # points per axis of the shaded regions
+JITTER = 0.3  # half width of the strip of a class, if a single direction is shown
 
 
 class ProjectionDisplay(RowsDisplay):
@@ -41,7 +47,8 @@ class ProjectionDisplay(RowsDisplay):
 
     With one direction each class gets its own strip. The background shows the predicted class.
     Flagged rows are ringed, and rows that were left out of the fit are crossed. The view shows
-    the rows that are not flagged. Rows outside it are drawn as triangles on the frame.
+    the rows that are not flagged. Rows outside it are drawn as triangles on the frame. Of very
+    many rows a random sample is drawn.
 
     Parameters
     ----------
@@ -62,31 +69,17 @@ class ProjectionDisplay(RowsDisplay):
     outlyingness : ndarray of shape (n_samples,), default=None
         How unusual each row is; needed to label the most unusual ones.
     names : sequence of length n_samples, default=None
-        What rows are called; None numbers them.
+        Names of the rows; None numbers them.
 
     Attributes
     ----------
-    ax_, figure_ : matplotlib Axes and Figure
-    scatter_ : PathCollection
-        The rows inside the view.
-    flagged_ : PathCollection
-        The rings around flagged rows inside the view.
-    left_out_ : PathCollection
-        The crosses on rows that were left out of the fit.
-    beyond_ : PathCollection
-        The rows outside the view, on its frame.
-    ellipses_ : list of Line2D
-        The tolerance ellipses.
-    labels_ : list of Text
-        The names of the most unusual rows.
-    regions_ : AxesImage or None
-        The shaded classes.
-    legend_ : Legend, Colorbar or None
+    ax_, figure_, scatter_, flagged_, left_out_, beyond_, ellipses_, labels_, regions_, legend_
+        Axes, figure and artists: the rows inside the view, rings, crosses, the rows outside the
+        view, tolerance ellipses, names of rows, and shaded classes.
 
     See Also
     --------
     DistanceDisplay : The distances that decide what is flagged.
-    DistanceDistanceDisplay : Distances in the discriminant space and in all features.
 
     Examples
     --------
@@ -135,16 +128,14 @@ class ProjectionDisplay(RowsDisplay):
         flagged: str | ArrayLike | None = "auto",
         left_out: str | ArrayLike | None = "auto",
         regions: bool = True,
-        ax: Axes | None = None,
         **plot_args: Any,
     ) -> Self:
         """Project rows with a fitted estimator and draw them.
 
         Parameters
         ----------
-        estimator : fitted estimator
-            `CappedLDA`, scikit-learn's `LinearDiscriminantAnalysis`, or a pipeline that
-            ends with one.
+        estimator : fitted discriminant, or a pipeline that ends with one
+            `CappedLDA` and the like, or scikit-learn's `LinearDiscriminantAnalysis`.
         X : array-like of shape (n_samples, n_features)
         y : array-like of shape (n_samples,)
         components : tuple of one or two int, default=None
@@ -159,10 +150,8 @@ class ProjectionDisplay(RowsDisplay):
         regions : bool, default=True
             Whether to shade the predicted classes. If not all directions are shown, the shades
             are predicted from the shown ones alone.
-        ax : matplotlib Axes, default=None
-            Where to draw; None makes a new figure.
         **plot_args : dict
-            Passed to `plot`.
+            Passed to `plot`, such as `ax`.
 
         Returns
         -------
@@ -187,20 +176,16 @@ class ProjectionDisplay(RowsDisplay):
             outlyingness=ratio,
             names=names,
         )
-        return display.plot(ax, **plot_args)
+        return display.plot(**plot_args)
 
     def plot(
         self,
         ax: Axes | None = None,
         *,
         legend: bool = True,
-        jitter: float = 0.3,
-        marker_size: float | None = None,
         ellipses: float | None = None,
         n_labels: int = 0,
         flag_name: str = "flagged",
-        max_rows: int = 20_000,
-        max_marks: int = 400,
     ) -> Self:
         """Draw the rows.
 
@@ -210,10 +195,6 @@ class ProjectionDisplay(RowsDisplay):
             Where to draw; None makes a new figure.
         legend : bool, default=True
             Whether to name the classes beside the axes.
-        jitter : float, default=0.3
-            Half width of the strip of each class when a single direction is shown.
-        marker_size : float, default=None
-            Area of the dots in square points; None makes them smaller the more there are.
         ellipses : float, default=None
             Share of a normal distribution, such as 0.975: draws the tolerance ellipse of each
             class that holds it, estimated from the rows that are not flagged. Needs two
@@ -222,11 +203,6 @@ class ProjectionDisplay(RowsDisplay):
             Number of rows to label, those with the largest outlyingness first.
         flag_name : str, default="flagged"
             Name of the ringed rows in the legend.
-        max_rows : int, default=20000
-            If there are more rows that are not marked, a random sample of them is drawn.
-        max_marks : int, default=400
-            If there are more marked rows, a random sample of them is drawn, and the legend
-            says so.
 
         Returns
         -------
@@ -235,13 +211,11 @@ class ProjectionDisplay(RowsDisplay):
         ax = self._set_axes(ax)
         colors = class_colors(len(self.classes))
         codes = np.searchsorted(self.classes, self.y)
-        points = self.Z if self._is_plane else _strips(self.Z, codes, jitter)
+        points = self.Z if self._is_plane else _strips(self.Z, codes)
         low, high = self._view(points)
         named = self._most_unusual(n_labels)
         self.regions_ = self._shade(ax, low, high, colors)
-        drawn = self._draw_rows(
-            ax, points, colors[codes], (low, high), named, marker_size, (max_rows, max_marks)
-        )
+        drawn = self._draw_rows(ax, points, colors[codes], low, high, named)
         self.ellipses_ = self._draw_ellipses(ax, colors, codes, ellipses)
         ax.set(xlim=(low[0], high[0]), ylim=(low[1], high[1]))
         ax.set_xlabel(direction_name(self.components[0]))
@@ -283,15 +257,14 @@ class ProjectionDisplay(RowsDisplay):
             )
         return np.argsort(-self.outlyingness, kind="stable")[:n_labels] if n_labels else []
 
-    def _draw_rows(self, ax, points, colors, view, named, marker_size, most):
+    def _draw_rows(self, ax, points, colors, low, high, named):
         """Draw rows and marks; return where each row is drawn, nan where it is not."""
-        low, high = view
         outside = np.any((points < low) | (points > high), axis=1)
         marked = self.flagged | self.left_out
-        plain = sampled(~marked & ~outside, most[0])
-        inside = np.union1d(plain, sampled(marked & ~outside, most[1], named))
-        beyond = sampled(outside, min(most[1], MOST_ON_FRAME), named)
-        style = dot_style(len(plain), marker_size)
+        plain = sampled(~marked & ~outside, MOST_ROWS)
+        inside = np.union1d(plain, sampled(marked & ~outside, MOST_MARKS, named))
+        beyond = sampled(outside, MOST_ON_FRAME, named)
+        style = dot_style(len(plain))
         size, faces = style["s"], np.array(colors)
         faces[~marked, 3] = style["alpha"]
         edges = {"linewidths": 0.3 if style["alpha"] == 1.0 else 0.0, "edgecolors": "white"}
@@ -302,15 +275,10 @@ class ProjectionDisplay(RowsDisplay):
         places = np.full_like(points, np.nan)
         places[inside] = points[inside]
         places[beyond] = self._on_frame(points[beyond], low, high)
+        triangle = {"marker": "^", "c": colors[beyond], "edgecolors": "black", "linewidths": 0.9}
+        size_beyond = max(2.0 * size, 20.0)
         self.beyond_ = ax.scatter(
-            *places[beyond].T,
-            s=max(2.0 * size, 20.0),
-            c=colors[beyond],
-            marker="^",
-            edgecolors="black",
-            linewidths=0.9,
-            zorder=4,
-            clip_on=False,
+            *places[beyond].T, s=size_beyond, **triangle, zorder=4, clip_on=False
         )
         cross = {"marker": "x", "color": "black", "linewidths": 0.9, "s": max(1.5 * size, 14.0)}
         self.left_out_ = ax.scatter(*places[self.left_out].T, **cross, zorder=5, clip_on=False)
@@ -332,14 +300,8 @@ class ProjectionDisplay(RowsDisplay):
             codes = self.predict(axes[0][:, None])[None, :]
         image = colors[codes]
         image[..., 3] = 0.15
-        return ax.imshow(
-            image,
-            extent=(low[0], high[0], low[1], high[1]),
-            origin="lower",
-            aspect="auto",
-            interpolation="nearest",
-            zorder=0,
-        )
+        place = {"extent": (low[0], high[0], low[1], high[1]), "origin": "lower"}
+        return ax.imshow(image, aspect="auto", interpolation="nearest", zorder=0, **place)
 
     def _draw_ellipses(self, ax, colors, codes, share):
         if share is None:
@@ -399,14 +361,15 @@ class ProjectionDisplay(RowsDisplay):
         n_beyond = len(self.beyond_.get_offsets())
         handles = []
         if len(self.flagged_.get_offsets()):
-            name = counted(flag_name, int(np.sum(shown & self.flagged)), int(self.flagged.sum()))
-            handles.append(_dot("none", "black", name, size=8.0))
+            n_shown, n_all = np.sum(shown & self.flagged), self.flagged.sum()
+            some = f"\n({n_shown:,} of {n_all:,} shown)" if n_shown < n_all else ""
+            handles.append(_dot("none", "black", flag_name + some, size=8.0))
         if n_beyond:
             handles.append(_dot("none", "black", f"{flag_name}, out of view", "^", size=6.0))
         if self.left_out.any():
             handles.append(_dot("none", "black", "left out of the fit", "x"))
         if share is not None:
-            handles.append(_outline(f"{100.0 * share:g} % of a class"))
+            handles.append(_line(color="black", lw=1.6, label=f"{100.0 * share:g} % of a class"))
         return handles
 
 
@@ -455,9 +418,9 @@ def _with_ones(points):
     return np.column_stack([points, np.ones(len(points))])
 
 
-def _strips(Z, codes, jitter):
+def _strips(Z, codes):
     """Return points that spread the rows of each class over a strip of its own."""
-    offsets = np.random.default_rng(SEED).uniform(-jitter, jitter, len(Z))
+    offsets = np.random.default_rng(SEED).uniform(-JITTER, JITTER, len(Z))
     return np.column_stack([Z[:, 0], codes + offsets])
 
 
@@ -477,12 +440,10 @@ def _class_bar(ax, colors, classes):
 
 
 def _dot(face, edge, label, marker="o", size=5.0):
+    return _line(ls="", marker=marker, ms=size, mfc=face, mec=edge, label=str(label))
+
+
+def _line(**style):
     from matplotlib.lines import Line2D
 
-    return Line2D([], [], ls="", marker=marker, ms=size, mfc=face, mec=edge, label=str(label))
-
-
-def _outline(label):
-    from matplotlib.lines import Line2D
-
-    return Line2D([], [], color="black", lw=1.6, label=label)
+    return Line2D([], [], **style)

@@ -7,10 +7,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from cappedlda.plotting import _places
-from cappedlda.plotting._common import Display, legend_above
+from cappedlda.plotting._common import SEED, Display, legend_above
 
 if TYPE_CHECKING:
     from matplotlib.text import Text
+
+MOST_ROWS = 20_000  # of more rows that are not marked a random sample is drawn
 
 
 class RowsDisplay(Display):
@@ -23,11 +25,27 @@ class RowsDisplay(Display):
         self.left_out = np.zeros(n_rows, bool) if left_out is None else np.asarray(left_out, bool)
         self.names = np.arange(n_rows) if names is None else names
 
+    def _dots(self, ax, points, rows, name, group, **style):
+        """Draw some rows of a group, all of which the legend counts."""
+        n_all = int(group.sum())
+        count = f"{n_all:,}" if len(rows) == n_all else f"{len(rows):,} of {n_all:,} shown"
+        label = f"{name}: {count}" if n_all else None
+        return ax.scatter(*points[rows].T, label=label, **style)
+
     def _write(self, ax, rows, points):
         """Write the names of some rows beside their points, and the legend."""
         names = [str(self.names[row]) for row in rows]
         self.labels_, _ = _places.write_names(ax, names, points, nearest=0.8)
-        self.legend_ = legend_above(ax, ncols=2)
+        self.legend_ = legend_above(ax)
+
+
+def sampled(mask, most, always=()):
+    """Return at most `most` of the marked rows, and those of them that are asked for."""
+    (rows,) = np.nonzero(mask)
+    if len(rows) > most:
+        chosen = np.random.default_rng(SEED).choice(rows, most, replace=False)
+        rows = np.union1d(chosen, np.intersect1d(rows, always)).astype(int)
+    return rows
 
 
 def find_flagged(ratio, n_rows, flagged):
