@@ -2,7 +2,6 @@
 
 import numpy as np
 from scipy import linalg
-from scipy.optimize import brentq
 
 from cappedlda._metrics.linalg import leading_directions, solve_spd
 from cappedlda.paper.compared._method import SAME_MEANS, Directions
@@ -75,30 +74,3 @@ def floor_of(problem, W):
     # Where that start sees no scatter at all, as with few rows, the spread of the data counts.
     spread = np.sqrt(np.mean(np.var(problem.rows.X, axis=0)))
     return FLOOR * max(problem.median_distance(W), FLOOR * spread)
-
-
-def sphere_minimiser(A, b):
-    """Return the unit vector that minimises v'Av / 2 - b'v.
-
-    It is (A + s I)^{-1} b for the s >= -lambda_min that makes it a unit vector.
-    """
-    values, vectors = linalg.eigh(A, check_finite=False)
-    gaps, beta = values - values[0], vectors.T @ b
-    limits = np.finfo(float)
-    shortest = max(abs(beta[0]), limits.eps * max(linalg.norm(beta), gaps[-1]), limits.tiny)
-
-    def shortfall(shift):
-        return 1.0 / linalg.norm(beta / (gaps + shift)) - 1.0
-
-    if not beta.any() or shortfall(shortest) >= 0.0:
-        # Even the smallest shift gives too short a vector: fill up along the lowest direction.
-        v = beta / (gaps + shortest)
-        v[0] = np.copysign(np.sqrt(max(1.0 - v[1:] @ v[1:], 0.0)), beta[0])
-    else:
-        longest = 2.0 * linalg.norm(beta)
-        shift = brentq(
-            shortfall, shortest, longest, xtol=limits.eps * shortest, rtol=4.0 * limits.eps
-        )
-        v = beta / (gaps + shift)
-    v = vectors @ v
-    return v / linalg.norm(v)

@@ -3,11 +3,12 @@
 from itertools import combinations
 
 import numpy as np
+from scipy import linalg
+from scipy.optimize import brentq
 
-from cappedlda._solvers.base import Iteration, iterate
-from cappedlda.paper.compared._directions import complement, floor_of, signs_of, sphere_minimiser
-from cappedlda.paper.compared._l2blda import l2_bound_minimiser, pair_weights
-from cappedlda.paper.compared._method import ComparedMethod, Directions, check_iteration
+from cappedlda.paper.compared._closed_form import l2_bound_minimiser, pair_weights
+from cappedlda.paper.compared._directions import complement, floor_of, signs_of
+from cappedlda.paper.compared._method import ComparedMethod, Directions
 
 
 class L1BLDA(ComparedMethod):
@@ -38,15 +39,10 @@ class L1BLDA(ComparedMethod):
 
     Attributes
     ----------
-    classes_, priors_, means_, xbar_, coef_, intercept_ : ndarray
-        As in `sklearn.discriminant_analysis.LinearDiscriminantAnalysis`.
-    scalings_ : ndarray of shape (n_features, n_components)
-        Orthonormal directions.
     objective_path_ : ndarray of shape (n_sweeps,)
         Objective by sweep; it never rises.
-    n_iter_ : int
-        Sweeps.
-    status_ : {"converged", "max_iter"}
+    classes_, scalings_, ...
+        The attributes of `LDA`.
 
     References
     ----------
@@ -70,81 +66,73 @@ class L1BLDA(ComparedMethod):
         self.max_iter = max_iter
         self.tol = tol
 
-    def _check_parameters(self):
-        check_iteration(self)
-
     def _solve(self, problem, n_components):
         W = l2_bound_minimiser(problem, n_components)
         floor = floor_of(problem, W) / np.sqrt(n_components)
-        bound = BoundMajorizer(problem, W, floor, self.tol)
-        trace = iterate(problem.rows, bound, self.max_iter * n_components)
-        path = np.array(bound.objective_path)
-        return Directions(bound.W, trace.status, len(path), path)
+        first, second = np.triu_indices(len(problem.means), 1)
+        weights = pair_weights(problem)[first, second]
+        pulls = ((problem.means[first] - problem.means[second]) * weights[:, None]).T
+        delta = np.abs(pulls).sum() / 4.0
+        path, status = [], "max_iter"
+        for _ in range(self.max_iter):
+            records = [
+                problem.rows.run(problem.query(column[:, None], q=1.0, floor=floor))
+                for column in W.T
+            ]
+            within = sum(delta * record.objective for record in records)
+            between = np.abs(W.T @ pulls).sum()
+            path.append(within - between)
+            if len(path) > 1 and abs(path[-2] - path[-1]) / (within + between) <= self.tol:
+                status = "converged"
+                break
+            W = improved(W, [delta * record.scatter for record in records], pulls)
+        return Directions(W, status, len(path), np.array(path))
 
 
-class BoundMajorizer(Iteration):
-    """Minimise delta sum_j ||W'h_j||_1 - sum_{i<k} t_ik ||W'(m_i - m_k)||_1 over W'W = I.
+def improved(W, scatters, pulls):
+    """Return W after a round of exact minimisations of the majorant.
 
-    A pass looks at one column w and gives A = sum_j h_j h_j' / |w'h_j|. When all columns have
-    been seen, w'Aw / 2 and the tangent of the second sum make a majorant, which one round of
-    exact minimisations decreases: over each column in the complement of the others, and over
-    the rotations of each pair.
+    Its terms are w'Aw / 2 for each column w, where A = sum_j h_j h_j' / |w'h_j| is its scatter, and
+    the tangent of the second sum of the objective. The minimisations are over each column in the
+    complement of the others, and over the rotations of each pair.
     """
-
-    def __init__(self, problem, W, floor, tol):
-        self.W = W  # (n, d), orthonormal
-        self.change = np.inf
-        self.objective_path = []
-        self._problem = problem
-        self._floor = floor
-        self.tol = tol  # on the change of the objective, relative to the sizes of its terms
-        self._pulls = pairwise_pulls(problem)
-        self._delta = np.abs(self._pulls).sum() / 4.0
-        self._scatters = []
-        self._within = 0.0
-
-    def query(self):
-        """Return what the next pass should evaluate."""
-        column = len(self._scatters)
-        return self._problem.query(self.W[:, [column]], q=1.0, floor=self._floor)
-
-    def step(self, record):
-        """Note a column; after the last one move to the next W, or return a status."""
-        self._scatters.append(self._delta * record.scatter)
-        self._within += self._delta * record.objective
-        if len(self._scatters) < self.W.shape[1]:
-            return None
-        between = np.abs(self.W.T @ self._pulls).sum()
-        objective = self._within - between
-        if self.objective_path:
-            self.change = abs(self.objective_path[-1] - objective) / (self._within + between)
-        self.objective_path.append(objective)
-        if self.change <= self.tol:
-            return "converged"
-        self.W = self._improved()
-        self._scatters, self._within = [], 0.0
-        return None
-
-    def _improved(self):
-        W, scatters = self.W.copy(), self._scatters
-        tangents = self._pulls @ signs_of(self._pulls.T @ W)
-        columns = range(W.shape[1])
-        for k in columns:
-            basis = complement(np.delete(W, k, axis=1))
-            W[:, k] = basis @ sphere_minimiser(
-                basis.T @ scatters[k] @ basis, basis.T @ tangents[:, k]
-            )
-        for k, other in combinations(columns, 2):
-            plane = W[:, [k, other]]
-            turned = plane @ np.array([[0.0, -1.0], [1.0, 0.0]])
-            A = plane.T @ scatters[k] @ plane + turned.T @ scatters[other] @ turned
-            x = sphere_minimiser(A, plane.T @ tangents[:, k] + turned.T @ tangents[:, other])
-            W[:, k], W[:, other] = plane @ x, turned @ x
-        return W
+    W = W.copy()
+    tangents = pulls @ signs_of(pulls.T @ W)
+    columns = range(W.shape[1])
+    for k in columns:
+        basis = complement(np.delete(W, k, axis=1))
+        W[:, k] = basis @ sphere_minimiser(basis.T @ scatters[k] @ basis, basis.T @ tangents[:, k])
+    for k, other in combinations(columns, 2):
+        plane = W[:, [k, other]]
+        turned = plane @ np.array([[0.0, -1.0], [1.0, 0.0]])
+        A = plane.T @ scatters[k] @ plane + turned.T @ scatters[other] @ turned
+        x = sphere_minimiser(A, plane.T @ tangents[:, k] + turned.T @ tangents[:, other])
+        W[:, k], W[:, other] = plane @ x, turned @ x
+    return W
 
 
-def pairwise_pulls(problem):
-    """Return t_ik (m_i - m_k) for i < k in columns."""
-    first, second = np.triu_indices(len(problem.means), 1)
-    weights = pair_weights(problem)[first, second]
-    return ((problem.means[first] - problem.means[second]) * weights[:, None]).T
+def sphere_minimiser(A, b):
+    """Return the unit vector that minimises v'Av / 2 - b'v.
+
+    It is (A + s I)^{-1} b for the s >= -lambda_min that makes it a unit vector.
+    """
+    values, vectors = linalg.eigh(A, check_finite=False)
+    gaps, beta = values - values[0], vectors.T @ b
+    limits = np.finfo(float)
+    shortest = max(abs(beta[0]), limits.eps * max(linalg.norm(beta), gaps[-1]), limits.tiny)
+
+    def shortfall(shift):
+        return 1.0 / linalg.norm(beta / (gaps + shift)) - 1.0
+
+    if not beta.any() or shortfall(shortest) >= 0.0:
+        # Even the smallest shift gives too short a vector: fill up along the lowest direction.
+        v = beta / (gaps + shortest)
+        v[0] = np.copysign(np.sqrt(max(1.0 - v[1:] @ v[1:], 0.0)), beta[0])
+    else:
+        longest = 2.0 * linalg.norm(beta)
+        shift = brentq(
+            shortfall, shortest, longest, xtol=limits.eps * shortest, rtol=4.0 * limits.eps
+        )
+        v = beta / (gaps + shift)
+    v = vectors @ v
+    return v / linalg.norm(v)

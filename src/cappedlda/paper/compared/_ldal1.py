@@ -1,25 +1,16 @@
 """Discriminant analysis by a ratio of L1 norms."""
 
 import math
-from typing import NamedTuple
 
 import numpy as np
 
-from cappedlda._solvers.base import Iteration, iterate
-from cappedlda._validation import check_real
 from cappedlda.paper.compared._directions import (
     floor_of,
     one_by_one,
     ridged_scatter,
     starting_points,
 )
-from cappedlda.paper.compared._method import (
-    LARGEST,
-    POSITIVE,
-    ComparedMethod,
-    Directions,
-    check_iteration,
-)
+from cappedlda.paper.compared._method import ComparedMethod, Directions
 
 TINY = float(np.finfo(float).tiny)
 
@@ -48,16 +39,11 @@ class LDAL1(ComparedMethod):
 
     Attributes
     ----------
-    classes_, priors_, means_, xbar_, coef_, intercept_ : ndarray
-        As in `sklearn.discriminant_analysis.LinearDiscriminantAnalysis`.
-    scalings_ : ndarray of shape (n_features, n_components)
-        Orthonormal directions in the order in which they were found.
     objective_path_ : list of ndarray
         Within-class over between-class sum of each direction by iteration, the reciprocal
         of the ratio above.
-    n_iter_ : int
-        Iterations for all directions.
-    status_ : {"converged", "max_iter", "rank_deficient"}
+    classes_, scalings_, ...
+        The attributes of `LDA`.
 
     References
     ----------
@@ -90,101 +76,59 @@ class LDAL1(ComparedMethod):
         self.max_iter = max_iter
         self.tol = tol
 
-    def _check_parameters(self):
-        check_real("learning_rate", self.learning_rate, 0.0, LARGEST, POSITIVE)
-        check_iteration(self)
-
     def _solve(self, problem, n_components):
         S = ridged_scatter(problem)
 
         def solve_one(basis):
             inner = problem.project(basis)
             starts = starting_points(basis.T @ S @ basis, inner.between_factor)
-            floor = floor_of(inner, starts[0])
-            return self._ascend(inner, [start[:, 0] for start in starts], floor)
+            ratio = l1_ratio(inner, floor_of(inner, starts[0]))
+            start = min((start[:, 0] for start in starts), key=lambda w: ratio(w)[0])
+            return ascend(ratio, start, self.tol, self.learning_rate, self.max_iter)
 
         return one_by_one(problem, n_components, solve_one)
 
-    def _ascend(self, problem, starts, floor):
-        rows = SignedRows(problem, floor)
-        ascents = [RatioAscent(problem, start, self.tol, self.learning_rate) for start in starts]
-        best = min(ascents, key=lambda ascent: ascent.ratio(rows.run(ascent.w)))
-        trace = iterate(rows, best, self.max_iter)
-        return Directions(best.best, trace.status, trace.n_iter, np.array(best.objective_path))
 
+def l1_ratio(problem, floor):
+    """Return a function of unit vectors w: sum_j |w'h_j| / sum_i N_i |w'(m_i - m)|, and a step.
 
-class SignedRecord(NamedTuple):
-    """What a pass of `SignedRows` gives."""
-
-    objective: float  # sum of the smoothed absolute values |w'h_j|
-    signed_sum: np.ndarray  # (n,): sum of sign(w'h_j) h_j, its gradient
-
-    @property
-    def overflows(self):
-        """Whether a distance is too large for floating-point numbers."""
-        return not math.isfinite(self.objective)
-
-
-class SignedRows:
-    """Rows about the means of their classes, for passes that need a gradient and no scatter."""
-
-    def __init__(self, problem, floor):
-        rows = problem.rows
-        self._H = rows.X - problem.means[rows.codes]
-        self._squared_floor = floor**2
-
-    def run(self, w):
-        """Return the record at a direction w, shape (n,)."""
-        images = self._H @ w
-        sizes = np.sqrt(images * images + self._squared_floor)
-        return SignedRecord(float(np.add.reduce(sizes)), (images / sizes) @ self._H)
-
-
-class RatioAscent(Iteration):
-    """Minimise sum_j |w'h_j| / sum_i N_i |w'(m_i - m)| over unit vectors w.
-
-    By gradient ascent of the logarithm of its inverse, with a fixed step: as published.
+    The step is the gradient of the logarithm of its inverse.
     """
+    H = problem.rows.X - problem.means[problem.rows.codes]
+    pulls = problem.deviations * problem.sizes
+    # Where w is orthogonal to all means this makes a step towards them.
+    least_between = np.finfo(float).eps * np.linalg.norm(pulls)
 
-    def __init__(self, problem, w, tol, learning_rate):
-        self.w = self.best = w  # (n,); the best so far
-        self.objective_path = []
-        self.tol = tol  # on the change of the ratio or of the direction
-        self._least = np.inf
-        self._learning_rate = learning_rate
-        self._pulls = problem.deviations * problem.sizes
-        # Where w is orthogonal to all means this makes a step towards them.
-        self._least_between = np.finfo(float).eps * np.linalg.norm(self._pulls)
-
-    def query(self):
-        """Return what the next pass of `SignedRows` should evaluate."""
-        return self.w
-
-    def ratio(self, record):
-        """Return the ratio at w, from the record of a pass there."""
-        return record.objective / self._between()[1]
-
-    def _between(self):
-        """Return p with w'p = sum_i N_i |w'(m_i - m)|, and that sum."""
-        p = self._pulls @ np.copysign(1.0, self.w @ self._pulls)
-        return p, max(float(self.w @ p), self._least_between)
-
-    def step(self, record):
-        """Move to the next direction; return a status once it is the last one."""
-        path, w = self.objective_path, self.w
-        p, between = self._between()
-        ratio = record.objective / between
-        if ratio < self._least:
-            self.best, self._least = w, ratio
-        path.append(ratio)
-        q = record.signed_sum
+    def ratio(w):
+        images = H @ w
+        sizes = np.sqrt(images * images + floor**2)
+        q = (images / sizes) @ H
+        p = pulls @ np.copysign(1.0, w @ pulls)
+        between = max(float(w @ p), least_between)
         step = p / between - q / max(float(w @ q), TINY)
-        following = w + self._learning_rate * step
-        self.w = following / length(following)
-        self.change = length(self.w - w)
+        return float(np.add.reduce(sizes)) / between, step
+
+    return ratio
+
+
+def ascend(ratio, w, tol, learning_rate, max_iter):
+    """Return the best direction of an ascent with a fixed step: as published."""
+    path, status = [], "max_iter"
+    best, least = w, np.inf
+    for _ in range(max_iter):
+        value, step = ratio(w)
+        if value < least:
+            best, least = w, value
+        path.append(value)
+        following = w + learning_rate * step
+        before, w = w, following / length(following)
+        change = length(w - before)
         if len(path) > 1:
-            self.change = min(self.change, abs(1.0 - ratio / path[-2]))
-        return "converged" if self.change <= self.tol else None
+            change = min(change, abs(1.0 - value / path[-2]))
+        if change <= tol:
+            status = "converged"
+            break
+    return Directions(best, status, len(path), np.array(path))
 
 
 def length(v):

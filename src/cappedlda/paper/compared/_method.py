@@ -29,9 +29,7 @@ SAME_MEANS = 1e-10
 # The rule of classification needs an invertible covariance, if only just.
 RULE_RIDGE = 1e-10
 
-LARGEST = np.finfo(float).max
 SQUARABLE = 1e70  # up to its fourth power, with which the methods compute, numbers are finite
-POSITIVE = "use a positive number"
 REMEDIES = {
     "max_iter": "the iteration had not settled after max_iter={max_iter}; increase max_iter or "
     "tol, or use another solver",
@@ -108,9 +106,11 @@ class Directions:
 class ComparedMethod(LinearDiscriminant):
     """The common fit: check, find directions, set the rule of LDA in their image.
 
-    A method has `_check_parameters`, `_max_components` and `_solve`.
+    A method has its parameters and `_solve`.
     """
 
+    # Whether there are no more than n_classes - 1 directions.
+    _only_supervised = False
     # Whether every solution lies in the span of the data, so that n > N needs N coordinates.
     _lies_in_span = False
 
@@ -142,18 +142,21 @@ class ComparedMethod(LinearDiscriminant):
         return self
 
     def _check_parameters(self):
-        pass
-
-    def _max_components(self, n_classes, n_features):
-        return n_features, f"n_features={n_features}"
+        for name, value in self.get_params(deep=False).items():
+            if name == "max_iter":
+                check_count(name, value, 1, np.inf, "use a positive integer")
+            elif name != "n_components":
+                check_real(name, value, 0.0, np.finfo(float).max, "use a positive number")
 
     def _check_n_components(self, n_classes, n_features):
-        most, name = self._max_components(n_classes, n_features)
+        n_supervised = min(n_classes - 1, n_features)
         if self.n_components is None:
-            return min(n_classes - 1, n_features)
-        check_count(
-            "n_components", self.n_components, 1, most, f"use None or an integer from 1 to {name}"
-        )
+            return n_supervised
+        most, name = n_features, "n_features"
+        if self._only_supervised:
+            most, name = n_supervised, "min(n_classes - 1, n_features)"
+        advice = f"use None or an integer from 1 to {name}={most}"
+        check_count("n_components", self.n_components, 1, most, advice)
         return self.n_components
 
     def _solve_in_span(self, problem, n_components):
@@ -195,20 +198,6 @@ class ComparedMethod(LinearDiscriminant):
                 found=found, wanted=wanted, max_iter=getattr(self, "max_iter", None)
             )
             warnings.warn(f"{self.status_}: {remedy}.", ConvergenceWarning, stacklevel=3)
-
-
-class FisherMethod(ComparedMethod):
-    """A method of rank n_classes - 1 at most."""
-
-    def _max_components(self, n_classes, n_features):
-        return min(n_classes - 1, n_features), (
-            f"min(n_classes - 1, n_features)={min(n_classes - 1, n_features)}"
-        )
-
-
-def check_iteration(estimator):
-    check_count("max_iter", estimator.max_iter, 1, np.inf, "use a positive integer")
-    check_real("tol", estimator.tol, 0.0, LARGEST, "use a small positive number")
 
 
 def check_scale(X):

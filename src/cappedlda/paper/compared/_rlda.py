@@ -3,7 +3,6 @@
 import numpy as np
 
 from cappedlda._metrics.linalg import leading_directions, solve_spd
-from cappedlda._validation import check_count
 from cappedlda.paper.compared._directions import one_by_one, ridged_scatter, signs_of
 from cappedlda.paper.compared._method import ComparedMethod, Directions
 
@@ -34,15 +33,10 @@ class RLDA(ComparedMethod):
 
     Attributes
     ----------
-    classes_, priors_, means_, xbar_, coef_, intercept_ : ndarray
-        As in `sklearn.discriminant_analysis.LinearDiscriminantAnalysis`.
-    scalings_ : ndarray of shape (n_features, n_components)
-        Orthonormal directions in the order in which they were found.
     objective_path_ : list of ndarray
-        Objective of each direction by iteration; "dca" never increases it.
-    n_iter_ : int
-        Iterations for all directions.
-    status_ : {"converged", "max_iter", "rank_deficient"}
+        Objective of each direction by iteration.
+    classes_, scalings_, ...
+        The attributes of `LDA`.
 
     References
     ----------
@@ -64,9 +58,6 @@ class RLDA(ComparedMethod):
     def __init__(self, n_components: int | None = None, *, max_iter: int = 1000) -> None:
         self.n_components = n_components
         self.max_iter = max_iter
-
-    def _check_parameters(self):
-        check_count("max_iter", self.max_iter, 1, np.inf, "use a positive integer")
 
     def _solve(self, problem, n_components):
         S = ridged_scatter(problem)
