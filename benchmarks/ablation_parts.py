@@ -133,8 +133,6 @@ CONSTANTS = {
     "LEAST_CLOUD 0": constant("LEAST_CLOUD", 0.0),
     "LEAST_CLOUD 0.1": constant("LEAST_CLOUD", 0.1),
     "SURE 0": constant("SURE", 0.0),
-    "cloud price 0.1": constant("MOST_COST_OF_CLOUD", 0.1),
-    "cloud price 0.02": constant("MOST_COST_OF_CLOUD", 0.02),
     "CUT 5": constant("CUT", 5.0),
     "MOST_LOST 0": constant("MOST_LOST", 0.0),
     "JUDGED_PER_CLASS 0": constant("JUDGED_PER_CLASS", 0),

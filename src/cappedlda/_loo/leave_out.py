@@ -29,8 +29,6 @@ LEVELS = np.array([1.0, 1.5, 2.2, 3.3, 5.0, 7.5, 11.0, 17.0, 25.0, 40.0, 100.0, 
 # that we trust had a probability of its class that is a tenth lower. And ten further rows may cost
 # the core one that is classified correctly.
 MOST_COST = 0.1
-# Rows of a cloud may cost the core half as many: they are many, and what they cost has a bound.
-MOST_COST_OF_CLOUD = 0.05
 # Standard errors of the number of rows that the core loses beyond which it has lost any.
 SURE = 2.0
 # The loss is the least over these factors of the squared distances: only their shape counts, not
@@ -183,7 +181,7 @@ def does_harm(rows, core, wider, frame, shrinkage=0.0):
     if len(scored) < 2 or scored[1][0] is None:
         return False
     (first, _), (scores, further) = scored
-    return scores.loses(first, MOST_COST_OF_CLOUD * further)
+    return scores.loses(first, MOST_COST * further)
 
 
 def scored_supports(rows, step, count, frame, shrinkage=0.0, known=None):
