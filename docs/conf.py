@@ -77,9 +77,9 @@ sphinx_gallery_conf = {
     "remove_config_comments": True,
 }
 
-WIDE = ["speed", "reproduction"] + [
+WIDE = ["speed", "reproduction", "develop/constants"] + [
     path.relative_to(HERE).with_suffix("").as_posix()
-    for folder in ("results", "robustness")
+    for folder in ("cells", "develop/ablation", "labels", "results", "robustness")
     for path in (HERE / folder).rglob("*.md")
 ]
 

@@ -57,7 +57,7 @@ print("same with one and two threads:", np.array_equal(one.scalings_, two.scalin
 # %%
 # Time over the number of rows: the work on the sample stays the same, the passes grow.
 
-sizes = [25_000, 50_000, 100_000, 200_000]
+sizes = [50_000, 100_000, 150_000, 200_000]
 seconds = []
 for size in sizes:
     start = time.perf_counter()

@@ -53,7 +53,7 @@ for ax, row in zip(axes.flat, first, strict=False):
 
 pair = np.isin(y, [3, 8, 9])
 small = CappedLDA(label_noise="auto").fit(X[pair], y[pair])
-LabelsDisplay.from_estimator(small, X[pair], y[pair], n_rows=10)
+display = LabelsDisplay.from_estimator(small, X[pair], y[pair], n_rows=10)
 
 # %%
 # On new images nothing is gained here: the robust fit has already left out the harmful rows.
