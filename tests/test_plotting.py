@@ -623,7 +623,7 @@ class TestCellMap:
         axes = display.ax_
         assert [text.get_text() for text in axes.get_yticklabels()] == list(X.index[:20])
         assert [text.get_text() for text in axes.get_xticklabels()] == list(X.columns)
-        assert "red" in display.colorbar_.ax.get_ylabel()
+        assert "expected" in display.colorbar_.ax.get_ylabel()
 
     def test_of_many_rows_those_with_wrong_or_missing_cells(self, typo):
         model, X, _ = typo

@@ -13,6 +13,7 @@ from cappedlda.plotting._common import GREY, Display, feature_names, last_step, 
 
 # Deviations at which colours are strongest: about twice those at which a cell is usually ignored.
 STRONGEST = 10.0
+MOST_NAMED = 20  # rows: more names would overlap
 
 
 class CellMapDisplay(Display):
@@ -122,9 +123,8 @@ class CellMapDisplay(Display):
         rows, columns = np.nonzero(self.wrong)
         self.wrong_ = ax.scatter(columns, rows, s=9.0, color="black", linewidths=0.0)
         ax.set_xticks(range(n_features), map(str, self.features), rotation=90)
-        step = max(1, -(-n_rows // 50))
-        shown = range(0, n_rows, step)
+        shown = range(0, n_rows, max(1, -(-n_rows // MOST_NAMED)))
         ax.set_yticks(shown, [str(self.names[row]) for row in shown])
         ax.set(xlabel="feature", ylabel="row")
         self.colorbar_ = ax.figure.colorbar(self.image_, ax=ax, extend="both")
-        self.colorbar_.set_label("standard deviations above (red) or below (blue) the expected")
+        self.colorbar_.set_label("deviations from the expected value")
