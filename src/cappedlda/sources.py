@@ -14,7 +14,6 @@ from os import PathLike
 from pathlib import Path
 
 from cappedlda._data.chunk_reader import Chunk
-from cappedlda._data.columns import Columns
 from cappedlda._data.threads import read_ahead
 from cappedlda._regime import REGIME
 from cappedlda._util.files import arrow_to_numpy, map_npy, npz_names, open_parquet, read_npz
@@ -207,6 +206,8 @@ class ParquetFolder:
         return [path] if path.is_file() else _files(path, "*.parquet")
 
     def _read(self, paths, with_features=True):
+        from pyarrow import Table
+
         others = [self.target] + [self.sample_weight] * (self.sample_weight is not None)
         for path in paths:
             with open_parquet(path) as file:
@@ -214,7 +215,7 @@ class ParquetFolder:
                 columns = [*names, *others] if with_features else others
                 batches = file.iter_batches(self.batch_rows, columns=columns)
                 for number, batch in enumerate(batches):
-                    X = Columns.of_batch(batch.select(names)) if with_features else None
+                    X = Table.from_batches([batch.select(names)]) if with_features else None
                     y, *weight = (arrow_to_numpy(batch.column(column)) for column in others)
                     yield Chunk(X, y, *(weight or [None]), f"{path.name}, batch {number}")
 

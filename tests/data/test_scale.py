@@ -388,9 +388,13 @@ def test_only_some_slabs_of_chunks_are_in_memory(rows):
     X, y, _ = rows
     rows = ChunkRows(chunks_of(range(100, 2000, 100), X, y), n_jobs=2, regime=SMALL)
     begun = []
-    results = rows._passed(lambda _, slab: begun.append(len(slab.X)))
-    next(results)
-    results.close()
+
+    def fail(X, *_):
+        begun.append(len(X))
+        raise OSError("broken")
+
+    with pytest.raises(OSError, match="broken"):
+        rows.reduce(fail)
     assert len(begun) <= 6
     assert max(begun) <= 256
 

@@ -200,42 +200,6 @@ def test_records_add_up_over_any_cut(seed, cut, q, width):
     assert_close_record(total, whole, 1e-5 if width == np.float32 else 1e-12)
 
 
-@pytest.mark.parametrize("n", [3, 60])
-@pytest.mark.parametrize("weighted", [False, True])
-def test_a_slab_in_pieces_has_the_same_bits(rng, dtype, kernels, n, weighted):
-    X, codes = make_classes(rng, [700, 800], n, dtype=dtype)
-    codes, weight = codes.astype(np.int32), rng.uniform(size=1500) if weighted else None
-    query = make_query(rng, X, codes)
-    expected, expected_distances = run(X, codes, query, weight)
-    block, distances, checksums = (
-        kernels.piece_rows(n, X.itemsize),
-        np.empty(1500),
-        np.zeros(2, "u8"),
-    )
-    slab = PassJob(query).begin(X.dtype, checksum_keys(n), checksums)
-    for some in np.split(np.arange(1500), [block, block, 4 * block]):
-        part = None if weight is None else weight[some]
-        piece = np.empty(len(some))
-        slab.add(X[some], codes[some], part, piece)
-        distances[some] = piece
-    record = slab.result().mirror()
-    for name in ("scatter", "sums", "image_sums", "image_scatter", "kept", "histograms"):
-        np.testing.assert_array_equal(getattr(record, name), getattr(expected, name), name)
-    assert (record.objective, record.not_finite) == (expected.objective, expected.not_finite)
-    np.testing.assert_array_equal(distances, expected_distances)
-    np.testing.assert_array_equal(checksums, checksums_of(kernels, X, codes, weight)[0])
-    assert slab.all_finite
-
-
-def test_a_slab_in_pieces_tells_of_numbers_that_are_not_finite(rng, dtype):
-    X, codes = make_classes(rng, [70, 80], 4, dtype=dtype)
-    X[137, 2] = np.nan
-    query = make_query(rng, X, codes, cap=1.0)
-    slab = PassJob(query).begin(X.dtype, checksum_keys(4), np.zeros(2, np.uint64))
-    slab.add(X, codes.astype(np.int32), None)
-    assert not slab.all_finite
-
-
 @pytest.mark.parametrize("q", QS)
 @pytest.mark.parametrize("floor", [0.0, 0.1])
 def test_capped_weights_match_reference(rng, kernels, q, floor):

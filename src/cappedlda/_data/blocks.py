@@ -1,11 +1,9 @@
 """What dask and Spark have in common: rows in blocks, which are worked on where they are.
 
-Labels are counted first, in a `LabelCounts`. Then each pass sends a job to the blocks and adds what
-comes back.
+Labels are counted first. Then each pass sends a job to the blocks and adds what comes back.
 """
 
 import copy
-from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
@@ -32,49 +30,38 @@ PER_ROW = ("distances_", "weights_", "outliers_", "left_out_")
 OF_LABELS = ("label_quality_", "mislabelled_", "suggested_labels_")
 
 
-@dataclass
-class LabelCounts:
-    """How much there is of each label; additive."""
+def count_block_labels(y, weight):
+    """Return the counts of a block of labels, and of their weights, if there are some."""
+    refuse_missing_labels(y, "y, in one of its blocks,")
+    if len(y):
+        check_classification_targets(y)
+    if weight is not None:
+        weight = np.asarray(weight, np.float64)
+        if not np.all((weight >= 0.0) & (weight < np.inf)):
+            raise ValueError("sample_weight has negative, infinite or missing entries.")
+    return count_labels(*np.unique(y, return_inverse=True), weight)
 
-    lengths: list  # rows of each block
-    counts: list  # for each block, the number of rows with a weight above 0 by label
-    weights: dict  # weight of all rows by label
 
-    @classmethod
-    def of_block(cls, y, weight):
-        """Return the counts of a block of labels, and of their weights, if there are some."""
-        refuse_missing_labels(y, "y, in one of its blocks,")
-        if len(y):
-            check_classification_targets(y)
-        labels, codes = np.unique(y, return_inverse=True)
-        drawable = codes
-        if weight is not None:
-            weight = np.asarray(weight, np.float64)
-            if not np.all((weight >= 0.0) & (weight < np.inf)):
-                raise ValueError("sample_weight has negative, infinite or missing entries.")
-            drawable = codes[weight > 0.0]
-        counts = np.bincount(drawable, minlength=len(labels)).tolist()
-        weights = np.bincount(codes, weight, len(labels)).tolist()
-        labels = labels.tolist()
-        return cls(
-            [len(y)],
-            [dict(zip(labels, counts, strict=True))],
-            dict(zip(labels, weights, strict=True)),
-        )
+def count_labels(labels, codes, weight):
+    """Return for each label of a block: rows, those with a weight above 0, and their weight.
 
-    def __iadd__(self, other):
-        self.lengths += other.lengths
-        self.counts += other.counts
-        for label, weight in other.weights.items():
-            self.weights[label] = self.weights.get(label, 0.0) + weight
-        return self
+    They are in a list of one: lists of several blocks add up.
+    """
+    rows = np.bincount(codes, minlength=len(labels))
+    drawable = rows if weight is None else np.bincount(codes[weight > 0.0], minlength=len(labels))
+    counts = rows, drawable, np.bincount(codes, weight, len(labels))
+    counts = zip(*(count.tolist() for count in counts), strict=True)
+    return [dict(zip(labels.tolist(), counts, strict=True))]
 
-    def classes(self, dtype):
-        """Return the sorted labels in the type of y; integers among objects are integers."""
-        labels = list(self.weights)
-        if dtype.kind == "O" and all(type(label) is int for label in labels):
-            dtype = None
-        return np.unique(np.array(labels, dtype))
+
+def classes_of(counts, dtype):
+    """Return the sorted labels in the type of y; integers among objects are integers."""
+    labels = list({label for block in counts for label in block})
+    if dtype.kind == "O" and all(type(label) is int for label in labels):
+        dtype = None
+    elif dtype.kind in "SU":
+        dtype = dtype.kind  # as long as the longest
+    return np.unique(np.array(labels, dtype))
 
 
 def row_of_block(row):
@@ -104,20 +91,20 @@ class BlockRows(Rows):
 
     n_jobs = 1
 
-    def __init__(self, survey, n_features, dtype, label_type):
-        self.classes = survey.classes(label_type)
+    def __init__(self, counts, n_features, dtype, label_type):
+        self.classes = classes_of(counts, label_type)
         check_classes(self.classes)
         labels = self.classes.tolist()
         self.n_classes = len(labels)
-        self.class_weights = np.array([survey.weights[label] for label in labels])
+        table = np.array([[block.get(k, (0, 0, 0.0)) for k in labels] for block in counts])
+        n_rows, drawable = (table[:, :, k].astype(int) for k in (0, 1))  # (blocks, c)
+        self._lengths, self._counts = n_rows.sum(axis=1), drawable
+        self.class_counts, self.class_weights = drawable.sum(axis=0), table[:, :, 2].sum(axis=0)
         check_class_weights(self.class_weights, self.classes)
-        self._lengths = survey.lengths
-        self._counts = np.array([[block.get(k, 0) for k in labels] for block in survey.counts])
-        self.class_counts = self._counts.sum(axis=0)
         self._weight_unit = weight_unit(self.class_weights.sum(), self.class_counts.sum())
         self.class_weights = self._weight_unit * self.class_weights
         check_enough_rows(self.class_weights)
-        self.shape = (sum(survey.lengths), n_features)
+        self.shape = (int(n_rows.sum()), n_features)
         self.dtype = dtype
         check_shape(self.shape)
         self._is_checked = False  # whether all numbers are known to be finite

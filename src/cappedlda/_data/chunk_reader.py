@@ -6,13 +6,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.utils.validation import _get_feature_names, column_or_1d
 
-from cappedlda._data.columns import Columns
 from cappedlda._data.factory import float_type
 from cappedlda._validation import (
     check_readable,
     check_text,
     encode,
-    known_codes,
     not_finite,
     refuse_missing_labels,
 )
@@ -66,10 +64,6 @@ class ChunkReader:
         if self.example is None:
             self._read_example()
 
-    def codes(self, chunk, classes):
-        """Return the codes of the labels of a chunk among the sorted classes."""
-        return known_codes(chunk.y, classes, f"y of {chunk.name}")
-
     def not_finite(self, name, row, values):
         """Return the error for a row of a chunk with a number that is not finite."""
         names = self._first.get("feature names")
@@ -82,14 +76,11 @@ class ChunkReader:
 
     def _checked(self, number, chunk):
         chunk = _as_chunk(number, chunk)
-        X, source, name = chunk.X, chunk.X, chunk.name
-        if isinstance(X, Columns):
-            source = X.frame
-        else:
-            check_readable(X, f"X of {name}")
-            if self.example is None:
-                check_text(X)
-            X = np.asarray(X)
+        source, name = chunk.X, chunk.name
+        check_readable(source, f"X of {name}")
+        if self.example is None:
+            check_text(source)
+        X = np.asarray(source)
         if X.ndim != 2:
             raise ValueError(f"X of {name} has {X.ndim} dimensions; give rows and columns.")
         chunk = self._checked_labels(chunk._replace(X=X), len(X))

@@ -15,10 +15,10 @@ from cappedlda._data.array import ArrayRows, joined
 from cappedlda._data.base import ranks_among
 from cappedlda._data.blocks import (
     BlockRows,
-    LabelCounts,
     check_columns,
     check_features_of,
     checked_block,
+    count_block_labels,
     without_samples,
 )
 from cappedlda._data.factory import float_type
@@ -59,8 +59,8 @@ def rows_from_dask(X, y, sample_weight, regime=REGIME):
         )
     check_features(X)
     y, sample_weight = aligned(y, X, "y"), aligned(sample_weight, X, "sample_weight")
-    survey = tree_sum(blockwise(count_block_labels, None, y, sample_weight))
-    rows = DaskRows(X, y, sample_weight, survey)
+    counts = tree_sum(blockwise(labels_of_block, None, y, sample_weight))
+    rows = DaskRows(X, y, sample_weight, counts)
     rows.regime = regime
     rows.example = example
     rows.feature_names = None if example is None else list(example.columns)
@@ -268,9 +268,9 @@ def boxed(value):
     return box
 
 
-def count_block_labels(y, weight=None):
-    """Return the survey of a block of labels."""
-    return boxed(LabelCounts.of_block(np.asarray(y), weight))
+def labels_of_block(y, weight=None):
+    """Return the counts of the labels of a block."""
+    return boxed(count_block_labels(np.asarray(y), weight))
 
 
 def job_on_block(X, y, weight, task):
@@ -299,8 +299,8 @@ def pick_block(X, y, weight, make_rows, ranks, start):
 class DaskRows(BlockRows):
     """Rows of a dask array in blocks of whole rows; labels and weights are in the same blocks."""
 
-    def __init__(self, X, y, sample_weight, survey):
-        super().__init__(survey, X.shape[1], float_type(X.dtype), y.dtype)
+    def __init__(self, X, y, sample_weight, counts):
+        super().__init__(counts, X.shape[1], float_type(X.dtype), y.dtype)
         self._X, self._y, self._weight = X, y, sample_weight
 
     def reduce(self, job):

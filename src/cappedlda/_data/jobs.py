@@ -11,7 +11,7 @@ from functools import partial
 import numpy as np
 
 from cappedlda._data.record import Border, Record
-from cappedlda._kernels import SlabState, kernels, kernels_for
+from cappedlda._kernels import kernels, kernels_for
 from cappedlda._rules.rule import Gate, Query
 
 _NOTHING = np.empty(0)
@@ -31,15 +31,61 @@ class PassJob:
     most_border_rows: int = 0  # at most this many rows near the caps are noted
     weigh: Callable | None = None  # returns factors of the weights of rows (X, codes)
 
-    def begin(self, dtype, *checksums):
-        """Return what makes the record of a slab that comes in pieces."""
-        return SlabPass(self, dtype, *checksums)
-
     def __call__(self, X, codes, sample_weight, distances=None, gate_ratios=None):
-        """Return the record; see `SlabPass.add`."""
-        slab = SlabPass(self, X.dtype)
-        slab.add(X, codes, sample_weight, distances, gate_ratios)
-        return slab.result()
+        """Return the record; only upper triangles are filled.
+
+        Filled are, if given, the distances of the rows and their size over that of the gate; where
+        that is known, there is no gate, and it is read.
+        """
+        query, dtype, noted = self.query, X.dtype, self.most_border_rows > 0
+        n, d = query.W.shape
+        build = kernels_for(n)
+        record = Record.empty(query, scatter=False)
+        W = np.ascontiguousarray(query.W, dtype)
+        centres = np.ascontiguousarray(query.centres, dtype)
+        # Images of the very values that the kernel multiplies, so that they cancel. For few
+        # numbers `dot` takes half as long as `@`.
+        wide_W = W.astype(np.float64, copy=False)
+        images = centres.astype(np.float64, copy=False).dot(wide_W).astype(dtype, copy=False)
+        side = build.padded(n, dtype.itemsize) if query.scatter else 0
+        image_side = build.padded_image(d, dtype.itemsize) if query.images else 0
+        # Only views of them are in the record.
+        scatter, image_scatter = np.zeros((side, side)), np.zeros((image_side, image_side))
+        if self.weigh is not None:
+            sample_weight = weights_inside(self.weigh(X, codes), sample_weight)
+        if noted:
+            distances = np.empty(len(X))
+            gate_ratios = None if self.gate is None else np.empty(len(X))
+        record.objective, record.not_finite = build.fused_pass(
+            X,
+            codes,
+            _NOTHING if sample_weight is None else sample_weight,
+            W,
+            images,
+            centres,
+            (1.0 / query.scale).astype(dtype, copy=False),
+            query.caps,
+            *self.gate_arguments(dtype),
+            _NOTHING if gate_ratios is None else gate_ratios,
+            _NOTHING if distances is None else distances,
+            scatter,
+            record.sums,
+            image_scatter,
+            record.image_sums,
+            record.kept,
+            record.histograms,
+            query.q,
+            query.floor,
+        )
+        record.scatter, record.image_scatter = scatter[:n, :n], image_scatter[:d, :d]
+        if query.images and query.sums:
+            record.image_sums = record.sums.dot(wide_W)
+        if noted:
+            if gate_ratios is not None:
+                sample_weight = weights_inside(gate_ratios <= self.level, sample_weight)
+            rows = distances, codes, sample_weight
+            record.note(Border.of(*rows, query.caps, self.most_border_rows))
+        return record
 
     def gate_arguments(self, dtype):
         """Return centres, inverse scale, caps and level of the gate as the kernels take them."""
@@ -48,99 +94,6 @@ class PassJob:
         gate = self.gate
         inverse = (1.0 / gate.scale).astype(dtype, copy=False)
         return np.ascontiguousarray(gate.centres, dtype), inverse, gate.caps, self.level
-
-
-class SlabPass:
-    """Makes the record of a slab of rows that come in pieces; only upper triangles are filled.
-
-    The record of a slab does not depend on its pieces, bit for bit. Keys and checksums that are
-    added to may be given; see `SlabState`.
-    """
-
-    def __init__(self, job, dtype, *checksums):
-        query = job.query
-        n, d = query.W.shape
-        build = kernels_for(n)
-        record = Record.empty(query, scatter=False)
-        W = np.ascontiguousarray(query.W, dtype)
-        centres = np.ascontiguousarray(query.centres, dtype)
-        # Images of the very values that the kernel multiplies, so that they cancel. For few
-        # numbers `dot` takes half as long as `@`.
-        self._wide_W = wide_W = W.astype(np.float64, copy=False)
-        images = centres.astype(np.float64, copy=False).dot(wide_W).astype(dtype, copy=False)
-        inv_scale = (1.0 / query.scale).astype(dtype, copy=False)
-        side = build.padded(n, dtype.itemsize) if query.scatter else 0
-        image_side = build.padded_image(d, dtype.itemsize) if query.images else 0
-        # Only views of them are in the record.
-        record.scatter = np.zeros((side, side))
-        record.image_scatter = np.zeros((image_side, image_side))
-        # Those of rows that are weighed here must not know of it.
-        self._checksums = checksums if job.weigh is not None else ()
-        self._add_checksums, self._finite = build.add_checksums, True
-        state = SlabState(*(() if self._checksums else checksums))
-        self._job, self._record, self._state = job, record, state
-        self._fused_pass, self._measure = build.fused_pass, (W, images, centres, inv_scale)
-        self._fence = job.gate_arguments(dtype)
-
-    def add(self, X, codes, sample_weight, distances=None, gate_ratios=None):
-        """Add the next rows.
-
-        All pieces but the last have a multiple of `piece_rows` of the kernels. Filled are, if
-        given, the distances of the rows and their size over that of the gate; where that is
-        known, there is no gate, and it is read.
-        """
-        job, record = self._job, self._record
-        query, noted = job.query, job.most_border_rows > 0
-        if self._checksums:
-            given = _NOTHING if sample_weight is None else sample_weight
-            self._finite &= self._add_checksums(X, codes, given, *self._checksums)
-        if job.weigh is not None:
-            sample_weight = weights_inside(job.weigh(X, codes), sample_weight)
-        if noted:
-            distances = np.empty(len(X))
-            gate_ratios = None if job.gate is None else np.empty(len(X))
-        self._fused_pass(
-            X,
-            codes,
-            _NOTHING if sample_weight is None else sample_weight,
-            *self._measure,
-            query.caps,
-            *self._fence,
-            _NOTHING if gate_ratios is None else gate_ratios,
-            _NOTHING if distances is None else distances,
-            record.scatter,
-            record.sums,
-            record.image_scatter,
-            record.kept,
-            record.histograms,
-            query.q,
-            query.floor,
-            self._state,
-        )
-        if noted:
-            if gate_ratios is not None:
-                sample_weight = weights_inside(gate_ratios <= job.level, sample_weight)
-            rows = distances, codes, sample_weight
-            record.note(Border.of(*rows, query.caps, job.most_border_rows))
-
-    @property
-    def all_finite(self):
-        """Whether all numbers were finite, if there are checksums."""
-        return self._state.finite and self._finite
-
-    def result(self):
-        """Return the record, after the last piece."""
-        query, record, state = self._job.query, self._record, self._state
-        n, d = query.W.shape
-        state.finish(record.image_sums)
-        record.objective, record.not_finite = state.objective, state.not_finite
-        if query.scatter:
-            record.scatter = record.scatter[:n, :n]
-        if query.images:
-            record.image_scatter = record.image_scatter[:d, :d]
-            if query.sums:
-                record.image_sums = record.sums.dot(self._wide_W)
-        return record
 
 
 def weights_inside(inside, sample_weight):

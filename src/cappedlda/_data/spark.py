@@ -15,14 +15,13 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from cappedlda._data.blocks import (
     BlockRows,
-    LabelCounts,
     check_columns,
     check_features_of,
     checked_block,
     without_samples,
 )
 from cappedlda._data.draw import EVERYWHERE, Draw, least, seed_of
-from cappedlda._data.fingerprint import SourceFingerprint, check_same
+from cappedlda._data.fingerprint import check_same, fingerprint_of
 from cappedlda._data.spark_columns import (
     LABELS,
     Layout,
@@ -61,14 +60,14 @@ def pass_over(layout, make_rows, job, n_classes, batches):
     from pyspark import TaskContext
 
     spare_modules()
-    number, seen = TaskContext.get().partitionId(), SourceFingerprint(n_classes)
+    number, seen = TaskContext.get().partitionId(), np.zeros((3, n_classes), np.uint64)
 
     def blocks():
         for batch in batches:
             if batch.num_rows:
                 block = layout.block(batch)
                 rows = make_rows(*block, lambda _: f"partition {number}")
-                seen.add(rows.X, rows.codes, rows.sample_weight, EVERYWHERE)
+                np.add(seen, fingerprint_of(rows, EVERYWHERE)[0], out=seen)
                 yield rows
 
     try:
@@ -205,32 +204,27 @@ class SparkRows(BlockRows):
     def __init__(self, frame, layout, lines):
         from pandas import DataFrame
 
-        counts = LabelCounts(
-            [sum(line.rows for line in lines)],
-            [{line.y: line.drawable for line in lines}],
-            {line.y: line.weight for line in lines},
-        )
+        counts = {line.y: (line.rows, line.drawable, line.weight) for line in lines}
         self.feature_names = layout.feature_names
         n_features, dtype = (
             len(self.feature_names),
             np.dtype({"float": np.float32, "double": np.float64}[layout.word]),
         )
         label_type = np.dtype(LABELS[dict(frame.dtypes)[layout.label]])
-        super().__init__(counts, n_features, dtype, label_type)
+        super().__init__([counts], n_features, dtype, label_type)
         self.example = DataFrame(np.empty((0, n_features)), columns=self.feature_names)
         self._frame, self._layout = frame.select(*layout.columns_of(frame)), layout
         self._n_partitions = 1 + max(line.part for line in lines)
-        rows = {line.y: line.rows for line in lines}
-        self._n_rows = np.array([rows[label] for label in self.classes.tolist()])
-        self._first = []  # what the rows of the first pass are recognised by, beside their number
+        self._n_rows = [counts[label][0] for label in self.classes.tolist()]
+        self._seen = None  # what the rows of the first pass are recognised by
 
     def reduce(self, job):
         """Return the sum of what a job, or a `Draw`, returns for each batch."""
         task = partial(pass_over, self._layout, self._maker(), job, self.n_classes)
         seen, found = tree_sum(self._frame, task, self._n_partitions)
-        if not self._first:
-            self._first += [seen.weights, seen.checksums]
-        check_same(seen, (self._n_rows, *self._first), self.classes, "X", CHANGES)
+        if self._seen is None:
+            self._seen = np.vstack([np.array(self._n_rows, np.uint64), seen[1:]])
+        check_same(seen, self._seen, self.classes, "X", CHANGES)
         self._is_checked = True
         return found
 

@@ -10,7 +10,7 @@ import os
 from contextlib import contextmanager
 
 from cappedlda._kernels import algebra, cells, histograms, initial, loo, selection, sparse
-from cappedlda._kernels.passes import SlabState, builds
+from cappedlda._kernels.passes import builds
 
 # The builds that this machine can run by name, the fastest first.
 BUILDS = builds()
@@ -56,7 +56,6 @@ def using(build):
 
 __all__ = [
     "BUILDS",
-    "SlabState",
     "algebra",
     "cells",
     "histograms",

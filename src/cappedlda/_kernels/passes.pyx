@@ -7,11 +7,10 @@ F_j = q r^(q/2-1) and adds F_j h_j h_j' to the scatter, h_j = (x_j - m_i) / scal
 The slab is read once, in blocks that stay in cache: the rows of a block are measured by
 the gate, beyond which they have no weight, and projected, their distances turned into
 weights, and the kept rows packed, centred and scaled, into a panel; a full panel is added
-to the scatter. Chunks also have the checksums of their rows added, and a slab may come in
-pieces, between which a `SlabState` keeps the panel. Every function adds into the sums it is
-given, so that rows may be cut anywhere. Rows are C-ordered float32 or float64 and may
-be read-only; float32 rows are multiplied in float32 and summed in float64. An output
-of length zero is not wanted and not computed. Nothing is checked here.
+to the scatter. Every function adds into the sums it is given, so that rows may be cut
+anywhere. Rows are C-ordered float32 or float64 and may be read-only; float32 rows are
+multiplied in float32 and summed in float64. An output of length zero is not wanted and not
+computed. Nothing is checked here.
 
 This module runs on any processor. The innermost loops, which a `Kernels` calls through a
 table of pointers, are built for several sets of instructions: see tiles.h.
@@ -303,57 +302,6 @@ cdef void prepare(
         work.cap_losses[i] = pow(caps[i] * caps[i] + floor * floor, 0.5 * q)
 
 
-cdef class SlabState:
-    """What a pass keeps between the pieces of a slab: work space, packed rows and sums.
-
-    Parameters
-    ----------
-    keys : ndarray of shape (words of a row + CHECKSUM_KEYS,), uint32, optional
-        Of checksums, if these are wanted.
-    checksums : ndarray of shape (c,), uint64, optional
-        The checksum of each row is added to that of its class.
-
-    Attributes
-    ----------
-    finite : bool
-        Whether all numbers are, if there are checksums.
-    objective : float
-        Sum of the capped losses.
-    not_finite : int
-        Rows whose distance is not finite.
-    """
-
-    cdef Work work
-    cdef Panel panel
-    cdef const Loops *loops      # NULL until the first piece
-    cdef Py_ssize_t itemsize
-    cdef readonly double objective
-    cdef readonly Py_ssize_t not_finite
-    cdef const uint32_t[::1] keys
-    cdef uint64_t[::1] checksums
-    cdef readonly bint finite
-
-    def __init__(self, keys=None, checksums=None):
-        self.keys, self.checksums, self.finite = keys, checksums, True
-
-    def __dealloc__(self):
-        free(self.work.memory)
-        free(self.panel.memory)
-
-    def finish(self, double[:, ::1] image_sums):
-        """Add what is still packed to the scatter, and the sums of the images to these (c, d)."""
-        if self.loops == NULL:
-            return
-        with nogil:
-            if self.panel.scatter != NULL:
-                if self.itemsize == sizeof(double):
-                    flush(self.loops, <double *> NULL, &self.panel)
-                else:
-                    flush(self.loops, <float *> NULL, &self.panel)
-            add_unpadded(self.work.image_sums, image_sums.shape[0], image_sums.shape[1],
-                         self.work.ldz, &image_sums[0, 0])
-
-
 cdef class Kernels:
     """The functions that are fastest with the instructions of one target.
 
@@ -480,10 +428,6 @@ cdef class Kernels:
             free(work.memory)
         return total
 
-    def piece_rows(self, Py_ssize_t n, Py_ssize_t itemsize):
-        """Return the rows of which pieces of a slab have a multiple, all but the last of them."""
-        return block_rows(loops_of(self.target, itemsize), n, itemsize)
-
     def fused_pass(
         self,
         const floating[:, ::1] X,          # IN (N, n)
@@ -504,14 +448,14 @@ cdef class Kernels:
         double[:, ::1] sums,               # OUT (c, n) of kept rows about their centre, or (0, 0)
         double[:, ::1] image_scatter,      # OUT (padded_image(d), the same) of their images, upper,
                                            # or (0, 0): neither is wanted
+        double[:, ::1] image_sums,         # OUT (c, d) of these images, zeros if there are `sums`
         double[:, ::1] kept,               # OUT (c, 2) kept rows, kept weight
         double[:, ::1] histograms,         # OUT (c, HISTOGRAM_BINS) of distances, all rows
         double q, double floor,
-        SlabState state not None,
     ):
-        """One pass over a slab of rows, or over the next piece of it; `state.finish` ends it.
+        """One pass over a slab of rows.
 
-        The outputs are the same arrays for all pieces.
+        Returns the sum of the capped losses, and the rows whose distance is not finite.
         """
         cdef:
             Py_ssize_t N = X.shape[0], n = X.shape[1], d = W.shape[1], c = centres.shape[0]
@@ -523,36 +467,34 @@ cdef class Kernels:
             bint want_distances = distances.shape[0] > 0, want_images = image_scatter.shape[0] > 0
             bint measure = gate_centres.shape[0] > 0, has_ratios = gate_ratios.shape[0] > 0
             bint ready
-            bint want_checksums = state.keys is not None
+            double objective = 0.0
+            Py_ssize_t not_finite = 0
             const floating *x
             const int32_t *y
             const double *w = NULL
             double *a
             double *ratios
             Kept chosen
-            Panel *panel = &state.panel
-            Work *work = &state.work
+            Panel panel
+            Work work
         if N == 0:
-            return
-        if state.loops == NULL:
-            ready = open_panel(
-                panel, loops, n, sizeof(floating), &scatter[0, 0] if want_scatter else NULL)
-            ready = open_work(work, block, n, c, ldz, sizeof(floating)) and ready
-            if not ready:
-                raise MemoryError("no memory for the work space of a pass")
-            prepare(work, &W[0, 0], &images[0, 0], &centres[0, 0], &inv_scale[0], &caps[0],
-                    n, c, d, q, floor)
-            state.loops, state.itemsize = loops, sizeof(floating)
+            return objective, not_finite
+        ready = open_panel(
+            &panel, loops, n, sizeof(floating), &scatter[0, 0] if want_scatter else NULL)
+        ready = open_work(&work, block, n, c, ldz, sizeof(floating)) and ready
+        if not ready:
+            free(panel.memory)
+            free(work.memory)
+            raise MemoryError("no memory for the work space of a pass")
         with nogil:
+            prepare(&work, &W[0, 0], &images[0, 0], &centres[0, 0], &inv_scale[0], &caps[0],
+                    n, c, d, q, floor)
             chosen.numbers = work.chosen
             while first < N:
                 rows = min(block, N - first)
                 x = &X[first, 0]
                 y = &codes[first]
                 w = &sample_weight[first] if sample_weight.shape[0] > 0 else NULL
-                if want_checksums:
-                    state.finite &= loops.add_checksums(
-                        x, rows, n, &state.keys[0], y, w, &state.checksums[0])
                 ratios = &gate_ratios[first] if has_ratios else work.ratios
                 if measure:
                     loops.scaled_norms(
@@ -570,8 +512,8 @@ cdef class Kernels:
                 chosen.codes = y
                 chosen.sample_weight = w
                 chosen.count = keep(work.squares, y, w, work.caps, work.cap_losses, rows,
-                                    work.loss, &kept[0, 0], &state.not_finite, work.chosen)
-                state.objective += target.deposit_and_sum(
+                                    work.loss, &kept[0, 0], &not_finite, work.chosen)
+                objective += target.deposit_and_sum(
                     a, work.loss, y, w, rows, &histograms[0, 0])
                 if want_sums:
                     loops.add_sums(x, n, &chosen, work.centres, work.ldc, &sums[0, 0])
@@ -580,12 +522,18 @@ cdef class Kernels:
                 if want_scatter:
                     roots(target, work.weights, w, rows)
                     add_to_panel(loops, x, chosen, <floating *> work.centres, work.ldc,
-                                 <floating *> work.inv_scale, work.weights, panel)
+                                 <floating *> work.inv_scale, work.weights, &panel)
                 if want_images:
                     loops.gather_images(work.Z, ldz, &chosen)
                     add_gram_of_images(loops, <floating *> work.Z, chosen.count, ldz,
                                        &image_scatter[0, 0], <floating *> work.part)
                 first += rows
+            if want_scatter:
+                flush(loops, <floating *> NULL, &panel)
+            add_unpadded(work.image_sums, c, d, ldz, &image_sums[0, 0])
+            free(panel.memory)
+            free(work.memory)
+        return objective, not_finite
 
 
 def builds():

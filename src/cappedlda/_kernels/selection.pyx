@@ -5,10 +5,9 @@ it, as the median of an even number of values is; a value of weight k counts k t
 Nothing is checked here.
 """
 
-from cython cimport floating
 from libc.math cimport fabs
 from libc.stdint cimport int32_t, int64_t, uint32_t
-from libc.stdlib cimport free, malloc
+from libc.stdlib cimport free
 from libc.string cimport memcpy
 
 from cappedlda._kernels.memory cimport room_for
@@ -391,39 +390,3 @@ def find_ranks(
                 found += 1
                 cursors[i] += 1
             counts[i] += 1
-
-
-# ---------------------------------------------------------------------- rows from columns
-
-cdef enum:
-    COPIED_BYTES = 1 << 14   # of rows that are filled at a time, which stay in L1, or
-    COPIED_ROWS = 16         # at least: whole cache lines of each column
-
-
-def copy_columns(
-    list columns,              # IN n > 0 arrays of shape (rows,), in the type of `out`
-    Py_ssize_t first,          # the first of the rows that are copied
-    floating[:, ::1] out,      # OUT (N, n)
-):
-    """Copy some rows of columns to C-ordered rows."""
-    cdef Py_ssize_t i, j, stop, start = 0, N = out.shape[0], n = out.shape[1]
-    cdef Py_ssize_t step = max(<Py_ssize_t> COPIED_ROWS, COPIED_BYTES // (n * sizeof(floating)))
-    cdef const floating[::1] column
-    cdef const floating *source
-    cdef const floating **sources = <const floating **> malloc(n * sizeof(void *))
-    if sources == NULL:
-        raise MemoryError("no memory for the places of the columns")
-    try:
-        for j in range(n if N > 0 else 0):
-            column = columns[j]
-            sources[j] = &column[first]
-        with nogil:
-            while start < N:
-                stop = min(start + step, N)
-                for j in range(n):
-                    source = sources[j]
-                    for i in range(start, stop):
-                        out[i, j] = source[i]
-                start = stop
-    finally:
-        free(sources)
