@@ -7,7 +7,7 @@ import os
 from collections.abc import Callable
 from importlib import resources
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from sklearn.datasets import fetch_openml
@@ -82,27 +82,6 @@ def _info(name, facts):
 DATASETS = {name: _info(name, facts) for name, facts in _FACTS.items()}
 
 
-def dataset_names(group: Literal["uci", "image", "variant"] | None = None) -> list[str]:
-    """Return the names that `load_dataset` knows.
-
-    Parameters
-    ----------
-    group : {"uci", "image", "variant"}, default=None
-        None takes all.
-
-    Returns
-    -------
-    names : list of str
-
-    Examples
-    --------
-    >>> from cappedlda.paper.datasets import dataset_names
-    >>> dataset_names("image")
-    ['coil100', 'usps_8x8']
-    """
-    return [name for name, info in DATASETS.items() if group in (None, info.group)]
-
-
 def load_dataset(
     name: str, *, data_home: str | os.PathLike[str] | None = None
 ) -> tuple[Floats, Labels]:
@@ -151,10 +130,6 @@ def load_dataset(
 def _read(name, folder):
     path = folder / f"{name}.npz"
     advice = f"{_where_to_put(name)}, or {_where_to_find(name)}."
-    if not folder.is_dir():
-        raise FileNotFoundError(
-            f"The folder {folder} of the data set {name!r} is missing; {advice}"
-        )
     if not path.is_file():
         raise FileNotFoundError(f"The file {path} of the data set {name!r} is missing; {advice}")
     arrays = read_npz(path)

@@ -1,7 +1,6 @@
-"""Pictures of the tables. Pictures of COIL100 and USPS are for the user, not for publication."""
+"""Pictures of the tables."""
 
 import warnings
-from functools import partial
 
 import numpy as np
 from matplotlib.backends.backend_agg import FigureCanvasAgg
@@ -11,7 +10,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from cappedlda.paper.datasets import make_artificial
 from cappedlda.paper.experiments.methods import METHODS
-from cappedlda.paper.experiments.tables import TABLES, load_case
+from cappedlda.paper.experiments.tables import TABLES
 from cappedlda.plotting import class_colors
 
 STYLES = ("-", "--", ":", "-.")
@@ -19,7 +18,7 @@ SAMPLES = 8  # images per row of a picture of noise
 JITTER = 0.4  # height of the strip that one class takes in a projection
 
 
-def draw_table(summary, out, data_home):
+def draw_table(summary, out):
     """Write the pictures that go with a table."""
     if not summary["rows"]:
         return
@@ -27,7 +26,6 @@ def draw_table(summary, out, data_home):
         draw_artificial(summary, out)
     if summary["table"] in ("coil100", "usps"):
         draw_dimensions(summary, out / f"{summary['table']}-dimensions.png")
-        draw_case_noise(summary, out / f"{summary['table']}-images.png", data_home)
         draw_digits_noise(summary, out / f"{summary['table']}-digits.png")
 
 
@@ -117,46 +115,22 @@ def _draw_curve(ax, row, look):
         ax.plot(dimensions, values, **look, marker=".", label=row["method"])
 
 
-def draw_case_noise(summary, path, data_home):
-    """Draw a few images of a table, clean and with the noise of each case."""
-    known = _own_cases(summary)
-    if not known:
-        return
-    try:
-        X, y = load_case(next(iter(known.values())), data_home)
-    except (OSError, ValueError):
-        return  # all rows were there from an earlier run, and the data no longer are
-    noises = {name: case.noise for name, case in known.items()}
-    draw_noise(X, y, noises, path, seed=summary["seed"])
-
-
 def draw_digits_noise(summary, path):
-    """Draw scikit-learn's digits, which anyone may show, with the noise of each case."""
-    noises = {
-        name: case.noise and partial(case.noise, shape=(8, 8))
-        for name, case in TABLES[summary["table"]].cases.items()
-    }
+    """Draw the first of each of scikit-learn's digits, a line of pictures per noise.
+
+    COIL100 and USPS have the same noise, but not everyone may show them.
+    """
     digits = load_digits()
-    draw_noise(digits.data, digits.target, noises, path, seed=summary["seed"])
-
-
-def _own_cases(summary):
-    """Return the cases of a table that have rows, without those on demand."""
-    cases = {row["dataset"] for row in summary["rows"]}
-    known = TABLES[summary["table"]].cases
-    return {name: case for name, case in known.items() if name in cases}
-
-
-def draw_noise(X, y, noises, path, seed=0):
-    """Draw the first image of some classes, one row of pictures per noise."""
-    rows = np.unique(y, return_index=True)[1][:SAMPLES]
-    images, labels = X[rows] / X.max(), y[rows]
-    side = round(np.sqrt(X.shape[1]))
-    figure, axes = _figure(len(noises), len(rows), (0.9 * len(rows), 1.05 * len(noises)))
-    for line, (title, noise) in zip(axes, noises.items(), strict=True):
-        spoilt = images if noise is None else noise(images, labels, random_state=seed)[0]
+    rows = np.unique(digits.target, return_index=True)[1][:SAMPLES]
+    images, labels = digits.data[rows] / digits.data.max(), digits.target[rows]
+    cases = TABLES[summary["table"]].cases
+    figure, axes = _figure(len(cases), len(rows), (0.9 * len(rows), 1.05 * len(cases)))
+    for line, (title, case) in zip(axes, cases.items(), strict=True):
+        spoilt = images
+        if case.noise is not None:
+            spoilt = case.noise(images, labels, shape=(8, 8), random_state=summary["seed"])[0]
         for ax, image in zip(line, spoilt, strict=True):
-            ax.imshow(image.reshape(side, side), cmap="gray", vmin=0.0, vmax=1.0)
+            ax.imshow(image.reshape(8, 8), cmap="gray", vmin=0.0, vmax=1.0)
             ax.set_axis_off()
         line[0].set_title(title, fontsize="small", loc="left")
     figure.savefig(path, dpi=120)

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
+from sklearn.preprocessing import FunctionTransformer
 
 from cappedlda.capped import CappedLDA
 from cappedlda.cv import CappedLDACV
@@ -32,23 +33,6 @@ class Method(NamedTuple):
     # By which of `protocol.RULES` the model classifies; of several the best is chosen.
     rules: tuple = ("nearest",)
     remark: str = ""  # what the reader of a table should know
-
-
-class Unprojected:
-    """The data as they are."""
-
-    status_ = "converged"
-
-    def __init__(self, n_components):
-        pass
-
-    def fit(self, X, y):
-        """Return itself."""
-        return self
-
-    def transform(self, X):
-        """Return X."""
-        return X
 
 
 class PublishedCLDA:
@@ -133,7 +117,7 @@ WITH_OR_WITHOUT_FLAGGED = ("nearest unflagged", "nearest")
 
 METHODS = {
     "1-NN": Method(
-        Unprojected,
+        lambda n_components: FunctionTransformer(),
         dimensions=lambda n_classes, n_features: [n_features],
         remark="No projection at all.",
     ),

@@ -71,7 +71,7 @@ def run_trial(method, trial, inner_folds, grid_step=1):
             model = method.make(dimensions[-1], **params).fit(X, y)
             scores = RULES[rule](model, X, y, X_test, trial.y_test, dimensions)
             by_dimension = dict(zip(dimensions, scores, strict=True))
-            status = model.status_
+            status = getattr(model, "status_", "converged")
             angle = None if rule == "predict" else angle_to_axis(model, trial.ideal_axis)
         except (ValueError, np.linalg.LinAlgError) as error:
             by_dimension, status, angle = {}, f"error: {error}", None

@@ -38,19 +38,7 @@ def write_json(path, content):
     """Write a file that is whole or not there."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with replacing(path) as temporary:
-        temporary.write_text(as_text(content), encoding="utf-8")
-
-
-def as_text(content):
-    """Return a dictionary as JSON with one line per key, and one per item of a list."""
-    lines = (f" {json.dumps(key)}: {_in_lines(value)}" for key, value in content.items())
-    return "{\n" + ",\n".join(lines) + "\n}\n"
-
-
-def _in_lines(value):
-    if not isinstance(value, list) or not value:
-        return json.dumps(value)
-    return "[\n" + ",\n".join(f"  {json.dumps(item)}" for item in value) + "\n ]"
+        temporary.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
 
 
 def read_row(path, settings):
@@ -66,40 +54,43 @@ def read_row(path, settings):
 
 def make_row(dataset, method, outcomes, settings):
     """Return the row of a method on a data set."""
-    accuracies = [outcome.accuracy for outcome in outcomes]
-    failed = None in accuracies
+    failed = any(outcome.accuracy is None for outcome in outcomes)
+    accuracies = [] if failed else [100.0 * outcome.accuracy for outcome in outcomes]
     angles = [outcome.angle for outcome in outcomes if outcome.angle is not None]
     return {
         "dataset": dataset,
         "method": method,
-        "mean": None if failed else 100.0 * float(np.mean(accuracies)),
-        "std": None if failed else 100.0 * float(np.std(accuracies, ddof=len(accuracies) > 1)),
+        "mean": None if failed else rounded(np.mean(accuracies)),
+        "std": None if failed else rounded(np.std(accuracies, ddof=len(accuracies) > 1)),
         "rank": None,
         "params": [outcome.params for outcome in outcomes],
         "rules": dict(Counter(outcome.rule for outcome in outcomes)),
         "statuses": dict(Counter(outcome.status for outcome in outcomes)),
-        "accuracies": None if failed else [100.0 * accuracy for accuracy in accuracies],
+        "accuracies": None if failed else [rounded(accuracy) for accuracy in accuracies],
         "by_dimension": {} if failed else _mean_by_dimension(outcomes),
-        "mean_angle": float(np.mean(angles)) if angles else None,
-        "cpu_seconds": sum(outcome.cpu_seconds for outcome in outcomes),
+        "mean_angle": rounded(np.mean(angles)) if angles else None,
+        "cpu_seconds": rounded(sum(outcome.cpu_seconds for outcome in outcomes)),
         "code": code_digest(),
         "settings": settings,
     }
 
 
 def _mean_by_dimension(outcomes):
-    dimensions = outcomes[0].by_dimension
     return {
-        str(d): 100.0
-        * float(np.mean([outcome.by_dimension.get(d, np.nan) for outcome in outcomes]))
-        for d in dimensions
+        str(d): rounded(100.0 * np.mean([one.by_dimension.get(d, np.nan) for one in outcomes]))
+        for d in outcomes[0].by_dimension
     }
+
+
+def rounded(value):
+    """Return a figure as files have it."""
+    return round(float(value), DECIMALS)
 
 
 def summarise(name, table, rows, missing, settings, command, seconds):
     """Return what <table>.json holds."""
     methods = _methods({"rows": rows})
-    rows = [_shortened(row) for row in rows]
+    rows = [{key: row[key] for key in row if key != "settings"} for row in rows]
     for dataset in {row["dataset"] for row in rows}:
         mine = [row for row in rows if row["dataset"] == dataset and row["mean"] is not None]
         for row, rank in zip(mine, rankdata([-row["mean"] for row in mine]), strict=True):
@@ -111,8 +102,8 @@ def summarise(name, table, rows, missing, settings, command, seconds):
         "seed": settings["seed"],
         "settings": settings,
         "versions": versions(),
-        "seconds_of_this_run": round(seconds, DECIMALS),
-        "cpu_seconds": round(sum(row["cpu_seconds"] for row in rows), DECIMALS),
+        "seconds_of_this_run": rounded(seconds),
+        "cpu_seconds": rounded(sum(row["cpu_seconds"] for row in rows)),
         "rows": rows,
         "comparison": compare_ranks(_means(rows, methods), methods),
         "comparison_of_six": {
@@ -128,22 +119,6 @@ def summarise(name, table, rows, missing, settings, command, seconds):
 def _is_of_the_paper(table, rows):
     """Whether all rows are of data that the paper has."""
     return all(row["dataset"] in table.cases for row in rows)
-
-
-def _shortened(row):
-    """Return a row with rounded figures, and without the settings, which all rows share."""
-    row = {key: value for key, value in row.items() if key != "settings"}
-    for key in ("mean", "std", "accuracies", "by_dimension", "mean_angle", "cpu_seconds"):
-        row[key] = _rounded(row[key])
-    return row
-
-
-def _rounded(value):
-    if isinstance(value, list):
-        return [_rounded(item) for item in value]
-    if isinstance(value, dict):
-        return {key: _rounded(item) for key, item in value.items()}
-    return None if value is None else round(value, DECIMALS)
 
 
 def versions():

@@ -227,7 +227,7 @@ class TableRun:
         if find_spec("matplotlib"):
             from cappedlda.paper.experiments.figures import draw_table
 
-            draw_table(summary, self.out, self.data)
+            draw_table(summary, self.out)
 
 
 def _labelled_trial(pair, trial, is_last, effort):

@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.model_selection import StratifiedKFold, StratifiedShuffleSplit
 
 from cappedlda.noise import feature_noise, image_noise
-from cappedlda.paper.datasets import dataset_names, load_dataset, make_artificial
+from cappedlda.paper.datasets import DATASETS, load_dataset, make_artificial
 from cappedlda.paper.experiments import printed
 from cappedlda.paper.experiments.protocol import Trial, thinned
 
@@ -51,7 +51,7 @@ class Table(NamedTuple):
 
 
 def _uci(noise=None, group="uci"):
-    names = dataset_names(group)
+    names = [name for name, info in DATASETS.items() if info.group == group]
     return {name: Case(name, noise) for name in names if not name.startswith(("usps", "coil"))}
 
 
