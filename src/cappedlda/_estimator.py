@@ -109,25 +109,23 @@ class CappedDiscriminant(LinearDiscriminant):
     ) -> Self:
         """Fit data that come in chunks and need not fit into memory.
 
-        The result is the same as with `fit` on all rows in the same order. `weights_`,
-        `distances_`, `outliers_` and `left_out_` are not set; `measure_chunks` returns them chunk
-        by chunk.
+        The result is the same as with `fit` on all rows in the same order, but nothing is kept
+        of each row: `measure_chunks` returns that chunk by chunk.
 
         Parameters
         ----------
         make_chunks : callable
-            Returns a fresh iterator of chunks for each pass over the data. A chunk is a
-            tuple (X, y) or (X, y, sample_weight) of arrays or data frames. All chunks have the
-            same features and type; their number of rows may differ, and may be 0. The rows must
-            be the same in each pass. `cappedlda.sources` has such objects for folders of files.
-            If there is a method `read_labels`, the first pass reads the labels from the chunks
+            Returns a fresh iterator of chunks for each pass over the data, always with the same
+            rows. A chunk is a tuple (X, y) or (X, y, sample_weight) of arrays or data frames with
+            the same features and type. `cappedlda.sources` has such objects for folders of files.
+            If there is a method `read_labels`, the first pass takes the labels from the chunks
             that it returns, with None for X.
         classes : array-like of shape (n_classes,), default=None
             All labels; any other label is an error. None takes the labels of the data.
         cache : bool or path-like, default=False
             Whether to keep the rows in a file while the fit runs, so that the source is read
-            only once: in the system's temporary folder (True), or in the given folder. The file
-            is as large as X in memory, and is removed when the fit ends, even if it fails.
+            only once: in the system's temporary folder (True), or in the given one. The file is
+            as large as X in memory.
 
         Returns
         -------
@@ -161,10 +159,8 @@ class CappedDiscriminant(LinearDiscriminant):
         Returns
         -------
         summary : Summary
-            Text when printed, HTML in a notebook. It shows the rows, flagged rows and left-out
-            rows of each class, the directions with their largest loadings, and what the fit
-            decided: cap, exponent, shrinkage, sample, and the distance beyond which rows are left
-            out. Flagged rows are not counted after `fit_chunks`, nor for dask.
+            Text when printed, HTML in a notebook. Flagged rows are not counted after `fit_chunks`,
+            nor for dask.
 
         Examples
         --------
@@ -220,13 +216,6 @@ class CappedDiscriminant(LinearDiscriminant):
             order of `classes_`), `outlyingness` (see this method) and `flagged`. With `y`, rows
             are measured from their labelled class, as in `fit`. Then there is also `left_out`,
             and `label_quality` if the fit judged labels.
-
-        Examples
-        --------
-        With a Spark DataFrame `spark_frame`::
-
-            model = CappedLDA().fit(spark_frame, "label")
-            model.transform_frame(spark_frame, "label").where("left_out").show()
         """
         check_is_fitted(self)
         if kind_of(frame) != "spark":
@@ -307,14 +296,12 @@ class CappedDiscriminant(LinearDiscriminant):
             - `outlyingness`: see `outlyingness`;
             - `feature_1`, `value_1`, `usual_1`, `z_1`, `feature_2` and so on: the features that
               contribute most to the larger of the two distances, with the value in the row, the
-              usual value (the mean of the class over the rows inside cap and gate), and their
-              difference in robust standard deviations. A feature that is unusual only together
-              with others has a small `z`;
+              usual value (the mean of the class inside cap and gate), and their difference in
+              robust standard deviations, which is small for features unusual only together;
             - `group`, `group_share`: with `groups`, the group that contributes most, and its
               share of the squared distance. Shares of other groups may be negative;
             - `wrong_cells`: the cells that do not fit the rest of the row, in words, with their
-              expected values (see the method `wrong_cells`). Without `y`, those that `predict`
-              ignores.
+              expected values; without `y`, those that `predict` ignores.
 
         Examples
         --------
@@ -350,11 +337,6 @@ class CappedDiscriminant(LinearDiscriminant):
             Missing cells are not wrong. No cell is wrong if the model uses all cells: with
             ``cells="all"``, for sparse X, or without a covariance of all features.
 
-        See Also
-        --------
-        expected_cells : The values that the other cells predict.
-        cappedlda.plotting.CellMapDisplay : A picture of both.
-
         Examples
         --------
         >>> import numpy as np
@@ -378,29 +360,12 @@ class CappedDiscriminant(LinearDiscriminant):
         ----------
         X : array-like of shape (n_samples, n_features)
         y : array-like of shape (n_samples,), default=None
-            Class of each row, if known. Without it, the predicted one.
 
         Returns
         -------
         expected : ndarray of shape (n_samples, n_features)
             Mean of the cell in the class of the row, given the other cells that are neither
             wrong nor missing.
-
-        See Also
-        --------
-        wrong_cells : Which cells do not fit.
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> from sklearn.datasets import load_iris
-        >>> from cappedlda import CappedLDA
-        >>> X, y = load_iris(return_X_y=True)
-        >>> lda = CappedLDA(missing="ignore").fit(X, y)
-        >>> new = X[[10, 60, 110]]
-        >>> new[1, 2] = np.nan
-        >>> float(lda.expected_cells(new)[1, 2].round(1)), float(X[60, 2])
-        (3.6, 3.5)
         """
         decision.check_cells(self)
         return by_rows(self, decision.expected_cells, X, y)
@@ -412,7 +377,6 @@ class CappedDiscriminant(LinearDiscriminant):
         ----------
         X : array-like of shape (n_samples, n_features)
         y : array-like of shape (n_samples,), default=None
-            Class of each row, if known. Without it, the predicted one.
 
         Returns
         -------
@@ -420,21 +384,6 @@ class CappedDiscriminant(LinearDiscriminant):
             In standard deviations of the cell given the others; positive above
             `expected_cells`. NaN for missing cells. A feature that is constant within the classes
             has 0 for the constant, and plus or minus infinity for any other value.
-
-        See Also
-        --------
-        wrong_cells : The cells whose deviation is too large.
-
-        Examples
-        --------
-        >>> from sklearn.datasets import load_iris
-        >>> from cappedlda import CappedLDA
-        >>> X, y = load_iris(return_X_y=True)
-        >>> lda = CappedLDA().fit(X, y)
-        >>> new = X[[60]]
-        >>> new[0, 2] *= 10.0
-        >>> bool(lda.cell_deviations(new)[0, 2] > 100)
-        True
         """
         decision.check_cells(self)
         return by_rows(self, decision.cell_deviations, X, y)
@@ -446,14 +395,12 @@ class CappedDiscriminant(LinearDiscriminant):
         too far from that space in all other directions together. Both are Mahalanobis distances
         under the covariance of the rows that were not left out. The limits are quantiles of the
         leave-one-out distances of those rows: the same quantile in both spaces, chosen so that a
-        share `alpha` of the rows is beyond one limit or the other.
-
-        A feature that is constant within the classes has no distance. A row is rejected if its
-        value there occurs in no class, or, with `y`, not in its own class.
+        share `alpha` of the rows is beyond one limit or the other. A row is also rejected if a
+        feature that is constant within the classes has a value of no class, or not of its own.
 
         With ``cells="capped"``, wrong cells count as if they were at their limit, as long as they
-        are at most a tenth of the cells of the row; otherwise all cells count as they are. Missing
-        cells do not count. A row with no cell left is rejected.
+        are at most a tenth of the cells of the row. Missing cells do not count. A row with no cell
+        left is rejected.
 
         Parameters
         ----------
@@ -469,10 +416,6 @@ class CappedDiscriminant(LinearDiscriminant):
         Returns
         -------
         rejected : ndarray of shape (n_samples,), bool
-
-        See Also
-        --------
-        outlyingness : Distance of a row on a scale where training rows are flagged above 1.
 
         Examples
         --------
