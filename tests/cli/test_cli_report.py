@@ -15,7 +15,6 @@ from cappedlda import CappedLDA
 from cappedlda._cli import accuracy, main
 from cappedlda._cli.accuracy import belonging, cross_validate
 from cappedlda._cli.pictures import plain as plain_name
-from cappedlda._util.markup import Markup, join, table, tag
 from cappedlda._util.progress import Progress
 
 pd = pytest.importorskip("pandas")
@@ -254,14 +253,6 @@ def test_folds_that_cannot_be_fitted_are_told(clean):
     assert "methods" not in facts
     assert facts["problem"]
     assert accuracy.summary(facts).startswith("No cross-validation: ")
-
-
-def test_markup():
-    assert tag("p", "<", tag("b", "x"), ["&", 3]) == "<p>&lt;<b>x</b>&amp;3</p>"
-    assert tag("img", src='"', alt="<") == '<img src="&quot;" alt="&lt;">'
-    assert tag("p", class_="soft") == '<p class="soft"></p>'
-    assert join(["<", Markup("<br>")]) == "&lt;<br>"
-    assert re.sub(r"<.*?>", "|", table(["a"], [["<"]], (0,))).strip("|") == "a||||||&lt;"
 
 
 def test_names_in_pictures_are_short_and_no_formulas():

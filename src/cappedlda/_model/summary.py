@@ -1,13 +1,12 @@
 """What a fit has found and decided, on one page: as text, and as HTML in notebooks."""
 
 from dataclasses import dataclass
+from html import escape
 from typing import Any
 
 import numpy as np
 
 from cappedlda._model.distances import spread
-from cappedlda._util.markup import join, tag
-from cappedlda._util.markup import table as html_table
 from cappedlda._util.tables import table as text_table
 
 MOST_CLASSES = 20
@@ -41,18 +40,15 @@ class Summary:
         return str(self)
 
     def _repr_html_(self):
-        header = list(self.classes[0])
-        rows = [["-" if value is None else value for value in row.values()] for row in self.classes]
-        return join(
-            [
-                tag("p", tag("b", self.title)),
-                html_table(header, rows, numbers=range(1, len(header))),
-                *(
-                    [tag("p", heading), tag("ul", [tag("li", line) for line in lines])]
-                    for heading, lines in self._lists()
-                ),
-            ]
-        )
+        parts = [f"<p><b>{escape(self.title)}</b></p><table>"]
+        for row in [self.classes[0].keys(), *(line.values() for line in self.classes)]:
+            cells = ("-" if value is None else escape(str(value)) for value in row)
+            parts += ["<tr>", *(f"<td>{cell}</td>" for cell in cells), "</tr>"]
+        parts.append("</table>")
+        for heading, lines in self._lists():
+            items = "".join(f"<li>{escape(line)}</li>" for line in lines)
+            parts.append(f"<p>{escape(heading)}</p><ul>{items}</ul>")
+        return "".join(parts)
 
 
 def summary_of(model):

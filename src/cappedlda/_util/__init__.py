@@ -1,1 +1,1 @@
-"""Utilities that know nothing of discriminants: files, markup, tables, progress."""
+"""Utilities that know nothing of discriminants: files, tables, progress."""
