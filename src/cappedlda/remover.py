@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import fields
+from types import SimpleNamespace
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -25,26 +26,16 @@ KEEP = {
 }
 
 
-# Tags of imbalanced-learn, which has more than scikit-learn.
-@dataclass
 class SamplerInputTags(InputTags):
-    """What a sampler takes."""
+    """Tags of imbalanced-learn, which has more than scikit-learn."""
 
-    dataframe: bool = True
-
-
-@dataclass
-class SamplerTags:
-    """What a sampler tells of the rows it has chosen."""
-
-    sample_indices: bool = True
+    dataframe = True
 
 
-@dataclass
-class TagsOfSampler(Tags):
-    """Tags of a sampler."""
+class SamplerTags(Tags):
+    """Tags of imbalanced-learn, which has more than scikit-learn."""
 
-    sampler_tags: SamplerTags | None = None
+    sampler_tags = SimpleNamespace(sample_indices=True)
 
 
 class OutlierRemover(OneToOneFeatureMixin, BaseEstimator):
@@ -137,7 +128,7 @@ class OutlierRemover(OneToOneFeatureMixin, BaseEstimator):
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
         known = {field.name: getattr(tags, field.name) for field in fields(tags)}
-        tags = TagsOfSampler(**known, sampler_tags=SamplerTags())
+        tags = SamplerTags(**known)
         tags.estimator_type = "sampler"
         tags.target_tags.required = True
         tags.input_tags = SamplerInputTags(sparse=True)
