@@ -102,6 +102,6 @@ def test_pairs_of_the_norm(rows, pair):
 
 @pytest.mark.parametrize("value", [True, False])
 def test_a_flag_is_no_rate_of_wrong_labels(rows, value):
-    words = f'label_noise={value} is not a rate; use "auto" or None'
+    words = f'label_noise={value} must be a number; use None, "auto" or a rate'
     with pytest.raises(TypeError, match=words):
         CappedLDA(label_noise=value).fit(*rows)

@@ -147,6 +147,7 @@ class CappedDiscriminant(LinearDiscriminant):
         0
         """
         self._check_parameters()
+        self._check_takes_chunks()
         settings = effective_n_jobs(self.n_jobs), self._regime, cache_folder(cache)
         rows = ChunkRows(make_chunks, classes, *settings)
         priors = check_priors(self.priors, rows.n_classes)
@@ -550,13 +551,16 @@ class CappedDiscriminant(LinearDiscriminant):
         with single_threaded_blas():
             solution = self._solve(rows, priors, n_components, n_directions)
         rule = linear_rule(solution.W, solution.covariance, solution.centres, solution.priors)
+        self._keep(rows, classes, features, solution, rule, n_components, n_supervised)
+        warn_of(solution, self, n_supervised, stacklevel=4)
+        return self
+
+    def _keep(self, rows, classes, features, solution, rule, n_components, n_supervised):
         self._remember_features(features)
         self.classes_ = classes
         self.priors_ = solution.priors
         self.coef_, self.intercept_ = (solution.temperature * part for part in rule)
         self._store(rows, solution, n_components, n_supervised)
-        warn_of(solution, self, n_supervised, stacklevel=4)
-        return self
 
     def _check_data(self, X, y, sample_weight):
         """Return the rows, the classes and their priors."""
@@ -564,6 +568,9 @@ class CappedDiscriminant(LinearDiscriminant):
         rows, classes = training_rows(self, X, y, sample_weight, n_jobs, self._regime)
         priors = check_priors(self.priors, len(classes))
         return rows, classes, rows.class_shares if priors is None else priors
+
+    def _check_takes_chunks(self):
+        pass
 
     def _solve(self, rows, priors, n_components, n_directions):
         """Return the `Solution` of a fit; there are `n_directions` that separate the classes."""

@@ -76,14 +76,18 @@ def check_sequence(name, values, advice):
     return values
 
 
+def check_word_or_real(name, value, words, low, high, advice):
+    """Check that a parameter is one of some words, or a number with low < value <= high."""
+    if not isinstance(value, str):
+        check_real(name, value, low, high, advice)
+    elif value not in words:
+        raise ValueError(f"{name}={value!r} is unknown; {advice}.")
+
+
 def check_epsilon(epsilon):
     """Check the parameter epsilon."""
     advice = 'use "auto", a positive number or inf'
-    if isinstance(epsilon, str):
-        if epsilon != "auto":
-            raise ValueError(f"epsilon={epsilon!r} is unknown; {advice}.")
-        return
-    check_real("epsilon", epsilon, 1.0 / LARGEST, np.inf, advice)
+    check_word_or_real("epsilon", epsilon, ("auto",), 1.0 / LARGEST, np.inf, advice)
 
 
 def check_start(start, shape, words=("robust", "lda", "identity")):
@@ -108,25 +112,19 @@ def check_start(start, shape, words=("robust", "lda", "identity")):
 
 def check_shrinkage(shrinkage):
     """Check the parameter shrinkage."""
+    words = ("few_rows", "auto", "agreement")
     advice = 'use "few_rows", "auto", "agreement", None or a number from 0 to 1'
-    if isinstance(shrinkage, str):
-        if shrinkage not in ("few_rows", "auto", "agreement"):
-            raise ValueError(f"shrinkage={shrinkage!r} is unknown; {advice}.")
-    elif shrinkage is not None:
+    if shrinkage is not None:
         below_zero = np.nextafter(0.0, -1.0)  # 0 is allowed
-        check_real("shrinkage", shrinkage, below_zero, 1.0, advice)
+        check_word_or_real("shrinkage", shrinkage, words, below_zero, 1.0, advice)
 
 
 def check_label_noise(label_noise):
     """Check the parameter label_noise."""
     advice = 'use None, "auto" or a rate between 0 and 0.5'
-    if isinstance(label_noise, str):
-        if label_noise != "auto":
-            raise ValueError(f"label_noise={label_noise!r} is unknown; {advice}.")
-    elif isinstance(label_noise, bool):
-        raise TypeError(f'label_noise={label_noise!r} is not a rate; use "auto" or None.')
-    elif label_noise is not None:
-        check_real("label_noise", label_noise, 0.0, np.nextafter(0.5, 0.0), advice)
+    if label_noise is not None:
+        below_half = np.nextafter(0.5, 0.0)
+        check_word_or_real("label_noise", label_noise, ("auto",), 0.0, below_half, advice)
 
 
 def check_priors(priors, n_classes):
@@ -395,27 +393,13 @@ def check_structure(X):
 
     SciPy trusts them, and would read beyond the end of the arrays.
     """
-    if X.format in ("csr", "csc"):
-        n_major, n_minor = X.shape if X.format == "csr" else X.shape[::-1]
-        ends, indices = X.indptr, X.indices
-        good = (
-            len(ends) == n_major + 1
-            and ends[0] == 0
-            and np.all(ends[:-1] <= ends[1:])
-            and ends[-1] <= min(len(indices), len(X.data))
-            and are_indices(indices[: ends[-1]], n_minor)
-        )
-    elif X.format == "coo":
-        good = all(map(are_indices, (X.row, X.col), X.shape))
-    else:
-        good = True
-    if not good:
-        raise ValueError(f"X is a damaged sparse matrix: its {X.format} indices are out of range.")
-
-
-def are_indices(indices, size):
-    """Return whether all numbers are from 0 to size - 1."""
-    return len(indices) == 0 or (indices.min() >= 0 and indices.max() < size)
+    try:
+        if X.format in ("csr", "csc"):
+            type(X)((X.data, X.indices, X.indptr), X.shape).check_format()
+        elif X.format == "coo":
+            type(X)((X.data, (X.row, X.col)), X.shape)
+    except ValueError as error:
+        raise ValueError(f"X is a damaged sparse matrix: {error}.") from None
 
 
 def known_codes(y, classes, name="y"):

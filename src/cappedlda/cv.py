@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from os import PathLike
-from typing import Any, Literal, NoReturn, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 from scipy.stats import rankdata
@@ -185,14 +184,7 @@ class CappedLDACV(CappedLDA):
             options = self._options(rows, priors, n_components)
             solution = fit_capped(rows, objective, options)
         k = n_components
-        coef, intercept = linear_rule(
-            solution.W[:, :k], solution.covariance[:k, :k], solution.centres, priors
-        )
-        self._remember_features(X)
-        self.classes_ = classes
-        self.priors_ = priors
-        self.coef_ = solution.temperature * coef
-        self.intercept_ = solution.temperature * intercept
+        rule = linear_rule(solution.W[:, :k], solution.covariance[:k, :k], solution.centres, priors)
         self.n_splits_ = len(folds)
         self.cv_results_ = tabulate(candidates, scores, converged)
         self.best_index_ = best
@@ -201,7 +193,7 @@ class CappedLDACV(CappedLDA):
         self.best_n_components_ = n_components
         self.best_score_ = float(scores[:, best].mean())
         n_supervised = min(n_components, n_directions)
-        self._store(rows, solution, n_components, n_supervised)
+        self._keep(rows, classes, X, solution, rule, n_components, n_supervised)
         warn_of(solution, self, n_supervised, stacklevel=3)
         return self
 
@@ -215,26 +207,7 @@ class CappedLDACV(CappedLDA):
         rows.check_finite()
         return rows, classes, priors
 
-    def fit_chunks(
-        self,
-        make_chunks: Callable[[], Iterable[tuple[Any, ...]]],
-        *,
-        classes: ArrayLike | None = None,
-        cache: bool | str | PathLike[str] = False,
-    ) -> NoReturn:
-        """Raise an error: chunks cannot be cut into folds.
-
-        Parameters
-        ----------
-        make_chunks : callable
-        classes : array-like of shape (n_classes,), default=None
-        cache : bool or path-like, default=False
-
-        Returns
-        -------
-        None
-            Never.
-        """
+    def _check_takes_chunks(self):
         raise TypeError(
             "CappedLDACV cannot cut chunks into folds; give it a part of the rows as an array, "
             "and its best parameters to CappedLDA(...).fit_chunks for all."

@@ -527,7 +527,7 @@ def test_a_damaged_sparse_matrix_is_refused(kind, clean):
     lda = CappedLDA().fit(X, y)
     X = broken(kind, X)
     for call in (lambda: lda.predict(X), lambda: lda.outlyingness(X), lambda: lda.fit(X, y)):
-        with pytest.raises(ValueError, match=f"its {kind} indices are out of range"):
+        with pytest.raises(ValueError, match="damaged sparse matrix"):
             call()
 
 
