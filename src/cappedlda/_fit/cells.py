@@ -14,10 +14,13 @@ Missing cells, if these are to be ignored, are drawn in the same way before all 
 of a fit with the medians in their place.
 """
 
+from functools import partial
+
 import numpy as np
 from scipy.special import ndtri
 
 from cappedlda._initial.standardize import medians_and_scale
+from cappedlda._kernels import cells as cell_kernels
 from cappedlda._loo.cells import left_out_distances, wrong_cells_cost
 from cappedlda._metrics.cells import CUT, MISSING, MOST_WRONG, WRONG, CellMetric, metric_of_plane
 from cappedlda._metrics.linalg import triangular_whitener
@@ -114,11 +117,10 @@ def many_have_far_cells(rows, gate):
     """
     if rows.class_weights.sum() < JUDGED_PER_CLASS * rows.n_classes:
         return False
-    far = far_cells(rows.X, rows.codes, gate.centres, gate.scale)
-    if not far.any():
-        return False
-    hit, weights = far.any(axis=1) & has_few(far), rows.row_weights
-    return weights @ hit >= LEAST_HIT * weights.sum()
+    most = int(MOST_WRONG * rows.shape[1])
+    known = {"centres": gate.centres, "limits": CUT * gate.scale, "most": most}
+    hit = rows.reduce(partial(cell_kernels.weight_of_hit, **known))
+    return hit >= LEAST_HIT * rows.class_weights.sum()
 
 
 def metric_of(solution):

@@ -16,6 +16,7 @@ from libc.string cimport memcmp, memcpy, memset
 
 from cappedlda._kernels.blas cimport add_product
 from cappedlda._kernels.memory cimport room_for
+from cappedlda._kernels.selection cimport begin_of
 from cappedlda._kernels.vectors cimport dot, subtract
 
 cdef extern from "screen.h":
@@ -37,6 +38,30 @@ cdef Py_ssize_t MORE = 3
 
 # Of the variance of a cell given the others, relative to that given all: what is less is rounding.
 cdef double LEAST_REST = 1e-9
+
+
+def weight_of_hit(
+    const floating[:, ::1] X,          # IN (N, n)
+    const int32_t[::1] codes,          # IN (N,)
+    const double[::1] sample_weight,   # IN (N,), or None: all ones
+    const double[:, ::1] centres,      # IN (c, n)
+    const double[::1] limits,          # IN (n,)
+    Py_ssize_t most,
+):
+    """Weight of the rows of which some cells, at most so many, are farther off than a limit."""
+    cdef Py_ssize_t j, k, n = X.shape[1], far
+    cdef const double *weights = begin_of(sample_weight)
+    cdef const double *centre
+    cdef double total = 0.0
+    with nogil:
+        for j in range(X.shape[0]):
+            centre = &centres[codes[j], 0]
+            far = 0
+            for k in range(n):
+                far += fabs(X[j, k] - centre[k]) > limits[k]
+            if 0 < far <= most:
+                total += 1.0 if weights == NULL else weights[j]
+    return total
 
 
 def may_drop(
