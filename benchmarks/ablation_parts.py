@@ -69,13 +69,10 @@ def levels(*values):
     return Variant([(leave_out, "LEVELS", np.array(values))])
 
 
-def costs_more_as_it_is(scores, core, price):
-    """Whether the core loses more than a price, with the distances as they are."""
-    losses = (
-        loo.log_loss(given._distances, given._codes, given._core, given._log_priors, 1.0)[0]
-        for given in (scores, core)
-    )
-    return not next(losses) <= next(losses) + price * scores._core.sum()
+def costs_more_as_it_is(scores, core, *prices):
+    """Whether the core loses more than each price, with the distances as they are."""
+    loss, least = (loo.log_loss(*given._core, 1.0)[0] for given in (scores, core))
+    return [not loss <= least + price * scores._core_weight for price in prices]
 
 
 def only(*change):

@@ -15,6 +15,7 @@ from cappedlda._loo.leave_out import (
     Scores,
     harmless_level,
     known_core,
+    nested,
     vouched_level,
 )
 from cappedlda._metrics.frame import Frame
@@ -82,8 +83,12 @@ def test_a_row_of_weight_k_is_k_rows(trusted, rng):
 
 def scores_of(distances, codes, weights=None, step=None, log_priors=LOG_PRIORS):
     weights = np.ones(len(codes)) if weights is None else weights
-    step = np.zeros(len(codes), int) if step is None else step
-    return Scores(distances, codes, weights, step, log_priors)
+    order, ends = nested(np.zeros(len(codes), int) if step is None else step, 3)
+
+    def measure(first, stop):
+        return distances[order[first:stop]]
+
+    return Scores(measure, codes[order], weights[order], ends, log_priors)
 
 
 @pytest.fixture
@@ -103,7 +108,7 @@ def losses(distances, codes, sharpness, log_priors=LOG_PRIORS):
 def test_hits_are_those_of_all_rows(scored):
     distances, codes, weights, _ = scored
     right = np.argmax(LOG_PRIORS - 0.5 * distances, axis=1) == codes
-    assert scores_of(*scored).hits(np.inf) == weights @ right
+    assert scores_of(*scored).hits(2) == weights @ right
 
 
 @pytest.mark.parametrize("size", [1e-4, 0.1, 1.0, 10.0, 1e4])
@@ -121,7 +126,9 @@ def test_a_loss_costs_more_if_it_is_above_another_and_a_price(scored, rng, size,
     distances, *known = scored
     core = scores_of(distances, *known)
     scores = scores_of(size * distances * (1.0 + rng.random(distances.shape)), *known)
-    assert scores.costs_more(core, scores.loss - core.loss - more) == (more > 0.0)
+    price = scores.loss - core.loss - more
+    assert scores.costs_more(core, price) == [more > 0.0]
+    assert scores.costs_more(core, price, price + 1.0) == [more > 0.0, more > 1.0]
 
 
 def test_the_temperature_is_that_of_the_least_loss_of_rows_that_are_not_flagged(scored):

@@ -31,16 +31,17 @@ def row_pieces(n_rows, n, regime):
     return ends[:-1], ends[1:]
 
 
-def in_units(rows, centres, scale, map_=map, farthest=FARTHEST):
+def in_units(rows, centres, scale, map_=map, farthest=FARTHEST, order=None):
     """Return the deviations of rows from the centres of their classes over the scale.
 
     They are cut off at `farthest`. With them, (N, n), come their squared norms (N,). `map_` is
-    `map`, or the same on threads.
+    `map`, or the same on threads. Rows may be taken in another order, or only some of them.
     """
-    scaled, squares = np.empty(rows.shape), np.empty(rows.shape[0])
-    units = centres, scale, farthest
-    fill = partial(initial_kernels.scaled_rows, rows.X, rows.codes, *units, scaled, squares)
-    deque(map_(fill, *row_pieces(*rows.shape, rows.regime)), maxlen=0)
+    n_rows, n = (rows.shape[0] if order is None else len(order)), rows.shape[1]
+    scaled, squares = np.empty((n_rows, n)), np.empty(n_rows)
+    given = rows.X, rows.codes, order, centres, scale, farthest
+    fill = partial(initial_kernels.scaled_rows, *given, scaled, squares)
+    deque(map_(fill, *row_pieces(n_rows, n, rows.regime)), maxlen=0)
     return scaled, squares
 
 

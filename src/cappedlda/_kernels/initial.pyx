@@ -5,7 +5,7 @@ Weights that are None are ones. Nothing is checked here.
 
 from cython cimport floating
 from libc.math cimport isfinite, sqrt
-from libc.stdint cimport int32_t, uint8_t
+from libc.stdint cimport int32_t, int64_t, uint8_t
 from libc.stdlib cimport free
 from libc.string cimport memset
 
@@ -29,15 +29,17 @@ cdef inline double weight_of(const double *weights, Py_ssize_t j) noexcept nogil
 def scaled_rows(
     const double[:, ::1] X,          # IN (N, n)
     const int32_t[::1] codes,        # IN (N,)
+    const int64_t[::1] order,        # IN (k,) numbers of the rows, or None: all
     const double[:, ::1] centres,    # IN (c, n)
     const double[::1] scale,         # IN (n,)
     double farthest,                 # deviations are cut off here
-    double[:, ::1] scaled,           # OUT (N, n)
-    double[::1] squares,             # OUT (N,) squared lengths
+    double[:, ::1] scaled,           # OUT (k, n)
+    double[::1] squares,             # OUT (k,) squared lengths
     Py_ssize_t first, Py_ssize_t stop,
 ):
     """Deviations of rows from the centres of their classes, over the scale."""
-    cdef Py_ssize_t j, k, n = X.shape[1]
+    cdef Py_ssize_t j, k, i, n = X.shape[1]
+    cdef bint in_order = order is None
     cdef double *inverse = room_for(n)
     cdef double *row
     cdef const double *centre
@@ -46,10 +48,11 @@ def scaled_rows(
         for k in range(n):
             inverse[k] = 1.0 / scale[k]
         for j in range(first, stop):
+            i = j if in_order else order[j]
             row = &scaled[j, 0]
-            centre = &centres[codes[j], 0]
+            centre = &centres[codes[i], 0]
             for k in range(n):
-                row[k] = (X[j, k] - centre[k]) * inverse[k]
+                row[k] = (X[i, k] - centre[k]) * inverse[k]
             if cut_off:
                 for k in range(n):
                     row[k] = min(max(row[k], -farthest), farthest)

@@ -9,7 +9,8 @@ since the core decides what is admissible.
 """
 
 import math
-from functools import cached_property
+from bisect import bisect_right
+from functools import cached_property, partial
 
 import numpy as np
 
@@ -29,6 +30,8 @@ LEVELS = np.array([1.0, 1.5, 2.2, 3.3, 5.0, 7.5, 11.0, 17.0, 25.0, 40.0, 100.0, 
 # that we trust had a probability of its class that is a tenth lower. And ten further rows may cost
 # the core one that is classified correctly.
 MOST_COST = 0.1
+# Where a support costs this many times as much as all further rows may, no wider one is tried.
+HOPELESS = 4.0
 # Standard errors of the number of rows that the core loses beyond which it has lost any.
 SURE = 2.0
 # The loss is the least over these factors of the squared distances: only their shape counts, not
@@ -40,28 +43,39 @@ LEAST_KNOWN = 1e-6
 
 
 class Scores:
-    """How rows are classified by squared leave-one-out distances (N, c) from all classes.
+    """How rows are classified by squared leave-one-out distances from all classes.
 
-    The step (N,) is the first of some nested supports that has the row; 0 is the core, the rows we
-    trust. Of the sharpnesses one is looked at first: the nearer it is, the fewer steps.
+    The rows are in the order of nested supports, the first of which is the core, the rows we trust:
+    `ends` says where each of them ends. `measure(first, stop)` returns the distances (k, c) of some
+    rows. Of the sharpnesses one is looked at first: the nearer it is, the fewer steps.
     """
 
-    def __init__(self, distances, codes, weights, step, log_priors, near=LIKELY):
-        self._distances, self._codes, self._log_priors = distances, codes, log_priors
-        self._weights, self._step = weights, step
-        self._core = weights * (step == 0)  # and 0 for other rows
-        self._core_weight = self._core.sum()
-        self._near = near
+    def __init__(self, measure, codes, weights, ends, log_priors, near=LIKELY):
+        self._measure, self._codes, self._weights = measure, codes, weights
+        self._ends, self._log_priors, self._near = ends, log_priors, near
+
+    def _classified(self, first, stop):
+        """Return distances, codes and weights of some rows, and the priors."""
+        known = self._codes[first:stop], self._weights[first:stop], self._log_priors
+        return self._measure(first, stop), *known
+
+    @cached_property
+    def _core(self):
+        return self._classified(0, self._ends[0])
+
+    @cached_property
+    def _core_weight(self):
+        return self._weights[: self._ends[0]].sum()
 
     def hits(self, step):
         """Return the weight of the rows of a support that are classified correctly."""
-        weights = self._weights * (self._step <= step)
-        return loo.hits(self._distances, self._codes, weights, self._log_priors)
+        first, stop = self._ends[0], self._ends[step]
+        return self.core_hits + (loo.hits(*self._classified(first, stop)) if stop > first else 0.0)
 
     @cached_property
     def core_hits(self):
         """Weight of the rows of the core that are classified correctly."""
-        return self.hits(0)
+        return loo.hits(*self._core)
 
     def loses(self, core, price):
         """Return whether surely more of the core than a price is no longer classified correctly.
@@ -74,25 +88,20 @@ class Scores:
     @cached_property
     def loss(self):
         """Mean log-loss of the core; not finite where it is too small to be left out of itself."""
-        return self._least[0] / self._core_weight
+        *_, (least, _, self._near) = losses_downhill(self._core, self._near)
+        return least / self._core_weight
 
-    @cached_property
-    def _least(self):
-        """The least log-loss of the core over the sharpnesses, and which of them has it."""
-        *_, (least, _, self._near) = self._losses()
-        return least, self._near
-
-    def costs_more(self, core, price):
-        """Return whether the mean log-loss of the core is above that of other scores and a price.
+    def costs_more(self, core, *prices):
+        """Return if the mean log-loss of the core is above that of other scores and each price.
 
         The loss is convex in the sharpness: its slope tells how far it may fall at most.
         """
-        most, self._near = (core.loss + price) * self._core_weight, core._near
-        for loss, slope, k in self._losses():
-            last = SHARPNESS[-1 if slope < 0.0 else 0]
-            if loss <= most or loss + slope * (last - SHARPNESS[k]) > most:
-                return not loss <= most
-        return True
+        limits = [(core.loss + price) * self._core_weight for price in prices]
+        for loss, slope, k in losses_downhill(self._core, core._near):
+            least = loss + slope * (SHARPNESS[-1 if slope < 0.0 else 0] - SHARPNESS[k])
+            if all(loss <= limit or least > limit for limit in limits):
+                break
+        return [not loss <= limit for limit in limits]
 
     @property
     def temperature(self):
@@ -101,30 +110,26 @@ class Scores:
         It changes no decision between classes, only how confident it is. The core alone would
         choose too large a factor: the first rows beyond it are classified worse.
         """
-        scores, priors = self._distances - 2.0 * self._log_priors, np.zeros_like(self._log_priors)
-        # The first level beyond the core is FLAG_LEVEL.
-        known = self._codes, self._weights, np.maximum(self._step - 1, 0)
-        tempered = Scores(scores, *known, priors, self._near)
-        return min(float(SHARPNESS[tempered._least[1]]), 1.0)
+        stop = self._ends[1]  # the first level beyond the core is FLAG_LEVEL
+        parts = self._core[0], self._measure(self._ends[0], stop)
+        scores = np.concatenate(parts) - 2.0 * self._log_priors
+        tempered = scores, self._codes[:stop], self._weights[:stop], np.zeros(scores.shape[1])
+        *_, (_, _, best) = losses_downhill(tempered, self._near)
+        return min(float(SHARPNESS[best]), 1.0)
 
-    def _losses(self):
-        """Yield log-losses of the core, their slopes and which sharpnesses, going downhill."""
-        k = self._near
-        loss, slope = self._loss(k)
+
+def losses_downhill(classified, k):
+    """Yield log-losses of rows, their slopes and which sharpnesses, from the k-th on."""
+    loss, slope = loo.log_loss(*classified, SHARPNESS[k])
+    yield loss, slope, k
+    forward, least = 1 if slope < 0.0 else -1, loss
+    while forward * slope < 0.0 and 0 <= k + forward < len(SHARPNESS):
+        k += forward
+        loss, slope = loo.log_loss(*classified, SHARPNESS[k])
+        if not loss < least:
+            return
         yield loss, slope, k
-        forward, least = 1 if slope < 0.0 else -1, loss
-        while forward * slope < 0.0 and 0 <= k + forward < len(SHARPNESS):
-            k += forward
-            loss, slope = self._loss(k)
-            if not loss < least:
-                return
-            yield loss, slope, k
-            least = loss
-
-    def _loss(self, k):
-        """Return the log-loss of the core, and how it grows with the sharpness."""
-        found = self._distances, self._codes, self._core, self._log_priors
-        return loo.log_loss(*found, SHARPNESS[k])
+        least = loss
 
 
 @np.errstate(over="ignore", invalid="ignore")  # by rows that are far off
@@ -139,22 +144,25 @@ def harmless_level(rows, outlyingness, frame, shrinkage=0.0, known=None):
     core = outlyingness <= 1.0
     if core.all() or not np.bincount(rows.codes[core], minlength=rows.n_classes).all():
         return (np.inf if core.all() else 1.0), 1.0
-    step = np.searchsorted(LEVELS, outlyingness)  # the first level that has the row
-    scored = scored_supports(rows, step, len(LEVELS), frame, shrinkage, known)
-    harmless = {}  # the levels whose rows cost the core no more than they may
-    for k, (scores, further) in enumerate(scored):
-        if scores is None:  # the same rows as before
-            if k - 1 in harmless:
-                harmless[k] = harmless[k - 1]
-        elif k == 0 or not costs_too_much(scores, further, harmless[0]):
-            harmless[k] = scores
-    if not math.isfinite(harmless[0].loss):
-        return 1.0, 1.0
-    # Rows beyond all of these levels are out whatever is chosen, and have no say in it.
-    widest = max(harmless)
-    best = max(harmless, key=lambda k: (harmless[k].hits(widest), k))
-    level, chosen = float(LEVELS[best]), harmless[best]
-    return level, 1.0 if level == np.inf else chosen.temperature
+    order, ends = nested(np.searchsorted(LEVELS, outlyingness), len(LEVELS))
+    with shared_threads(threads_for(rows)) as map_:
+        supports = scored_supports(rows, order, ends, frame, shrinkage, known, map_)
+        _, core, _ = next(supports)
+        harmless = {0: core}  # the levels whose rows cost the core no more than they may
+        for k, scores, further in supports:
+            too_much, hopeless = costs_too_much(scores, core, *further)
+            if not too_much:
+                harmless[k] = scores
+            if hopeless:
+                break
+        if not math.isfinite(core.loss):
+            return 1.0, 1.0
+        # Rows beyond all of these levels are out whatever is chosen, and have no say in it.
+        widest = max(harmless)
+        best = max(harmless, key=lambda k: (harmless[k].hits(widest), k))
+        # A wider level may have the same rows.
+        level = float(LEVELS[bisect_right(ends, ends[best]) - 1])
+        return level, 1.0 if level == np.inf else harmless[best].temperature
 
 
 @np.errstate(over="ignore", invalid="ignore")
@@ -176,86 +184,104 @@ def does_harm(rows, core, wider, frame, shrinkage=0.0):
     Only what turns the directions counts: every tail raises the loss a little. Core and support
     are masks (N,); for frame and shrinkage see `harmless_level`.
     """
-    step = np.where(core, 0, np.where(wider, 1, 2))
-    scored = list(scored_supports(rows, step, 2, frame, shrinkage))
-    if len(scored) < 2 or scored[1][0] is None:
-        return False
-    (first, _), (scores, further) = scored
-    return scores.loses(first, MOST_COST * further)
+    order, ends = nested(np.where(core, 0, np.where(wider, 1, 2)), 2)
+    with shared_threads(threads_for(rows)) as map_:
+        scored = list(scored_supports(rows, order, ends, frame, shrinkage, None, map_))
+        if len(scored) < 2:
+            return False
+        (_, first, _), (_, scores, (further, _)) = scored
+        return scores.loses(first, MOST_COST * further)
 
 
-def scored_supports(rows, step, count, frame, shrinkage=0.0, known=None):
-    """Yield the scores of nested supports, and the weight of what they have beside the core.
+def nested(step, count):
+    """Return rows in the order of nested supports, and where each of these ends.
 
-    The latter is over the weight of the core. For a support that is the same as the last there
-    are no scores, None. They end with rows that are so far off that they cannot even be summed.
-    The step (N,) is the first support that has the row, of some count; support 0 is the core. For
-    the others see `harmless_level`.
+    The step (N,) is the first support that has the row; rows of no support are left out.
     """
-    regime, core = rows.regime, step == 0
-    weights = rows.row_weights
-    X = np.ascontiguousarray(rows.X, np.float64)
-    codes = rows.codes.astype(np.int32, copy=False)
-    n_jobs = rows.n_jobs if X.size >= regime.threaded_elements else 1
-    rows = ArrayRows(X, codes, rows.n_classes, weights, n_jobs, regime)
-    few_rows = weights[core].sum() < regime.unshrunk_rows_per_feature * frame.n_features
-    with shared_threads(n_jobs) as map_:
-        means = core_means(rows, core) if known is None else known.centres
-        rows, centres = about_core(rows, core, means, frame.scale, map_)
-        pieces = Pieces(rows, map_)
-        first = Moments(*pieces.sums(core)) if known is None else known
-        unit = None if few_rows else core_units(first, centres)
-        chosen = judged_rows(rows, core)
-        judged = rows if isinstance(chosen, slice) else rows.take(chosen)
-        judged_pieces = Pieces(judged, map_)
-        # A row of weight k is k rows, of which one is left out.
-        at_most_one = np.minimum(judged.sample_weight, 1.0)
-        scored = judged.codes, judged.sample_weight, step[chosen], np.log(frame.priors)
-        core_weight = float(weights @ core)
-        for k, moments in enumerate(nested_moments(pieces, first, step, count)):
-            if moments is None:
-                yield None, 0.0
+    ends = np.bincount(step, minlength=count)[:count].cumsum().tolist()
+    # Small integers are sorted in linear time.
+    return np.argsort(step.astype(np.uint8), kind="stable")[: ends[-1]], ends
+
+
+def threads_for(rows):
+    """Return the threads for rows: few are judged faster by one."""
+    n_rows, n = rows.shape
+    return rows.n_jobs if n_rows * n >= rows.regime.threaded_elements else 1
+
+
+def scored_supports(rows, order, ends, frame, shrinkage, known, map_):
+    """Yield numbers and scores of nested supports, and what they and all have beside the core.
+
+    Order and ends are those of `nested`; support 0 is the core. Further rows are told by their
+    weight over that of the core. A support that is the same as the last is not scored. They end
+    with rows that are so far off that they cannot even be summed. For the others see
+    `harmless_level`.
+    """
+    X, codes = np.ascontiguousarray(rows.X, np.float64), rows.codes.astype(np.int32, copy=False)
+    rows = ArrayRows(X, codes, rows.n_classes, rows.sample_weight, rows.n_jobs, rows.regime)
+    means = core_means(rows, order[: ends[0]]) if known is None else known.centres
+    rows, centres = about_core(rows, order, ends[0], means, frame.scale, map_)
+    totals = rows.sample_weight.cumsum()[np.subtract(ends, 1)]
+    further = ((totals - totals[0]) / totals[0]).tolist()
+    few_rows = totals[0] < rows.regime.unshrunk_rows_per_feature * frame.n_features
+    moments = moments_of(rows, 0, ends[0], map_) if known is None else known
+    unit = None if few_rows else core_units(moments, centres)
+    judged, judged_ends = judged_rows(rows, ends)
+    core = Pieces(between(judged, 0, judged_ends[0]), map_)
+    # A row of weight k is k rows, of which one is left out.
+    at_most_one = np.minimum(judged.sample_weight, 1.0)
+    log_priors = np.log(frame.priors)
+
+    def measure(discriminant, left_out, first, stop):
+        part = core if first == 0 else Pieces(between(judged, first, stop), map_)
+        return discriminant.distances(part, left_out[first:stop])
+
+    for k, end in enumerate(ends):
+        if k > 0:
+            if end == ends[k - 1]:
                 continue
-            if not math.isfinite(moments.scatter.trace()):
-                return
-            settings = frame.n_features, unit, shrinkage
-            discriminant = PlainLDA(moments, centres, *settings)
-            support = step <= k
-            distances = discriminant.distances(judged_pieces, at_most_one * support[chosen])
-            yield Scores(distances, *scored), float(weights @ (support & ~core)) / core_weight
+            moments += moments_of(rows, ends[k - 1], end, map_)
+        if not math.isfinite(moments.scatter.trace()):
+            return
+        discriminant = PlainLDA(moments, centres, frame.n_features, unit, shrinkage)
+        left_out = at_most_one * (np.arange(len(at_most_one)) < judged_ends[k])
+        scored = judged.codes, judged.sample_weight, judged_ends, log_priors
+        scores = Scores(partial(measure, discriminant, left_out), *scored)
+        yield k, scores, (further[k], further[-1])
 
 
-def nested_moments(pieces, core, step, count):
-    """Yield the moments of nested supports, made from those of the rows that each adds.
+def between(rows, first, stop):
+    """Return some rows, which follow each other, as rows of their own."""
+    part = rows.X[first:stop], rows.codes[first:stop], rows.n_classes
+    return ArrayRows(*part, rows.sample_weight[first:stop], rows.n_jobs, rows.regime)
 
-    They begin with the core; None stands for the same support as the last.
-    """
-    moments, sizes = core, np.bincount(step, minlength=count)
-    yield moments
-    for k in range(1, count):
-        if sizes[k] > 0:
-            moments += Moments(*pieces.sums(step == k))
-        yield moments if sizes[k] > 0 else None
+
+def moments_of(rows, first, stop, map_):
+    """Return the moments of some rows, which follow each other."""
+    part = between(rows, first, stop)
+    return Moments(*Pieces(part, map_).sums(np.ones(stop - first, bool)))
 
 
 def core_means(rows, core):
-    """Return the means of the classes in the core."""
-    c, n = rows.n_classes, rows.shape[1]
-    weights, sums = np.zeros(c), np.zeros((c, n))
+    """Return the means of the classes in the core, given the numbers of its rows."""
+    kept = np.zeros(rows.shape[0], bool)
+    kept[core] = True
+    weights, sums = np.zeros(rows.n_classes), np.zeros((rows.n_classes, rows.shape[1]))
     sample = initial_kernels.Sample(rows.X, rows.codes, rows.sample_weight)
-    sample.add_moments(core, 0, len(core), weights, sums, np.empty((0, 0)))
+    sample.add_moments(kept, 0, len(kept), weights, sums, np.empty((0, 0)))
     return sums / weights[:, None]
 
 
-def about_core(rows, core, means, scale, map_):
+def about_core(rows, order, end, means, scale, map_):
     """Return rows about the means of their classes in the core, and these, in units of a scale.
 
-    The means are about their own.
+    The rows are in another order, in which the core ends at `end`; the means are about their own.
     """
-    deviations, _ = in_units(rows, means, scale, map_=map_, farthest=np.inf)
-    weights = np.bincount(rows.codes, rows.sample_weight * core, rows.n_classes)
-    centre = weights @ means / weights.sum()
-    return rows.with_features(deviations), (means - centre) / scale
+    deviations, _ = in_units(rows, means, scale, map_, np.inf, order)
+    known = rows.codes[order], rows.n_classes, rows.row_weights[order], rows.n_jobs, rows.regime
+    rows = ArrayRows(deviations, *known)
+    weights = np.bincount(rows.codes[:end], rows.sample_weight[:end], rows.n_classes)
+    return rows, (means - weights @ means / weights.sum()) / scale
 
 
 def known_core(reweighted, core, scale):
@@ -289,18 +315,26 @@ def core_units(moments, centres):
     return np.where(flat & (between > 0.0), np.sqrt(between), unit)
 
 
-def judged_rows(rows, core):
-    """Return the numbers of the rows by which supports are scored, or a slice of all.
+def judged_rows(rows, ends):
+    """Return the rows by which supports are scored, and where supports end among them.
 
-    Of many rows they are as large a part of each class.
+    Of many rows they are as large a part of each class, near and far.
     """
     n_rows, n = rows.shape
     part = 1 + n_rows * max(n, rows.n_classes) // rows.regime.most_judged
-    # As many of each class, in the core and outside, whatever the order of the rows.
-    return slice(None) if part == 1 else np.lexsort((core, rows.codes))[::part]
+    if part == 1:
+        return rows, ends
+    chosen = np.sort(rows.class_order()[::part])
+    return rows.take(chosen), np.searchsorted(chosen, ends).tolist()
 
 
-def costs_too_much(scores, further, core):
-    """Return whether further rows cost the core more than they may; alone it has scores `core`."""
-    price = MOST_COST * further
-    return scores.loses(core, price) or scores.costs_more(core, price)
+def costs_too_much(scores, core, further, all_further):
+    """Return whether further rows cost the core more than they may, and whether it is hopeless.
+
+    Alone it has the scores `core`.
+    """
+    prices = MOST_COST * further, HOPELESS * MOST_COST * all_further
+    lost = [scores.loses(core, price) for price in prices]
+    if all(lost):
+        return lost
+    return [a or b for a, b in zip(lost, scores.costs_more(core, *prices), strict=True)]
