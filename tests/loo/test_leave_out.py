@@ -48,6 +48,21 @@ def test_nothing_is_left_out_where_all_rows_are_trusted(trusted):
     assert level_of(X, y, None, outlyingness) == np.inf
 
 
+def test_nothing_is_left_out_where_no_row_is_flagged(trusted):
+    X, y, _ = trusted
+    wrong = X[:40], 1 - y[:40]
+    assert level_with(trusted, *wrong, np.full(40, FLAG_LEVEL)) == np.inf
+    assert level_with(trusted, *wrong, np.full(40, 1.01 * FLAG_LEVEL)) < np.inf
+
+
+def test_no_level_is_tried_beyond_one_that_is_hopeless(trusted, spy):
+    asked = spy(leave_out, "PlainLDA")
+    X, y, _ = trusted
+    outlyingness = np.repeat([3.0, 4.0, 30.0, 90.0], 10)
+    assert level_with(trusted, X[:40] * 30.0, 1 - y[:40], outlyingness) < 3.0
+    assert len(asked) == 2
+
+
 def test_harmless_rows_are_taken_back(trusted, rng):
     X, y, _ = trusted
     more = X[:20] + 0.1 * rng.normal(size=(20, 3))

@@ -23,6 +23,7 @@ from cappedlda._kernels import initial as initial_kernels
 from cappedlda._kernels import loo
 from cappedlda._loo.distances import PlainLDA
 from cappedlda._metrics.plain import units_of
+from cappedlda._rules.fences import FLAG_LEVEL
 
 # Nested supports, in units of gate and cap: each about half as wide again as the one before.
 LEVELS = np.array([1.0, 1.5, 2.2, 3.3, 5.0, 7.5, 11.0, 17.0, 25.0, 40.0, 100.0, np.inf])
@@ -141,9 +142,11 @@ def harmless_level(rows, outlyingness, frame, shrinkage=0.0, known=None):
     core; the frame has the priors, and the units of features where the rows are few. The scatter
     is shrunk, and moments may be those of `known_core`.
     """
+    if outlyingness.max() <= FLAG_LEVEL:  # where no row is flagged, none is left out
+        return np.inf, 1.0
     core = outlyingness <= 1.0
-    if core.all() or not np.bincount(rows.codes[core], minlength=rows.n_classes).all():
-        return (np.inf if core.all() else 1.0), 1.0
+    if not np.bincount(rows.codes[core], minlength=rows.n_classes).all():
+        return 1.0, 1.0
     order, ends = nested(np.searchsorted(LEVELS, outlyingness), len(LEVELS))
     with shared_threads(threads_for(rows)) as map_:
         supports = scored_supports(rows, order, ends, frame, shrinkage, known, map_)
