@@ -330,14 +330,14 @@ def label_noise(X, y, kept, shrinkage=0.0):
             rho = rate
             for _ in range(8):
                 q = (1 - rho) * p / ((1 - rho) * p + rho / (c - 1) * (1 - p))
-                rho = np.clip(np.mean(1 - q), 1e-6, 0.9 * (c - 1) / c)
+                rho = np.clip(np.mean(1 - q), 1 / len(own), 0.9 * (c - 1) / c)
             q = (1 - rho) * p / ((1 - rho) * p + rho / (c - 1) * (1 - p))
             likelihood = np.log((1 - rho) * p + rho / (c - 1) * (1 - p)).sum()
             found.append((likelihood, rho, q, np.log(p).sum()))
         without = max(item[3] for item in found) if without is None else without
         best = max(found, key=lambda item: item[0])
         far_apart = found[-1][2] @ (1 - p) < 0.2 * rho * found[-1][2].sum()
-        if far_apart and found[-1][0] > best[0] - 0.5 * np.log(len(own)):
+        if far_apart and found[-1][0] > best[0] - np.log(len(own)):
             best = found[-1]
         likelihood, rate, q, _ = best
         quality = kept * 1.0

@@ -51,8 +51,9 @@ class CappedLDA(SwitchingHints, CappedDiscriminant):
         How much to shrink the within-class covariance towards a multiple of the identity, with
         each feature in its own unit. "auto" uses the Ledoit-Wolf estimate, averaged over the
         classes. "few_rows" does the same with up to 2.5 rows per feature, shrinks less with
-        more rows, and does not shrink with five rows per feature or more. "agreement" takes the
-        amount for which leave-one-out scores agree most with the labels. A number from 0
+        more rows, and does not shrink with five rows per feature or more; where `label_noise`
+        weighs rows, it is "agreement". "agreement" takes the amount for which leave-one-out
+        scores agree most with the labels. A number from 0
         to 1 is a fixed amount; None does not shrink.
     priors : "uniform" or array-like of shape (n_classes,), default=None
         Class probabilities. None takes the class shares of the training data; "uniform" gives
@@ -79,10 +80,11 @@ class CappedLDA(SwitchingHints, CappedDiscriminant):
     label_noise : "auto", float or None, default=None
         Whether to look for wrong labels. "auto" estimates their rate and which labels are wrong,
         by leave-one-out. If it finds any, the last step weighs each row by the probability that
-        its label is right. If it finds none, the fit is the same as with None, bit for bit. A
+        its label is right, unless that classifies the rows worse; then ``shrinkage="few_rows"``
+        means "agreement". If it finds none, the fit is the same as with None, bit for bit. A
         number between 0 and 0.5 is a first guess of the rate, and assumes that there are wrong
-        labels. It needs 20 rows per class on average that are neither left out nor unlike all
-        others. It does not work with ``epsilon=inf``, nor for sparse X with more than 1000
+        labels to weigh. It needs 20 rows per class on average that are neither left out nor unlike
+        all others. It does not work with ``epsilon=inf``, nor for sparse X with more than 1000
         features.
     n_jobs : int, default=None
         Number of threads; None uses all cores available to the process. Fits that run at the
@@ -125,8 +127,9 @@ class CappedLDA(SwitchingHints, CappedDiscriminant):
         Largest distance of a row of each class that is not flagged. With ``epsilon="auto"`` it is
         1.5 times the cap of the class.
     weights_ : ndarray of shape (n_samples,)
-        0 for training rows that are left out, 1 for all others; if wrong labels were found,
-        `label_quality_`, but at least 0.01, for others in classes of at least 10 rows.
+        0 for training rows that are left out, 1 for all others; if wrong labels were found, and
+        weighing rows by them pays, `label_quality_`, but at least 0.01, for others in classes of
+        at least 10 rows.
     distances_ : ndarray of shape (n_samples,)
         Distance of each training row from the centre of its class, in the discriminant space
         of the rows inside cap and gate (for large data, of all rows that are not left out).
@@ -150,9 +153,9 @@ class CappedLDA(SwitchingHints, CappedDiscriminant):
         wrong labels were found. 1 for rows unlike any other. This and the next two are not
         available after `fit_chunks`, nor for dask or Spark; use the method `label_quality`.
     mislabelled_ : ndarray of shape (n_samples,), bool
-        Rows whose label looks wrong: its quality is below 0.5 and wrong labels were found, or
-        the row is left out and fits another class well. A row far inside another class is not
-        proof of a wrong label.
+        Rows whose label looks wrong: its quality is below 0.5, and wrong labels were found, or the
+        row is left out and fits another class well. A row far inside another class is not proof of
+        a wrong label.
     suggested_labels_ : ndarray of shape (n_samples,)
         The most likely other label for rows in `mislabelled_`, the given label for all others.
     leave_out_level_ : float

@@ -17,6 +17,7 @@ from cappedlda._initial.dense import Pieces
 from cappedlda._kernels import loo
 from cappedlda._loo import labels
 from cappedlda._loo.distances import PlainLDA
+from cappedlda._metrics.shrinkage import agreements
 from cappedlda._model.distances import columns_of
 from cappedlda._model.labels import doubts as doubts_of
 
@@ -65,9 +66,10 @@ def test_distances_with_weights_are_those_of_fits_without_the_row(rng):
         np.testing.assert_allclose(found[j], expected, rtol=1e-9)
 
 
-def test_rounds_are_those_of_the_reference(noisy):
+@pytest.mark.parametrize("shrinkage", [None, 0.2])
+def test_rounds_are_those_of_the_reference(shrinkage, noisy):
     X, y, _ = noisy
-    model = CappedLDA(label_noise="auto").fit(X, y)
+    model = CappedLDA(shrinkage=shrinkage, label_noise="auto").fit(X, y)
     expected = reference.label_noise(X, y, ~model.left_out_, model.shrinkage_)
     assert model.label_status_ == "found"
     assert model.label_noise_ == pytest.approx(expected.rate, rel=1e-6)
@@ -115,6 +117,62 @@ def test_the_flipped_rows_of_classes_far_apart_are_named(rng, n, apart, size):
     np.testing.assert_array_equal(model.mislabelled_, wrong)
     np.testing.assert_array_equal(model.suggested_labels_, y)
     assert model.score(X, y) == 1.0
+
+
+@pytest.mark.parametrize("apart", [8.0, 9.0, 20.0])
+@pytest.mark.parametrize("n_wrong", [3, 12])
+@pytest.mark.parametrize("n_outliers", [0, 2])
+def test_few_wrong_labels_of_classes_far_apart_are_named(apart, n_wrong, n_outliers):
+    for seed in (1, 34):  # in which blurred distances explain the labels about as well
+        rng = np.random.default_rng(seed)
+        y, X = rng.integers(0, 2, 300), rng.normal(size=(300, 3))
+        X[:, 1] += apart * y
+        X[20 : 20 + n_outliers, 0] = 12.0
+        z = np.where(np.arange(300) < n_wrong, 1 - y, y)
+        model = CappedLDA(label_noise="auto").fit(X, z)
+        np.testing.assert_array_equal(model.mislabelled_, z != y)
+        assert (model.label_quality_[z != y] < 0.5).all()
+
+
+def test_labels_count_for_less_only_if_that_pays(rng):
+    y = rng.integers(0, 4, 2000)  # classes of other widths: in the wide ones many look doubtful
+    X = rng.normal(size=(2000, 6)) * np.array([0.4, 1.0, 2.0, 3.0])[y, None] + 3.0 * np.eye(4, 6)[y]
+    plain, model = CappedLDA().fit(X, y), CappedLDA(label_noise="auto").fit(X, y)
+    assert model.label_status_ == "found"
+    assert model.mislabelled_.any()
+    for name in ATTRIBUTES:
+        np.testing.assert_array_equal(getattr(model, name), getattr(plain, name))
+    (samples,) = model.measure_chunks(lambda: [(X, y)])
+    np.testing.assert_array_equal(samples.weights, model.weights_)
+
+
+def test_found_labels_tell_how_much_to_shrink(rng):
+    X, y = make_classes(rng, [110, 120, 130], 20, spread=1.0)
+    z, _ = flipped(rng, y, 0.4)
+    model = CappedLDA(label_noise=0.3).fit(X, z)
+    assert CappedLDA().fit(X, z).shrinkage_ == 0.0  # 18 rows per feature are not few
+    assert model.shrinkage_ > 0.1
+    # By the agreement of labels with scores, of the weighted rows in units of their deviations.
+    totals = np.bincount(z, model.weights_)
+    _, within = reference.moments(X, z, model.weights_)
+    unit = np.sqrt(within.diagonal() / totals.sum())
+    means = (model.means_ - model.priors_ @ model.means_) / unit
+    within /= unit * unit[:, None]
+    ridges, agreement = agreements(within + (means.T * totals) @ means, totals, means, 20)
+    ridge = 20 * ridges[agreement.argmax()]
+    assert model.shrinkage_ == pytest.approx(ridge / (within.trace() + ridge), rel=1e-6)
+    for shrinkage in (None, 0.3):
+        given = CappedLDA(shrinkage=shrinkage, label_noise=0.3).fit(X, z)
+        assert given.shrinkage_ == (shrinkage or 0.0)
+
+
+@given(seed=st.integers(0, 1000), share=st.sampled_from([0.0, 0.03, 0.2]))
+def test_labels_called_wrong_are_doubtful(seed, share):
+    rng = np.random.default_rng(seed)
+    X, y = make_classes(rng, [60, 80, 50], 3, spread=2.0)
+    X *= rng.standard_t(3, size=(len(y), 1))
+    model = CappedLDA(label_noise="auto").fit(X, flipped(rng, y, share)[0])
+    assert (model.label_quality_[model.mislabelled_] < 0.5).all()
 
 
 def test_nothing_found_is_the_fit_without(clean):

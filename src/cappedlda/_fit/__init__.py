@@ -37,7 +37,7 @@ from cappedlda._fit.labels import (
     labels_weighed,
     noise_of_labels,
     solution_with_labels,
-    without_wrong_priors,
+    with_wrong_labels,
 )
 from cappedlda._fit.result import Options, Prepared, Solution
 from cappedlda._fit.result import evaluate as evaluate_solver
@@ -221,10 +221,10 @@ def trimmed_fit(prepared, objective, options):
         reweighted = replace(reweighted, rule=core.frame.rule(gate, level))
     if sample is rows and looks_for_labels:
         labels = noise_of_labels(prepared, reweighted, reweighted.mask, options)
-        if labels.found:
+        if labels.weighs:
             at_level = prepared.all_rows.within_gate(level).reweighted(labels.weights)
-            wanted = replace(without_wrong_priors(options), shrinkage=reweighted.shrinkage)
-            reweighted = reweight(at_level, core.frame, level, objective, gate, wanted)
+            settings = objective, gate, with_wrong_labels(options)
+            reweighted = reweight(at_level, core.frame, level, *settings)
             trace.n_passes += 1
     found = reweighted, evaluated, trace, objective, prepared, options.n_components
     solution = solution_of(*found) if labels is None else solution_with_labels(labels, *found)
@@ -290,9 +290,9 @@ def on_all_rows(prepared, core, level, objective, options, trace, labels=None):
         frame = with_new_caps(frame, record, objective, rows.regime, fitted=False)
     at_level = rows if level == 1.0 or gate is None else prepared.all_rows.within_gate(level)
     sample = prepared.sample
-    if labels is not None and labels.found:
+    if labels is not None and labels.weighs:
         # Rows are measured by the frame of the sample, in which wrong labels count as others.
-        at_level, options = labels_weighed(at_level, labels), without_wrong_priors(options)
+        at_level, options = labels_weighed(at_level, labels), with_wrong_labels(options)
         reweighted = reweight(at_level, frame, level, objective, gate, options, sample)
         return reweighted, evaluate(rows, frame, objective)
     reweighted = reweight(at_level, frame, level, objective, gate, options, sample)

@@ -27,9 +27,14 @@ def noise_of_labels(prepared, reweighted, kept, options):
     return replace(labels, quality=prepared.all_rows.each(labels.rule))
 
 
-def without_wrong_priors(options):
-    """Return options by which priors are the shares of right labels, unless they are given."""
-    return replace(options, renew_priors=not options.given_priors)
+def with_wrong_labels(options):
+    """Return options for the last LDA if labels are wrong.
+
+    Priors are the shares of right labels, unless they are given. Rows of which some labels are
+    wrong are worth fewer rows, and it is not known how many: so labels tell how much to shrink.
+    """
+    shrinkage = "agreement" if options.shrinkage == "few_rows" else options.shrinkage
+    return replace(options, renew_priors=not options.given_priors, shrinkage=shrinkage)
 
 
 def labels_weighed(rows, labels):
@@ -41,12 +46,12 @@ def labels_weighed(rows, labels):
 
 def solution_with_labels(labels, reweighted, evaluated, trace, objective, prepared, n_components):
     """Return the answer as what a fit returns, with what is known of labels."""
-    if labels.found:
+    if labels.weighs:
         sample = prepared.all_sample.reweighted(labels.weights)
         prepared = replace(prepared, all_sample=sample)
     solution = solution_of(reweighted, evaluated, trace, objective, prepared, n_components)
     solution.labels = labels
-    if labels.found:
+    if labels.weighs:
         # Not by their weight: a doubtful label is not left out.
         solution.kept_shares = reweighted.kept_rows / prepared.all_rows.class_counts
         if solution.samples is not None:

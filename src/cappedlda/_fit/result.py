@@ -118,8 +118,8 @@ class Solution:
 
     @property
     def weigh(self):
-        """What weighs rows by their labels, or None if no wrong ones were found."""
-        return self.labels.rule.weights if self.labels is not None and self.labels.found else None
+        """What weighs rows by their labels, or None if all labels count as right."""
+        return self.labels.rule.weights if self.labels is not None and self.labels.weighs else None
 
 
 def covariance_of_features(within, space, most_features):

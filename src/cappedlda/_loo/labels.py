@@ -1,19 +1,20 @@
 """Wrong labels: how probable it is that the label of a row is right.
 
 A label is wrong at one rate, and then any other class of some rows is as likely to be the right
-one. Each kept
-row has as weight the probability that its label is right, in its own class only: no row is moved
-to another class. Two rounds:
+one. Each kept row has as weight the probability that its label is right, in its own class only: no
+row is moved to another class. Two rounds:
 
 1. Leave-one-out distances of all rows from the classes, by LDA with these weights.
 2. The rate of wrong labels, and how sharply distances tell classes apart, by maximum likelihood;
    by these the weights of the rows.
 
-The weights count only if wrong labels explain the labels better than chance would (by BIC), or if
-the classes are so far apart that nothing else explains them.
+There are wrong labels if they explain the labels better than chance would (by BIC), or if the
+classes are so far apart that nothing else explains them. The weights count only if LDA with them
+classifies the rows, as they are labelled, no worse than without: of a class that is wider than
+others, rows with right labels look doubtful, and are missed.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from operator import attrgetter
 from typing import NamedTuple
 
@@ -31,8 +32,8 @@ ROUNDS = 2
 # Steps of EM for the rate, from this one on.
 STEPS = 8
 FIRST_RATE = 0.1
-# Between these the rate stays; the second in units of that of labels drawn by chance.
-LEAST_RATE = 1e-6
+# The rate stays below this, in units of that of labels drawn by chance. It stays above that of one
+# wrong label: the quality of labels is a ranking also where none is found.
 MOST_RATE = 0.9
 # Factors of the squared distances to choose from.
 SHARPNESS = np.geomspace(0.05, 1.5, 8)
@@ -41,7 +42,7 @@ SHARPNESS = np.geomspace(0.05, 1.5, 8)
 CHANCE = 0.5
 # Classes are far apart if overlap explains less than this share of the wrong labels. Then labels do
 # not tell wrong ones from blurred distances, and the sharpest factor is taken if it is worse by no
-# more than chance.
+# more than the chance of two parameters, rate and factor.
 MOST_OVERLAP = 0.2
 # 1 - leverage of a row below which nearly nothing is known of it without it.
 LEAST_REST = 0.05
@@ -64,8 +65,13 @@ class LabelRule:
 
     coef: np.ndarray  # (n, c), of raw features
     intercept: np.ndarray  # (c,)
-    rate: float  # of wrong labels
-    judged: np.ndarray  # (c,), bool; classes whose rows may count for less
+    odds: float  # of each other class against that of the label, by the rate of wrong labels
+    judged: np.ndarray  # (c,), bool; classes whose rows count for less if their label is doubtful
+
+    @property
+    def weighs(self):
+        """Whether any row counts for less."""
+        return bool(self.judged.any())
 
     def scores(self, X):
         """Return the log-probabilities of the classes, up to a number for each row."""
@@ -83,7 +89,7 @@ class LabelRule:
         with np.errstate(over="ignore", invalid="ignore"):
             scores -= scores.ravel().take(np.arange(0, scores.size, c) + codes)[:, None]
             odds = np.exp(scores, out=scores) @ np.ones(c) - 1.0
-            quality = right_label(odds, self.rate, n_others(self.judged))
+            quality = right_label(odds, self.odds)
         quality[np.isnan(quality)] = 1.0
         return quality
 
@@ -122,9 +128,14 @@ def n_others(judged):
     return max(np.count_nonzero(judged) - 1, 1)
 
 
-def right_label(odds, rates, others):
+def odds_by_rate(rate, others):
+    """Return the odds of each of some other classes, before anything is known of a row."""
+    return rate / (others * (1.0 - rate))
+
+
+def right_label(odds, odds_before):
     """Return the probability of a label by the odds of all other classes against its own."""
-    return 1.0 / (1.0 + rates / (others * (1.0 - rates)) * odds)
+    return 1.0 / (1.0 + odds_before * odds)
 
 
 class RateFit(NamedTuple):
@@ -142,13 +153,14 @@ class RateFit(NamedTuple):
         """Return that of rows by squared leave-one-out distances (N, c)."""
         own = np.ones(len(codes))
         most = MOST_RATE * others / (others + 1)
-        limits = min(first_rate, most), LEAST_RATE, most, others, STEPS
+        least = min(1.0 / max(weights.sum(), 1.0), most)
+        limits = min(first_rate, most), least, most, others, STEPS
         given = distances, codes, weights, log_priors, sharpness
         rate, likelihood, without = loo.fit_label_rate(*given, *limits, own)
         rate = rate if weights.any() else limits[0]
         far_apart = False
         if sharpness == SHARPNESS[-1]:
-            right = weights * right_label((1.0 - own) / own, rate, others)
+            right = weights * right_label((1.0 - own) / own, odds_by_rate(rate, others))
             far_apart = bool(right @ (1.0 - own) < MOST_OVERLAP * rate * right.sum())
         return cls(likelihood, without, rate, sharpness, own, far_apart)
 
@@ -169,6 +181,11 @@ class LabelNoise:
         """Whether there are wrong labels."""
         return self.status == "found"
 
+    @property
+    def weighs(self):
+        """Whether rows count for less by them."""
+        return self.rule.weighs
+
     def weights_by_quality(self, codes):
         """Return the weights of all rows."""
         return weights_by(self.quality, self.rule.judged, codes)
@@ -186,9 +203,10 @@ def label_noise(rows, kept, units, totals, rate=None, **shrunk):
     n_jobs = rows.n_jobs if rows.X.size >= rows.regime.threaded_elements else 1
     with shared_threads(n_jobs) as map_:
         judge = LabelJudge(rows, kept, units, totals, map_, shrunk)
-        status = "none"
+        status, hits = "none", []
         for _ in range(ROUNDS):
             likelihood = judge.take_round(FIRST_RATE if rate is None else rate)
+            hits.append(judge.hits)
             if judge.judged_weight < LEAST_MEAN_ROWS * rows.n_classes:
                 status = "too_few_rows"
             elif judge.lost:
@@ -200,7 +218,8 @@ def label_noise(rows, kept, units, totals, rate=None, **shrunk):
         clear = judge.doubts_any and (beyond_chance or judge.far_apart)
         if status == "none" and (rate is not None or clear):
             status = "found"
-    return LabelNoise(status, judge.rate, float(gain), *judge.answer())
+    pays = status == "found" and (rate is not None or hits[-1] >= hits[0])
+    return LabelNoise(status, judge.rate, float(gain), *judge.answer(pays))
 
 
 class LabelJudge:
@@ -232,10 +251,12 @@ class LabelJudge:
         discriminant, distances, judged = self._distances()
         weights = self._of_rows * judged
         self.judged_weight = weights.sum()
+        likely = (self._log_priors - 0.5 * distances).argmax(axis=1)
+        self.hits = weights @ (likely == self._codes)  # weight of rows that it classifies right
         best = self._best_fit(distances, weights, first_rate)
         own, self.rate, self.far_apart = best.own, best.rate, best.far_apart
         self._rule = self._rule_of(discriminant, best.sharpness)
-        quality = right_label((1.0 - own) / own, self.rate, n_others(self._judged_classes))
+        quality = right_label((1.0 - own) / own, self._odds)
         self._quality = np.where(judged, quality, 1.0)
         self._weights = weights_by(self._quality, self._judged_classes, self._codes)
         left = np.bincount(self._codes, self._of_rows * self._kept * self._weights)
@@ -255,7 +276,7 @@ class LabelJudge:
         settings = self._log_priors, self.rate or first_rate, n_others(self._judged_classes)
         tried = [RateFit.of(sharpness, *some, *settings) for sharpness in SHARPNESS]
         best, sharpest = max(tried, key=attrgetter("likelihood")), tried[-1]
-        margin = CHANCE * np.log(some[2].sum())
+        margin = 2.0 * CHANCE * np.log(some[2].sum())
         if sharpest.far_apart and sharpest.likelihood > best.likelihood - margin:
             best = sharpest
         if self.rate is None:  # the first round, in which no label is doubted yet
@@ -288,10 +309,17 @@ class LabelJudge:
         intercept = self._log_priors + sharpness * offset
         coef = sharpness * coef / self._scale[:, None]
         intercept = intercept - self._origin @ coef
-        return LabelRule(coef, intercept, self.rate, self._judged_classes)
+        return LabelRule(coef, intercept, self._odds, self._judged_classes)
 
-    def answer(self):
-        """Return the rule, the quality of all labels, and the weights of the rows."""
+    @property
+    def _odds(self):
+        return odds_by_rate(self.rate, n_others(self._judged_classes))
+
+    def answer(self, pays):
+        """Return the rule, the quality of all labels, and the weights of the rows, if these pay."""
         quality, (others,) = self._quality.copy(), np.nonzero(~self._kept)
         quality[others] = self._rule(self._raw.X[others], self._codes[others])
-        return self._rule, quality, self._weights
+        if pays:
+            return self._rule, quality, self._weights
+        no_class = np.zeros_like(self._judged_classes)
+        return replace(self._rule, judged=no_class), quality, np.ones_like(self._weights)

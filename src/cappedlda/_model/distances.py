@@ -33,8 +33,8 @@ def per_sample(model, X, codes):
     """
     whole, fitted = cells.filled(model, X, codes), cells.as_fitted(model, X, codes)
     rows, fitted = (rows_of(part, codes, len(model.classes_)) for part in (whole, fitted))
-    found = getattr(model, "label_status_", None) == "found"
-    weigh = model._label_rule.weights if found else None
+    labels = getattr(model, "_label_rule", None)
+    weigh = None if labels is None or not labels.weighs else labels.weights
     return measured(rows, model._flag_rule, model._leave_out_rule, model._norm, weigh, fitted)
 
 

@@ -52,8 +52,9 @@ def suspects(model, rows, quality, others, out):
         (doubted,) = np.nonzero(wrong)
         suggested[doubted] = rule.second_best(rows.take(doubted))
     if len(out) and model.label_status_ != "too_few_rows":
-        suggested[out] = rule.where_they_fit(others, model._flag_rule)
-        wrong[out] = suggested[out] != others.codes
+        likely = rule.where_they_fit(others, model._flag_rule)
+        wrong[out] = (likely != others.codes) & (quality[out] < 0.5)
+        suggested[out] = np.where(wrong[out], likely, others.codes)
     return wrong, suggested
 
 

@@ -101,7 +101,7 @@ CALIBRATION = (
 LABEL_RULE = (
     Field("label_coef", "nc", NUMBERS),
     Field("label_intercept", "c", NUMBERS),
-    Field("label_rate", "", NUMBERS),
+    Field("label_odds", "", NUMBERS),
     Field("label_judged", "c", MARKS),
 )
 CV_FIELDS = (
