@@ -5,57 +5,57 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Regime:
-    """Thresholds at which a fit takes another way; rows carry the one they are fitted in.
+    """Thresholds at which a fit proceeds differently; rows carry the regime they are fitted in.
 
     Attributes
     ----------
     least_sample_rows : int
-        Rows of the first sample: with fewer the answer depends on which are drawn.
+        Rows of the first sample. With fewer, the answer depends on which rows are drawn.
     sample_rows_per_class : int
         Rows of every class in the sample, if it has them.
     sample_worthwhile : float
-        A sample is drawn from at least this many times its rows.
+        A sample is drawn only from at least this many times as many rows.
     overfit : float
-        With more features than this per row of the sample, its directions fit it notably better
-        than other rows: as many rows beside it are drawn to set the caps.
+        With more features than this per row of the sample, directions overfit it. Then as many
+        further rows are drawn to set the caps.
     covariance_rows_per_feature : float
-        With fewer rows the initial estimate has no covariance, only the scale of each feature.
+        With fewer rows, the initial estimate has no covariance, only the scale of each feature.
     least_class_weight : float
         A class of less weight has no fence, gap or ball of its own.
     unshrunk_rows_per_feature : float
-        With as many rows the scatter of the support is not shrunk. With fewer the answer keeps
-        the ridge of the iteration, and caps have no lower bound.
+        With this many rows or more, the scatter of the support is not shrunk. With fewer, the
+        answer keeps the ridge of the iteration, and caps have no lower bound.
     most_dense_features : int
-        A sparse X of more features gets an implicit scatter, no matrix of n x n.
+        A sparse X with more features has an implicit scatter instead of an n x n matrix.
     cache_features : int
-        With as many features a pass that only projects costs a small part of one with a
-        scatter, and the scatter of the last support is remembered.
+        With this many features or more, the scatter of the last support is remembered: a pass
+        that only projects is then much cheaper than one with a scatter.
     single_features : int
-        With as many features the initial estimate multiplies rows in single precision, which
-        tells as well which of them are near.
+        With this many features or more, the initial estimate multiplies rows in single
+        precision, which is enough to tell which of them are near.
     slab_elements, least_slab_rows : int
-        A slab is the unit of threads and of summation. Its size depends on the shape only, and
-        so does every bit of the result. Slabs of fewer rows would spend too much on their
-        partial sums of n x n.
+        A slab is the unit of threads and of summation. Its size depends only on the shape of X,
+        and so does every bit of the result. Slabs of fewer rows would spend too much on their
+        n x n partial sums.
     few_slabs : int
-        Fewer slabs are of one size and even in number, so that neither of two threads waits.
+        Fewer slabs have one size and an even number, so that neither of two threads waits.
     slab_entries, slab_entries_per_feature : float
-        The same for sparse products: entries of a slab at least, and per feature where every
-        slab has sums of its own.
+        The same for sparse products: least entries of a slab, and entries per feature where
+        every slab has sums of its own.
     threaded_elements : int
         Initial estimates of fewer numbers use one thread: 5000 rows of 50 features gained
         nothing from two, 2000 rows of 256 did.
     piece_elements, piece_rows_per_feature, most_pieces : int
-        The pieces of rows that its threads work on; each makes a scatter of its own.
+        The pieces of rows that its threads work on. Each makes a scatter of its own.
     column_blocks : int
-        Into this many blocks of columns its medians are divided, at most.
+        Largest number of blocks of columns for its medians.
     changed_products : int
-        Moments of as many products are changed by the rows that come and go, not made anew.
+        Moments that take this many products or more are updated by the rows that come and go.
     most_judged : int
-        Numbers, rows times features or classes, by which it is judged what to leave out: more
-        rows hardly change the decision.
+        Rows times features (or classes) that are used to judge what to leave out. More rows
+        hardly change the decision.
     most_border_rows : int
-        Rows near a cap that a pass notes where no distances are kept; of more, none.
+        Rows near a cap that a pass notes if it keeps no distances. Of more, it notes none.
     """
 
     least_sample_rows: int = 10_000

@@ -2,10 +2,10 @@
 
 Prepare (`prepare`):
 
-1. Take a stratified sample of many rows, or all of few.
+1. Take a stratified sample of many rows, or all rows if there are few.
 2. Make a robust initial estimate on it: centres, units and support of the classes.
-3. Build the gate: rows of any size beyond its fence are out of all that follows.
-4. With few rows, features get the units in which a covariance is shrunk. With fewer rows than
+3. Build the gate: rows whose size is beyond its fence take no part in what follows.
+4. With few rows, give the features the units in which a covariance is shrunk. With fewer rows than
    features, go to the space that the rows span.
 
 Find the rows we trust (`core_of`):
@@ -16,12 +16,12 @@ Find the rows we trust (`core_of`):
 Finish (`fit_capped`):
 
 7. Decide what to leave out: the least that harms none of the rows we trust.
-8. LDA on all rows of that support, and the evaluation of all rows. With `label_noise`, rows of
+8. LDA on all rows of that support, and the evaluation of all rows. With `label_noise`, rows with
    doubtful labels count for less.
 
-The guide tells the same with the same numbers (docs/guide/method.md). Arrays, chunks, dask and
-sparse rows all come this way, and so does each fit of a cross-validation. `fit_norm` minimises a
-capped norm from the core on, instead of steps 7 and 8.
+docs/guide/method.md explains these steps, with the same numbers. Arrays, chunks, dask and sparse
+rows all come this way, and so does each fit of a cross-validation. `fit_norm` minimises a capped
+norm from the core on, instead of steps 7 and 8.
 """
 
 from dataclasses import replace
@@ -66,20 +66,20 @@ from cappedlda._solvers.base import Trace, iterate
 from cappedlda._solvers.mm import FLOOR, MMSolver
 from cappedlda._validation import check_units
 
-# Few rows per feature cannot tell well what harms them: rows beyond this level are left out.
+# With few rows per feature the core judges badly, so rows beyond this level are left out.
 MOST_LEVEL_OF_FEW = 3.3
 
 __all__ = ["Objective", "Options", "Solution", "fit_capped", "fit_norm", "fit_path"]
 
 
 def fit_capped(rows, objective, options):
-    """Fit plain LDA to all rows but those that harm it; return a `Solution`."""
+    """Fit plain LDA to all rows except those that harm it; return a `Solution`."""
 
     def fit(rows, **others):
         quiet = {"drop_cells": False, "fill_gaps": False, "report": None}
         return fit_capped(rows, objective, replace(options, **quiet, **others))
 
-    fit_on_the_way = partial(fit, label_noise=None)  # which does not look for wrong labels
+    fit_on_the_way = partial(fit, label_noise=None)  # without looking for wrong labels
     if options.fill_gaps and isinstance(getattr(rows, "X", None), np.ndarray):
         rows = without_gaps(rows, fit_on_the_way)
     prepared = prepare(rows, objective, options)
@@ -99,7 +99,7 @@ def fit_capped(rows, objective, options):
 
 
 def bears_cells(prepared, objective, options):
-    """Return whether there may be wrong cells, and all rows can tell them from right ones."""
+    """Return whether there may be wrong cells, and enough rows to recognise them."""
     rows = prepared.all_rows
     enough = rows.regime.unshrunk_rows_per_feature * rows.shape[1]
     automatic = objective.epsilon == "auto" and options.leave_out == "harmful"
@@ -125,12 +125,12 @@ def fit_path(rows, objectives, options):
 
 
 def prepare(rows, objective, options):
-    """Take steps 1 to 4; outliers cannot spoil them if `options.start` is "robust"."""
+    """Take steps 1 to 4, which outliers cannot spoil if `options.start` is "robust"."""
     n_rows, n_features = rows.shape
     start, named = options.start, isinstance(options.start, str)
     robust = objective.epsilon != np.inf and named and start == "robust"
 
-    # 1. A stratified sample of many rows, or all of few.
+    # 1. A stratified sample of many rows, or all rows if there are few.
     sample = others = None
     if n_rows >= n_features:
         sample, others = stratified_sample(rows, options.random_state)
@@ -138,7 +138,7 @@ def prepare(rows, objective, options):
     if sample is None:
         rows = sample = rows.load()
     if not (robust and options.renew_centres) or sample.first_not_finite() is not None:
-        rows.check_finite()  # a robust fit does it in the first pass over all rows
+        rows.check_finite()  # a robust fit checks this in its first pass over all rows
     means = None if options.renew_centres else rows.class_means()
 
     # 2. The initial estimate.
@@ -194,7 +194,7 @@ def finish(prepared, objective, options):
 
 
 def trimmed_fit(prepared, objective, options):
-    """Take the steps from 5 on where there are caps."""
+    """Take the steps from 5 on, if there are caps."""
     rows, sample, gate = prepared.rows, prepared.sample, prepared.gate
 
     # 5. and 6. The core, the rows we trust.
@@ -217,7 +217,7 @@ def trimmed_fit(prepared, objective, options):
         at_level = prepared.all_rows.within_gate(level)
         reweighted = reweight(at_level, core.frame, level, objective, gate, options)
         trace.n_passes += 1
-    elif level > 1.0:  # the same rows, but others may come
+    elif level > 1.0:  # the same rows so far, but others may come
         reweighted = replace(reweighted, rule=core.frame.rule(gate, level))
     if sample is rows and looks_for_labels:
         labels = noise_of_labels(prepared, reweighted, reweighted.mask, options)
@@ -236,7 +236,7 @@ def trimmed_fit(prepared, objective, options):
 def core_of(prepared, objective, options):
     """Take steps 5 and 6 on the sample.
 
-    Return the objective with the reach of the fences of the core, the `Reweighted`, the core as
+    Return the objective with the reach of the core's fences, the `Reweighted`, the core as
     `Evaluated`, and the `Trace`.
     """
     sample, gate = prepared.sample, prepared.gate
@@ -281,11 +281,11 @@ def decide_level(prepared, core, reweighted, objective, options, shrinkage):
 
 
 def on_all_rows(prepared, core, level, objective, options, trace, labels=None):
-    """Return LDA on all rows of the support that a sample has decided on, and its evaluation."""
+    """Return LDA on all rows of the support chosen on a sample, and its evaluation."""
     rows, gate, frame = prepared.rows, prepared.gate, core.frame
     trace.n_passes = 2
     if prepared.others is not None:
-        # The directions of the sample fit it better than other rows: these set the caps.
+        # Directions overfit their own sample, so other rows set the caps.
         record = record_of_others(prepared, frame.query())
         frame = with_new_caps(frame, record, objective, rows.regime, fitted=False)
     at_level = rows if level == 1.0 or gate is None else prepared.all_rows.within_gate(level)
@@ -296,8 +296,8 @@ def on_all_rows(prepared, core, level, objective, options, trace, labels=None):
         reweighted = reweight(at_level, frame, level, objective, gate, options, sample)
         return reweighted, evaluate(rows, frame, objective)
     reweighted = reweight(at_level, frame, level, objective, gate, options, sample)
-    # The caps will be about those of the sample: near them is what a pass must note of rows that
-    # it cannot keep.
+    # The caps will be close to those of the sample. Of rows that a pass cannot keep, it notes those
+    # near these caps.
     guess = evaluate(sample, reweighted.frame, objective).frame
     evaluated = evaluate(rows, guess, objective)
     if level == 1.0 and share_changed(reweighted, evaluated) > STABLE:
@@ -308,10 +308,10 @@ def on_all_rows(prepared, core, level, objective, options, trace, labels=None):
 
 
 def record_of_others(prepared, query):
-    """Return the record of rows beside the sample.
+    """Return the record of further rows, outside the sample.
 
-    A class that has hardly any there, because nearly all of it is in the sample, has the distances
-    of these.
+    A class with hardly any such rows, because nearly all of it is in the sample, has the distances
+    of its sampled rows.
     """
     record = prepared.others.run(query)
     few = record.histograms.sum(axis=1) < prepared.rows.regime.least_class_weight
@@ -335,7 +335,7 @@ def uncapped_fit(prepared, objective, options):
 
 def fit_norm(rows, objective, options):
     """Minimise a capped norm over all rows, from the core of a sample on; return a `Solution`."""
-    prepared = prepare(rows, objective, replace(options, shrinkage=None))  # no norm is shrunk
+    prepared = prepare(rows, objective, replace(options, shrinkage=None))  # a norm is never shrunk
     rows, sample, gate = prepared.rows, prepared.sample, prepared.gate
     if objective.epsilon == np.inf:
         rows, gate = prepared.all_rows, None
@@ -362,9 +362,8 @@ def fit_norm(rows, objective, options):
 
 
 def mm_solver(rows, frame, objective, options, other_rows=False):
-    """Return the solver that goes on from a frame, perhaps one that other rows have made."""
-    # Norms with q < 2 draw many distances to zero, and a cap that followed them would leave out
-    # good rows.
+    """Return the solver that continues from a frame, perhaps one made from other rows."""
+    # With q < 2 many distances shrink to zero, and caps that followed would leave out good rows.
     renew_shape = objective.q == 2.0 or objective.epsilon == np.inf or frame.K is None
     renewed = options.renew_centres, renew_shape
     settings = options.tol, *renewed, other_rows, rows.regime

@@ -1,17 +1,16 @@
 """Wrong cells of training rows: the right cells of such rows take part in the fit.
 
-A row with a wrong cell is left out whole, which is enough while few rows have one. Where many rows
-have a cell far from their class, the fit is tried without such cells:
+A harmful row with a wrong cell is left out as a whole, which is enough if few rows have one. If
+many rows have a cell far from their class, the fit is tried without such cells:
 
-1. Cells beyond CUT robust deviations from the median of their class are put there.
-2. Where plain LDA on these rows classifies those we trust notably better, they are fitted as ever.
-   The metric of this fit tells which cells do not fit the others of their row.
-3. Such cells are drawn anew from what the others predict: the mean given these, and a deviate of
-   the variance given these, or else the covariance would be too small. LDA is fitted to the
-   completed rows.
+1. Cells beyond CUT robust deviations from the median of their class are moved to that median.
+2. If plain LDA on these rows classifies the rows we trust notably better, they are fitted as usual.
+   The metric of this fit shows which cells do not fit the others of their row.
+3. Such cells are drawn from their distribution given the other cells: its mean alone would make the
+   covariance too small. LDA is fitted to the completed rows.
 
-Missing cells, if these are to be ignored, are drawn in the same way before all this, by the metric
-of a fit with the medians in their place.
+If missing cells are to be ignored, they are drawn in the same way before all this, by the metric
+of a fit with medians in their place.
 """
 
 from functools import partial
@@ -28,23 +27,22 @@ from cappedlda._metrics.plain import FLAT
 from cappedlda._rules.rule import Query
 from cappedlda._validation import column_name
 
-# Share of the rows with a far cell from which on the fit is tried without such cells.
-# Of fewer, leaving out whole rows costs little.
+# The fit is tried without far cells if at least this share of the rows has one. If fewer have one,
+# leaving out whole rows costs little.
 LEAST_HIT = 0.25
-# Distances of rows from all classes, and rows per class on average, by which it is judged whether
-# the trial pays. With fewer rows per class nothing is tried: their medians follow the very cells
-# they would judge.
+# The trial is judged by this many distances of rows from classes. It needs this many rows per class
+# on average: medians of fewer rows follow the very cells they would judge.
 JUDGED, JUDGED_PER_CLASS = 4_000, 15
-# Of the variance of cells that are dropped together, in conditional ones of each: less is rounding.
+# A smaller joint variance of dropped cells, relative to their conditional ones, is rounding.
 LEAST_KNOWN = 1e-9
 GOLDEN_RATIO = (1.0 + 5.0**0.5) / 2.0
-ROUNDED = 9  # decimals of values, in deviations, that are no rounding
+ROUNDED = 9  # decimals of deviations that are not rounding
 
 
 def fit_right_cells(rows, plain, fit, fit_last):
-    """Return the solution on right cells, or `plain`, that on all cells, if wrong ones cost little.
+    """Return the solution without wrong cells, or `plain`, with all cells, if these cost little.
 
-    `fit` and `fit_last` return the solution on rows; the first is for those on the way.
+    `fit` returns intermediate solutions on rows, and `fit_last` the final one.
     """
     centres, scale, _ = medians_and_scale(rows)
     far = far_cells(rows.X, rows.codes, centres, scale)
@@ -76,7 +74,7 @@ def wrong_of_few(marks):
 
 
 def without_gaps(rows, fit):
-    """Return rows with missing cells drawn from what the others predict, by a fit of rows."""
+    """Return rows with missing cells drawn given the others; `fit` returns a solution on rows."""
     gaps = np.isnan(rows.X)
     if not gaps.any():
         return rows
@@ -90,7 +88,7 @@ def without_gaps(rows, fit):
 
 
 def medians_of(rows, gaps):
-    """Return for each cell the median of its class."""
+    """Return the median of its class for each cell with a gap in its column."""
     medians = np.zeros((rows.n_classes, rows.shape[1]), rows.dtype)
     for j in np.flatnonzero(gaps.any(axis=0)):
         known = rows.with_features(rows.X[:, [j]]).take(~gaps[:, j])
@@ -111,9 +109,9 @@ def far_cells(X, codes, centres, scale):
 
 
 def many_have_far_cells(rows, gate):
-    """Return whether enough rows have a far cell to try.
+    """Return whether enough rows have a far cell for a trial.
 
-    Rows with more far cells than may be wrong stay as they are: they are no reason.
+    Rows with more far cells than may be wrong do not count: they stay as they are.
     """
     if rows.class_weights.sum() < JUDGED_PER_CLASS * rows.n_classes:
         return False
@@ -134,8 +132,8 @@ def metric_of(solution):
 def is_worthwhile(rows, plain, trial, moments):
     """Return whether LDA on moments of other rows classifies those we trust notably better.
 
-    These are the rows that the plain fit neither flags nor leaves out. Others have no say:
-    dropping cells makes foreign rows look like good ones.
+    We trust the rows that the plain fit neither flags nor leaves out. Others do not count:
+    without some cells, foreign rows look like good ones.
     """
     before, samples = metric_of(plain), plain.samples
     if before is None or not moments.weights.all():
@@ -144,7 +142,7 @@ def is_worthwhile(rows, plain, trial, moments):
     after = metric_of_plane(whitener, moments.centres, plain.priors)
     n_rows, c = rows.shape[0], rows.n_classes
     part = max(1, n_rows // max(JUDGED // c, JUDGED_PER_CLASS * c))
-    # As large a part of each class, near and far rows, whatever the order of the rows.
+    # The same part of each class, of near and far rows, whatever the order of the rows.
     some = np.lexsort((samples.distances, rows.codes))[::part]
     weights = rows.row_weights[some]
     trusted = np.where((samples.left_out | samples.outliers)[some], 0.0, weights)
@@ -161,10 +159,10 @@ def is_worthwhile(rows, plain, trial, moments):
 
 
 def drawn_anew(rows, metric, choose):
-    """Return rows with some cells drawn from what the others predict, and which these are.
+    """Return rows with some cells drawn given the others, and which cells these are.
 
-    `choose` takes the marks of the cells that are dropped by the class of the row, and returns
-    those to draw.
+    `choose` takes the marks of the cells that the class of each row drops, and returns which of
+    them to draw.
     """
     X, drawn = np.array(rows.X, np.float64), np.zeros(rows.shape, bool)
     deviations = np.zeros(rows.shape)
@@ -187,9 +185,9 @@ def drawn_anew(rows, metric, choose):
 def normal_scores(values, chosen):
     """Return normal scores of the chosen cells, feature by feature, in a scrambled order.
 
-    They stand for normal deviates, but depend on neither the order of rows and features nor their
-    units, and equal rows have equal ones. Multiples of the golden ratio scramble the order of the
-    values: their fractional parts are spread evenly, wherever one begins.
+    They replace random normal deviates, but do not depend on units or on the order of rows and
+    features, and are equal for equal rows. Multiples of the golden ratio scramble the order of the
+    values, because their fractional parts are spread evenly.
     """
     scores = np.zeros(values.shape)
     for j in np.flatnonzero(chosen.any(axis=0)):
@@ -208,7 +206,7 @@ def conditional_root(metric: CellMetric, cells):
 
 
 def of_all_cells(rows, wrong, solution):
-    """Return the solution with what is found about each row by all its cells."""
+    """Return the solution with distances and flags of the rows by all their cells."""
     rule = solution.flag_rule
     distances = rule.distances(rows)
     outliers = ~rule.contains(rows, distances)

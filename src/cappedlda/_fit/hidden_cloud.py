@@ -1,11 +1,11 @@
-"""A cloud inside the fences: part of a class that these do not tell from the rest.
+"""A cloud inside the fences: a part of a class that they do not separate from the rest.
 
-The fences are wide, because real features have long tails. A cloud of part of a class, five
-deviations off where the classes differ, fits inside, and turns the directions so that they no
-longer separate what is left of the classes. So the larger part of every class is looked for in the
-discriminant space, with strict fences, and LDA on it gives the next such space, until the two
-agree. If fewer of its rows are classified correctly by LDA on all rows inside the usual fences than
-by its own, rows inside these do harm, and the fit goes on with the strict ones.
+The fences are wide, because real features have long tails. A cloud five deviations off, where the
+classes differ, fits inside, and turns the directions so that they no longer separate the rest of
+the classes. So strict fences find the larger part of every class in the discriminant space, and LDA
+on it gives the next such space, until the two agree. If LDA on all rows inside the usual fences
+classifies fewer rows of this part correctly than LDA on the part alone, the further rows do harm,
+and the fit continues with the strict fences.
 """
 
 import numpy as np
@@ -23,10 +23,10 @@ LEAST_CLOUD = 0.05
 
 
 def core_without_cloud(sample, core, objective, gate, options, shrinkage=0.0):
-    """Return the core by strict fences if the usual ones enclose a cloud, or None.
+    """Return the core within strict fences if the usual ones enclose a cloud, or None.
 
-    It is judged with a shrinkage, as in `harmless_level`. What is returned is the objective with
-    the reach of the strict fences, a `Reweighted`, the core and a `Trace`.
+    The result is the objective with the reach of the strict fences, a `Reweighted`, the core and a
+    `Trace`. For the shrinkage see `harmless_level`.
     """
     if core.frame.W.shape[1] == 0:
         return None
@@ -41,10 +41,11 @@ def core_without_cloud(sample, core, objective, gate, options, shrinkage=0.0):
 
 
 def larger_part(sample, frame, inside, priors):
-    """Look for the concentrated part of every class in its own discriminant space.
+    """Return the concentrated part of every class in its own discriminant space.
 
-    The first such space is that of the frame. Returned are the part (N,), LDA on it with strict
-    fences, a `Frame`, or None if the core `inside` has no other part of some size, and the passes.
+    The first such space is that of the frame. The result is the part (N,), LDA on it with strict
+    fences as a `Frame`, and the number of passes. The frame is None if nearly all of the core
+    `inside` is in the part.
     """
     part, found, n_passes = inside, False, 0
     counted = numbers, _ = counted_rows(sample)
@@ -63,7 +64,7 @@ def larger_part(sample, frame, inside, priors):
 
 
 def counted_rows(rows):
-    """Return the numbers of the rows that count, class by class, and weights, None if all are 1."""
+    """Return the numbers of the rows that count, by class, and their weights; None if all are 1."""
     weights, numbers = rows.sample_weight, rows.class_order()
     if weights is not None:
         numbers = numbers[weights[numbers] > 0.0]
@@ -72,7 +73,7 @@ def counted_rows(rows):
     return numbers, weights
 
 
-@np.errstate(over="ignore", invalid="ignore")  # by rows that are far off
+@np.errstate(over="ignore", invalid="ignore")  # far rows
 def images_of(rows, frame, numbers, weights):
     """Return some rows in the discriminant space, with other weights."""
     images = np.asarray(rows.X, np.float64) @ (frame.W / frame.scale[:, None])
@@ -81,5 +82,5 @@ def images_of(rows, frame, numbers, weights):
 
 
 def few_others(rows, part, inside):
-    """Return whether a part has nearly all of the core."""
+    """Return whether nearly all of the core is in a part."""
     return rows.weight_of(inside & ~part) < LEAST_CLOUD * rows.weight_of(inside)

@@ -12,7 +12,7 @@ from cappedlda._metrics.shrinkage import MOST_SHRUNK
 def noise_of_labels(prepared, reweighted, kept, options):
     """Return the `LabelNoise` of the sample, or of all rows if there is none.
 
-    Reweighted is LDA on the kept rows, or on the core of them; `kept` (N,) are the rows of the
+    `reweighted` is LDA on the kept rows or on their core, and `kept` (N,) marks the rows of the
     sample that are not left out.
     """
     answer = reweighted.answer
@@ -38,7 +38,7 @@ def with_wrong_labels(options):
 
 
 def labels_weighed(rows, labels):
-    """Return all rows, weighed by what a sample says of their labels."""
+    """Return all rows, weighted by what a sample shows about their labels."""
     if labels.quality is None:
         return rows.weighed(labels.rule.weights)
     return rows.reweighted(labels.weights_by_quality(rows.codes))

@@ -1,4 +1,4 @@
-"""What is handed from step to step of a fit, and what it returns."""
+"""What the steps of a fit pass on, and what a fit returns."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -20,15 +20,15 @@ from cappedlda._solvers.base import Trace
 
 @dataclass(frozen=True)
 class Options:
-    """Parameters of a fit beside its objective, validated."""
+    """Validated parameters of a fit, apart from its objective."""
 
     priors: np.ndarray  # (c,)
     start: str | np.ndarray = "robust"
     n_components: int = 1
     leave_out: str = "harmful"  # what is left out: "harmful" or "flagged" rows
-    label_noise: str | float | None = None  # whether wrong labels are looked for; their rate
-    given_priors: bool = False  # whether the priors are not those of the data
-    renew_priors: bool = False  # whether they are the shares of the kept rows
+    label_noise: str | float | None = None  # look for wrong labels, or their rate
+    given_priors: bool = False  # by the user, not shares of the data
+    renew_priors: bool = False  # whether priors become shares of the kept rows
     fill_gaps: bool = False  # whether rows may have missing cells
     drop_cells: bool = False  # whether wrong cells of a row may be dropped instead of the row
     ridge: float = 0.0  # of the answer in any case, relative to the mean variance of the features
@@ -38,7 +38,7 @@ class Options:
     tol: float = 1e-4
     max_iter: int = 100
     random_state: np.random.RandomState | int | None = None
-    report: Callable | None = None  # told about each pass
+    report: Callable | None = None  # called after each pass
 
 
 @dataclass(frozen=True)
@@ -49,14 +49,14 @@ class Prepared:
     sample: ArrayRows  # the part of them to fit first, or all
     all_rows: Rows  # also those outside the gate
     all_sample: ArrayRows
-    # Some of the rows that count and are not in the sample, if its directions fit it too well.
+    # Further rows that count, outside the sample, if directions overfit the sample.
     others: ArrayRows | None
     frame: Frame  # to begin with
     gate: Gate | None  # there is one if the start is robust
     space: RowSpace | None
     n_sampled: int  # rows of the sample before the gate, 0 if all rows are used
     knows_distances: bool  # whether rows are measured in all directions
-    by_features: bool  # whether these are all features: the metric is a matrix of them
+    by_features: bool  # whether the directions are the features: the metric is their matrix
 
     def lifted(self, solution, n_components):
         """Return a solution in raw features."""
@@ -67,11 +67,11 @@ class Prepared:
 
     @cached_property
     def weight(self):
-        """Weight of all rows, also of those that the gate leaves out."""
+        """Weight of all rows, including those outside the gate."""
         return self.all_rows.class_weights.sum()
 
 
-# Other caps that keep as many rows, up to this share, need no other pass.
+# New caps that keep the same rows, up to this share, need no further pass.
 SAME_SUPPORT = 1e-4
 
 
@@ -125,8 +125,8 @@ class Solution:
 def covariance_of_features(within, space, most_features):
     """Return the within-class covariance of a solution as a matrix, or None.
 
-    With fewer rows than features it is larger than all that the fit has made, and there is
-    none of more than `most_features`.
+    With fewer rows than features it is larger than anything in the fit, so there is none with more
+    than `most_features`.
     """
     if within is None or not within.dense or (space and space.n_features > most_features):
         return None
@@ -151,7 +151,7 @@ def evaluate(rows, solver, trace, n_components, flag_level=1.0, gate=None, class
     frame, query = solver.frame, solver.query(scatter=False)
     kept_weight = distances.kept_weight(frame.caps)
     if abs(record.kept_weight - kept_weight) > SAME_SUPPORT * record.weight:
-        record = distances.record(query)  # the last cap keeps other rows: measure these
+        record = distances.record(query)  # the final cap keeps other rows: measure again
         trace.n_passes += 1
     covariance = solver.covariance(record, unbiased=True)
     rule = RowRule(query.W, frame.centres, frame.caps, gate)
@@ -182,7 +182,7 @@ def evaluate(rows, solver, trace, n_components, flag_level=1.0, gate=None, class
 
 
 def unsupervised_directions(A, B, scale, count):
-    """Return `count` directions of least scatter A that do not see the class centres."""
+    """Return `count` directions of least scatter A in which the class centres coincide."""
     n, known = len(scale), A is not None and A.matrix is not None
     there_are = n - linalg.rank_of(B) if count > 0 and known else 0
     if there_are == 0:
@@ -194,9 +194,8 @@ def unsupervised_directions(A, B, scale, count):
 def class_counts(rows, samples, solution):
     """Return rows, flagged rows and rows left out of each class, shape (c, 3).
 
-    Rows of weight 0 are not counted. NaN stands for what is not known: where results for single
-    rows are not kept, flagged rows are not counted, and the weight that is left out stands for
-    its rows.
+    Rows of weight 0 do not count. NaN is unknown. If no results are kept for single rows, flagged
+    rows are unknown, and the weight of the rows left out stands for their number.
     """
     counts = np.full((rows.n_classes, 3), np.nan)
     counts[:, 0] = rows.class_counts

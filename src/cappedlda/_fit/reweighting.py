@@ -21,8 +21,7 @@ from cappedlda._rules.rule import Query, RowRule
 from cappedlda._solvers.base import Trace
 from cappedlda._solvers.mm import SYSTEM_TOLERANCE
 
-# Reweighting is repeated, at most this often, while more than this share of the rows changes
-# sides.
+# Reweighting is repeated, at most this often, while more than this share of the rows comes or goes.
 MAX_REWEIGHTINGS = 5
 STABLE = 1e-4
 # The first LDA only has to be near enough to see the outliers.
@@ -34,18 +33,18 @@ START_RIDGE = 1e-6  # of the unit variance of the scaled features
 class Reweighted:
     """Plain LDA on the rows within a multiple of caps and gate."""
 
-    # What the rows are measured by: nearly the same directions, with the ridge of the iteration, so
-    # that no direction in which the support happens to be flat rules all others.
+    # Measures the rows: nearly the same directions, but with the ridge of the iteration, so that no
+    # direction in which the support happens to be flat dominates.
     frame: Frame
     rule: RowRule  # of the support
-    # (N,), bool, the rows of the support, if something is kept for each row.
+    # (N,), bool, the rows of the support, if results are kept for each row.
     mask: np.ndarray | None
     kept_rows: np.ndarray  # (c,), rows of each class in the support
-    weight: float  # weight of all rows that were looked at
+    weight: float  # of all rows that were read
     within: Moments  # of the support
     shrinkage: float
     objective: float  # mean of the capped squared distances, before this LDA
-    # Returns the answer: only that of the last support is asked for.
+    # Returns the answer, which only the last support needs.
     make_answer: Callable[[], Discriminant]
 
     @cached_property
@@ -56,7 +55,7 @@ class Reweighted:
 
 @dataclass(frozen=True)
 class Evaluated:
-    """A frame with the caps of its own distances, and these, of the rows inside the gate."""
+    """A frame with the caps of its own distances, and these distances, of rows inside the gate."""
 
     frame: Frame
     seen: Any  # SampleDistances or BorderDistances
@@ -64,15 +63,15 @@ class Evaluated:
 
     @cached_property
     def ratios(self):
-        """How far the rows are out: the larger of the ratios to cap and gate, shape (N,)."""
+        """The larger ratio of each row, to cap or gate, shape (N,)."""
         return self.seen.ratios(self.frame.caps)
 
 
 def reweight(rows, frame, level, objective, gate, options, sample=None):
     """Return plain LDA on the rows within a multiple, the level, of caps and gate.
 
-    The rows are those within that multiple of the gate, and a sample is given where these are not
-    in memory; the caps are those of the frame.
+    The rows are those within that multiple of the gate, and the caps those of the frame. If the
+    rows are not in memory, a sample of them is given.
     """
     query = frame.query(level, scatter=True)
     record, seen = rows.evaluate(query)
@@ -121,22 +120,22 @@ def reweight(rows, frame, level, objective, gate, options, sample=None):
 
 
 def evaluate(rows, frame, objective):
-    """Return a frame with the caps that follow from the distances of rows, and these."""
+    """Return a frame with the caps that follow from the distances of rows, and the distances."""
     record, seen = rows.evaluate(frame.query())
     frame = with_new_caps(frame, record, objective, rows.regime)
     return Evaluated(frame, seen, seen.kept_weight(frame.caps))
 
 
 def with_new_caps(frame, record, objective, regime, fitted=True):
-    """Return a frame with the caps that follow from a record, where these are automatic.
+    """Return a frame with the caps that follow from a record, if caps are automatic.
 
-    The record is of rows that the directions were fitted to, or of others.
+    `fitted` tells whether the directions were fitted to the rows of the record.
     """
     if objective.epsilon != "auto":
         return frame
     enough = regime.unshrunk_rows_per_feature * frame.n_features
     few_rows = fitted and record.kept_weight < enough
-    # Few rows, fitted too well, spread less.
+    # Few rows, to which directions overfit, spread less.
     least = 0.0 if few_rows else least_fence(max(frame.W.shape[1], 1))
     limits = {"regime": regime, "least": least}
     fences = fixed_point_caps(record.histograms, objective.reach, **limits)
@@ -145,12 +144,12 @@ def with_new_caps(frame, record, objective, regime, fitted=True):
 
 
 def until_stable(rows, frame, objective, gate, options, sample=None, report=None):
-    """Return LDA on the rows inside gate and caps, until it keeps the rows it is made from.
+    """Return LDA on the rows inside gate and caps, repeated until it keeps its own rows.
 
-    Two supports may take turns: a feature that is constant within the classes of the smaller one
-    tells nothing there, and all in the larger one. Then rows are measured by LDA on the larger
-    one, whatever the number of steps, and the answer is LDA on those that it keeps. It comes with
-    its evaluation and a `Trace`.
+    Two supports may alternate: a feature that is constant within the classes of the smaller one
+    means nothing there, and everything in the larger one. Then LDA on the larger one measures the
+    rows, whatever the number of steps, and the answer is LDA on the rows that it keeps. The result
+    includes its evaluation and a `Trace`.
     """
     settings, trace = (objective, gate, options, sample), Trace("converged")
     while trace.n_iter < MAX_REWEIGHTINGS:
@@ -172,17 +171,17 @@ def until_stable(rows, frame, objective, gate, options, sample=None, report=None
 
 
 def share_changed(reweighted, evaluated):
-    """Return the share of the rows that LDA on a support keeps more or fewer than those."""
+    """Return by which share the rows that LDA keeps differ in weight from its support."""
     return abs(reweighted.within.weights.sum() - evaluated.kept_weight) / (reweighted.weight or 1.0)
 
 
 def without_caps(frame):
-    """Return the frame with no caps at all."""
+    """Return the frame without caps."""
     return frame.with_fences(Fences.at(np.inf, np.full(len(frame.centres), np.inf)))
 
 
 def solution_of(reweighted, evaluated, trace, objective, prepared, n_components):
-    """Return the answer as what a fit returns."""
+    """Return the answer as a `Solution`."""
     answer, frame = reweighted.answer, evaluated.frame
     directions = answer.W / answer.scale[:, None]
     gate = None if objective.epsilon == np.inf else prepared.gate
@@ -215,7 +214,7 @@ def solution_of(reweighted, evaluated, trace, objective, prepared, n_components)
 
 
 def emptied(answer, prepared):
-    """Return the features that vary within classes, but not within those of the support."""
+    """Return the features that vary within the classes, but not within the support."""
     sample = prepared.all_sample
     (flat,) = np.nonzero(answer.flat)
     if len(flat) == 0:
@@ -225,7 +224,7 @@ def emptied(answer, prepared):
 
 
 def with_caps_of(objective, frame):
-    """Return a frame, perhaps of another objective, with the caps to begin with."""
+    """Return a frame with its first caps for an objective."""
     if objective.epsilon == "auto":
         return frame.with_fences(frame.fences, objective.multiplier)
     return frame.with_cap(objective.epsilon, frame.floor)
@@ -264,14 +263,14 @@ def lda_on_support(rows, initial, priors, n_features):
     if W.shape[1] == 0:
         if initial.support.all():
             raise ValueError("The class means coincide in X: no direction separates the classes.")
-        # Of rare indicators, say, the densest half has none: then nothing is known to be unusual.
+        # The densest half may have no rare indicator, for example. Then nothing is unusual.
         everything = initial._replace(support=np.ones_like(initial.support))
         return lda_on_support(rows, everything, priors, n_features)
     return frame.changed(W=W, K=W.T.dot(frame.B)), support.sample_weight > 0.0, moments
 
 
 def with_start(start, rows, frame, space):
-    """Return a frame with the directions to begin with that the user has given."""
+    """Return a frame with the start directions that the user gave."""
     rank = frame.W.shape[1]
     n = len(frame.scale) if space is None else space.n_features
     W = np.eye(n, rank) if isinstance(start, str) else start

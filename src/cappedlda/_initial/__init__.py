@@ -5,7 +5,7 @@ The estimate is centres, scale, and the support to begin with:
 1. `standardize`: class medians, and the median absolute deviation of each feature.
 2. `dense`: a C-step as in FAST-MCD, then the support grows as in BACON.
 
-`sparse` has the first for sparse rows, which need no covariance.
+`sparse` does the first step for sparse rows, which need no covariance.
 """
 
 import numpy as np
@@ -22,13 +22,12 @@ def initial_estimate(rows, robust):
 
 
 def stratified_sample(rows, random_state):
-    """Return a stratified sample of rows in memory, and further ones that are not in it.
+    """Return a stratified sample of rows in memory, and further rows that are not in it.
 
-    The initial estimate and the first convergence need no more; a few passes over all rows
-    finish the fit. Every class gives its share, and at least `sample_rows_per_class` rows where
-    it has them. Rows of no weight are not drawn. The sample is None if all rows should be used.
-    There are about as many others, drawn in the same read, where there are enough features that
-    directions of the sample fit it notably better than other rows, and else None.
+    The fit converges on the sample; a few passes over all rows finish it. Every class gives its
+    share, and at least `sample_rows_per_class` rows if it has them. Rows of zero weight are not
+    drawn. The sample is None if all rows should be used. With so many features that directions
+    overfit the sample, about as many further rows are drawn in the same read, otherwise None.
     """
     regime, counts, n = rows.regime, rows.class_counts, rows.shape[1]
     total = counts.sum()
@@ -45,9 +44,9 @@ def stratified_sample(rows, random_state):
 
 
 def divided(rows, shares, counts):
-    """Return as many of the `counts` rows of each class as its share, evenly taken, and the rest.
+    """Return the share of each class out of its `counts` rows, evenly spaced, and the others.
 
-    Of a share of all rows there is no rest.
+    The others are None if the shares are all rows.
     """
     chosen = np.zeros(len(rows.codes), bool)
     by_class, start = np.argsort(rows.codes, kind="stable"), 0
@@ -61,7 +60,7 @@ def divided(rows, shares, counts):
 def drawn(count, share, random_state):
     """Return `share` different numbers below `count`, ascending.
 
-    Few of many are drawn by trial, in a time that does not grow with `count`.
+    A few out of many are drawn by trial, in a time that does not grow with `count`.
     """
     if share > count // 2:
         return np.sort(random_state.permutation(count)[:share])

@@ -19,8 +19,8 @@ from cappedlda._rules.rule import gate_caps
 VARIANCE_FLOOR = 0.1
 SPARSE_VARIANCE_FLOOR = 1.0
 GROWTH_STEPS = 20
-# A support has settled if no more than this share of the rows comes or goes: what follows only
-# begins with it.
+# A support has settled once at most this share of the rows comes or goes: it is only where the
+# fit begins.
 SETTLED = 0.002
 MIN_SHRINKAGE = 1e-4
 
@@ -31,8 +31,8 @@ class InitialEstimate(NamedTuple):
     centres: np.ndarray  # (c, n)
     scale: np.ndarray  # (n,), unit of each feature
     support: np.ndarray  # (N,), bool, rows to begin with
-    # (n,), least deviation of each feature by which rows are measured, whatever support they are
-    # measured from: a value that it happens to lack is not infinitely far.
+    # (n,), least deviation of each feature when rows are measured, so that a value that the
+    # support happens to lack is not infinitely far.
     least: np.ndarray | None = None
 
     @classmethod
@@ -41,7 +41,7 @@ class InitialEstimate(NamedTuple):
         return cls(rows.class_means(), scale, np.ones(rows.shape[0], dtype=bool))
 
     def in_deviations(self, rows):
-        """Return it with the deviations of features in the support as units, if not far too small.
+        """Return the estimate in units of deviations in the support, which have a lower bound.
 
         A covariance that is shrunk in these units keeps the variances of the features.
         """
@@ -91,8 +91,8 @@ def robust_estimate(rows):
 def rows_apart(rows, map_=map):
     """Return which rows lie apart from the larger part of their class, and units without them.
 
-    They inflate the units of the features, in which they are looked for: without them the units
-    are taken again, until no more are found.
+    Such rows inflate the units in which they are looked for. So the units are computed again
+    without them, until no more are found.
     """
     apart = np.zeros(rows.shape[0], dtype=bool)
     weights = np.ones(len(apart)) if rows.sample_weight is None else rows.sample_weight
@@ -114,9 +114,9 @@ def rows_apart(rows, map_=map):
 
 
 def concentrated_support(rows, units, reach):
-    """Return the support of rows of few features: a C-step from the medians, then its growth.
+    """Return the support of rows with few features: a C-step from the medians, then growth.
 
-    The growth ends at a fence of some reach.
+    The growth ends at a fence of the given reach.
     """
     medians, scale, _ = units
     scaled, squares = in_units(rows, medians, scale)
@@ -129,8 +129,8 @@ def c_step(pieces, distances, variance_floor):
     """Return the nearer half of every class, and the distances of all rows from it.
 
     This is the C-step of FAST-MCD (Rousseeuw and Van Driessen, Technometrics 1999) with a pooled
-    and shrunk covariance. More steps before the growth bring no accuracy. The caps (c,) come with
-    them: the largest of the given distances in the support.
+    and shrunk covariance. More steps before the growth do not improve accuracy. The result
+    includes caps (c,): the largest of the given distances in the support of each class.
     """
     caps = nearer_half(pieces.histograms(distances))
     support = np.zeros(len(distances), bool)
@@ -139,7 +139,7 @@ def c_step(pieces, distances, variance_floor):
 
 
 def grow_support(pieces, support, distances, caps, variance_floor, reach=REACH):
-    """Return the support grown until the next row is too far off, beyond the reach of a fence.
+    """Return the support, grown until the next row lies beyond the reach of a fence.
 
     Rows within a fence of the support join it, and all are measured anew, as in BACON (Billor,
     Hadi and Velleman, Computational Statistics & Data Analysis 2000).
@@ -157,9 +157,8 @@ def grow_support(pieces, support, distances, caps, variance_floor, reach=REACH):
 def shrunk_distances(pieces, support, variance_floor):
     """Return Mahalanobis distances of all rows from the support of their class.
 
-    The covariance is that of the support, shrunk as far as Ledoit and Wolf advise. A
-    row of the support would look nearer than others because it has shaped the covariance: its
-    distance is what it would be had it been left out.
+    The covariance is that of the support, shrunk by the Ledoit-Wolf amount. A row of the support
+    has shaped the covariance and would look too near, so its distance is the leave-one-out one.
     """
     distances, limits = np.empty(len(support)), (variance_floor, MIN_SHRINKAGE)
     if pieces.are_few:
@@ -179,10 +178,10 @@ def shrunk_distances(pieces, support, variance_floor):
 
 
 class Pieces:
-    """Rows in pieces, the same for any number of threads.
+    """Rows cut into pieces that do not depend on the number of threads.
 
-    The rows are C-ordered, of float64; they are multiplied in another type, if it is given. `map_`
-    is `map`, or the same on threads.
+    The rows are C-ordered float64, and are multiplied in `dtype`. `map_` is `map`, or the same on
+    threads.
     """
 
     def __init__(self, rows, map_=map, dtype=np.float64):
@@ -200,7 +199,7 @@ class Pieces:
         self.are_few = one and dtype == np.float64 and not self._are_large
 
     def map(self, kernel, *given):
-        """Return what a kernel gives for these and the bounds of each piece, one by one."""
+        """Return the results of a kernel that takes `given` and the bounds of each piece."""
         return self._map(partial(kernel, *given), *self._bounds)
 
     def fill(self, kernel, *given):
@@ -208,10 +207,10 @@ class Pieces:
         deque(self.map(kernel, *given), maxlen=0)
 
     def moments(self, support):
-        """Return weight and sums of the support in each class, and the sum of their squares.
+        """Return weight and sums of the support in each class, and the upper triangle of squares.
 
-        The latter is an upper triangle. Large moments are not made anew, if they have been
-        made before, but changed by the rows that come and go.
+        Large moments that are known for an earlier support are updated by the rows that come and
+        go.
         """
         if not self._are_large:
             return self.sums(support)
@@ -220,14 +219,14 @@ class Pieces:
         return tuple(array.copy() for array in self._last[1])
 
     def _changed(self, last, sums, support):
-        """Return the sums for other rows, or None if little but rounding would be left."""
+        """Return the sums updated for another support, or None if rounding would dominate."""
         gone, new = self.sums(last & ~support), self.sums(support & ~last)
         if 2.0 * gone[2].trace() > sums[2].trace():
             return None
         return tuple(a - b + c for a, b, c in zip(sums, gone, new, strict=True))
 
     def sums(self, support):
-        """Return the same as `moments`, made anew."""
+        """Return the same as `moments`, computed from scratch."""
         pieces, c, n = len(self._bounds[0]), self.n_classes, self.shape[1]
         weights, sums = np.zeros((pieces, c)), np.zeros((pieces, c, n))
         scatter = np.zeros((pieces, n, n), self.dtype)

@@ -1,26 +1,26 @@
 """The part of a class that lies apart from its larger part, where rows are few.
 
-With fewer rows than a covariance needs, only the sizes of rows are known, and in many features
-these hide a cloud that a single direction shows.
+With too few rows for a covariance, only the sizes of rows are known. With many features, these
+hide a cloud that a single direction shows.
 """
 
 import numpy as np
 from scipy.linalg import eigh
 
-# A gap, in standard deviations of the part inside, which are at least one robust unit.
+# Least gap, in standard deviations of the part inside (but at least robust units).
 WIDE = 2.0
 # The larger part of a class has a share between these; with more beyond, no part is the larger one.
 LEAST_INSIDE, MOST_INSIDE = 0.55, 0.9
-# No feature counts with more units, such as one whose unit is far too small.
+# Deviations are cut off here, as the unit of a feature may be far too small.
 FARTHEST_SEEN = 5.0
 
 
 def separated_part(points, weights, least):
     """Return which points lie beyond a wide gap in the direction in which they spread most.
 
-    It is the leading direction of their spatial signs (Locantore and others, Test 1999), to which
-    points that are far off contribute no more than others. The points (N, n) are of one class, in
-    robust units about its median; a weight of at least `least` must stay inside.
+    It is the leading direction of their spatial signs (Locantore and others, Test 1999), in which
+    far points count no more than others. The points (N, n) are of one class, in robust units about
+    its median. A weight of at least `least` must stay inside.
     """
     points = np.clip(points, -FARTHEST_SEEN, FARTHEST_SEEN)
     lengths = np.linalg.norm(points, axis=1)

@@ -1,7 +1,7 @@
 """The initial estimate of rows with very many features, without a dense copy and covariances.
 
-The numbers are those of `dense`. Of a sparse feature most medians are zero, which only
-its number of entries shows; features where this is not so are made dense, in blocks.
+The results are those of `dense`. Most medians of a sparse feature are zero, as its number of
+entries shows. Features with other medians are made dense, in blocks.
 """
 
 import numpy as np
@@ -26,7 +26,7 @@ def robust_estimate(rows):
 
 
 def medians_and_scale(rows):
-    """Return class medians and a robust scale of each feature, as `standardize` has them."""
+    """Return class medians and a robust scale of each feature, as in `standardize`."""
     medians = np.zeros((rows.n_classes, rows.shape[1]))
     scale = sparse_unit(*entry_medians(rows))
     for block in busy_features(rows):
@@ -35,10 +35,9 @@ def medians_and_scale(rows):
 
 
 def entry_medians(rows):
-    """Return the median size of the entries of each feature that are not zero, and their share.
+    """Return the median size of the nonzero entries of each feature, and their share of the weight.
 
-    Where a feature has sizes that several rows share, only those count. Both are 0 without any; the
-    share is one of the weight of all rows.
+    If several rows share a size, only shared sizes count. Both are 0 for a feature without entries.
     """
     n_rows, n = rows.shape
     _, lengths = rows.entries(slice(0, n_rows))
@@ -63,9 +62,9 @@ def entry_medians(rows):
 
 
 def busy_features(rows):
-    """Yield, in blocks, the features of which half of a class or more has an entry.
+    """Yield, in blocks, the features with an entry in half or more of some class.
 
-    The median of all others is zero in every class, and so is their deviation from it.
+    All others have a median of zero in every class, and a median deviation of zero.
     """
     half = 0.5 * rows.class_weights[:, None] * (1.0 - 1e-9)
     (busy,) = np.nonzero(np.any(rows.stored_weights() >= half, axis=0))

@@ -9,19 +9,19 @@ from cappedlda._kernels import initial as initial_kernels
 from cappedlda._kernels import selection
 
 MAD_TO_SIGMA = 1.4826
-# Where the quantile of the absolute deviations at this level is more than WIDEST_TAIL times
-# their median, the median is of a discrete feature: it is raised, at most MOST_RAISED times.
+# If the quantile of the absolute deviations at this level exceeds WIDEST_TAIL times their median,
+# the feature is discrete. Its unit is then raised, by a factor of at most MOST_RAISED.
 WIDER_LEVEL = 0.7
 WIDEST_TAIL = 3.0
 MOST_RAISED = 10.0
-# The usual deviation of a mostly constant feature is no farther off than this, in its unit.
+# Largest usual deviation of a mostly constant feature, in its unit.
 FARTHEST_USUAL = 3.0
-# Deviations are cut off here, in robust units: far enough, and their powers stay finite.
+# Deviations are cut off here, in robust units, so that their powers stay finite.
 FARTHEST = 1e6
 
 
 def row_pieces(n_rows, n, regime):
-    """Return where pieces of the rows begin, and where they end: the same for any threads."""
+    """Return where pieces of the rows begin and end, whatever the number of threads."""
     count = n_rows // (regime.piece_rows_per_feature * n)
     count = min(n_rows * n // regime.piece_elements, count, regime.most_pieces)
     count -= count % 2  # so that neither of two threads waits for the other
@@ -32,10 +32,10 @@ def row_pieces(n_rows, n, regime):
 
 
 def in_units(rows, centres, scale, map_=map, farthest=FARTHEST, order=None):
-    """Return the deviations of rows from the centres of their classes over the scale.
+    """Return deviations (N, n) from the class centres in units of the scale, and squared norms.
 
-    They are cut off at `farthest`. With them, (N, n), come their squared norms (N,). `map_` is
-    `map`, or the same on threads. Rows may be taken in another order, or only some of them.
+    Deviations are cut off at `farthest`. The norms have the shape (N,). `map_` is `map`, or the
+    same on threads. `order` takes some of the rows, or all in another order.
     """
     n_rows, n = (rows.shape[0] if order is None else len(order)), rows.shape[1]
     scaled, squares = np.empty((n_rows, n)), np.empty(n_rows)
@@ -48,10 +48,10 @@ def in_units(rows, centres, scale, map_=map, farthest=FARTHEST, order=None):
 def medians_and_scale(rows, map_=map):
     """Return class medians, a robust scale of each feature, and which features are sparse.
 
-    The scale is the pooled median absolute deviation, raised where it sees only one level
-    of a discrete feature. Of sparse features more than half of the deviations are zero, which
-    tell nothing of the scale: there it is that of the others. A feature that is constant
-    within classes has the spread of their medians, and a constant one has 1.
+    The scale is the pooled median absolute deviation, raised where it sees only one level of a
+    discrete feature. In a sparse feature more than half of the deviations are zero, and the scale
+    comes from the others. A feature that is constant within the classes gets the spread of its
+    class medians, and a constant feature gets 1.
     """
     rows, _ = rows.by_class()
     centres, (median, wider) = medians_and_deviations(rows, (0.5, WIDER_LEVEL), map_)
@@ -69,7 +69,7 @@ def medians_and_scale(rows, map_=map):
 def medians_and_deviations(rows, levels, map_=map):
     """Return the median of each class, and quantiles of the absolute deviations from it.
 
-    The rows are class by class, and the quantiles, (levels, n), are of all classes together.
+    The rows are sorted by class. The quantiles (levels, n) are those of all classes together.
     """
     n = rows.shape[1]
     medians, quantiles = np.empty((rows.n_classes, n)), np.empty((len(levels), n))
@@ -83,7 +83,7 @@ def medians_and_deviations(rows, levels, map_=map):
 
 
 def scale_of_others(deviations, weights):
-    """Return the unit of a feature by its deviations that are not zero, or 0 if all are."""
+    """Return the unit of a feature from its nonzero deviations, or 0 if there are none."""
     weights = np.ones(len(deviations)) if weights is None else weights
     some = (deviations > 0.0) & (weights > 0.0)
     if not some.any():
@@ -98,17 +98,16 @@ def scale_of_others(deviations, weights):
 def are_shared(values, counts):
     """Return which values occur more than once: levels of a discrete feature, not errors.
 
-    The `counts` say how often each of them counts.
+    `counts` is how often each value counts.
     """
     _, groups = np.unique(values, return_inverse=True)
     return np.bincount(groups, counts)[groups] > 2.0 * (1.0 - 1e-9)
 
 
 def sparse_unit(size, share):
-    """Return the unit of a feature of which a share has deviations of some size, the others none.
+    """Return the unit of a feature in which a share of the rows deviates by `size`, others by 0.
 
-    It is the root mean square; but what is usual among the rows that deviate at all must not be
-    far off.
+    It is the root mean square, but large enough that the usual deviation `size` is not far off.
     """
     return size * np.maximum(np.sqrt(share), 1.0 / FARTHEST_USUAL)
 

@@ -1,4 +1,4 @@
-"""The cap: fences on distances that half of the rows of any class cannot move."""
+"""Caps: fences on distances that up to half of the rows of a class cannot move."""
 
 import math
 import sys
@@ -12,21 +12,21 @@ from cappedlda._kernels import histograms as fences
 from cappedlda._kernels import kernels
 from cappedlda._regime import REGIME
 
-# Reach of a fence beyond the 90 % quantile of the distances inside it, in distances from their
-# median to that quantile: 3.6 deviations of a Gaussian feature.
+# How far a fence reaches beyond the 90 % quantile of the distances inside it, in units of the gap
+# between their median and that quantile: 3.6 deviations for a Gaussian feature.
 REACH = 2.0
-# Of the fences that look for a cloud inside the usual ones: none, they are at the least distance.
+# Reach of the strict fences, which look for a cloud inside the usual ones.
 STRICT_REACH = 0.0
 # Rows are flagged beyond this multiple of the fences; up to the fences they are trusted.
 FLAG_LEVEL = 1.5
 # Equal distances, as in tiny or discrete data, must not fence each other out.
 MIN_GAP = 0.05
 MAX_GROWTH = 50
-# Fences that change by no more than this share stand still.
+# Fences that change by at most this share have converged.
 STILL = 1e-6
 LARGE = 1e3
-# A fence is never nearer than this quantile of Gaussian rows in the same units: where many rows
-# coincide, the gap between their quantiles says nothing.
+# A fence is at least this quantile of Gaussian rows in the same units. Where many rows coincide,
+# the gap between their quantiles means nothing.
 LEAST_LEVEL = 0.99
 
 
@@ -40,10 +40,10 @@ def bin_positions():
 def quantiles(histograms, levels, caps=None):
     """Return quantiles of the distances in each class, and of all classes together.
 
-    The weight of a row is split between the two bins around it, so the quantiles
-    move continuously with the data. They are within one bin, 1/32 of their value,
-    of the exact ones. The levels ascend. Distances beyond the caps (c,) do not count; with the
-    quantiles (c + 1, levels) comes the weight (c + 1,) of those that do.
+    The weight of a row is split between the two bins around it, so the quantiles move
+    continuously with the data. They are within one bin, 1/32 of their value, of the exact ones.
+    The levels must ascend. Distances beyond the caps (c,) do not count. The result is the
+    quantiles (c + 1, levels) and the weight (c + 1,) of the rows that count.
     """
     c = len(histograms)
     caps = np.full(c, np.inf) if caps is None else caps
@@ -70,7 +70,7 @@ class Fences(NamedTuple):
 
     @classmethod
     def at(cls, epsilon, caps):
-        """Return fences that are given, not found."""
+        """Return given limits as fences."""
         return cls(epsilon, caps, caps)
 
     def scaled(self, unit):
@@ -101,13 +101,12 @@ def least_fence(d):
 def update_caps(histograms, caps, reach=REACH, steps=1, regime=REGIME, least=0.0, blur=0.0):
     """Return the fences that follow from the rows within the present caps.
 
-    Only rows inside count for a fence, so that it grows outwards from them and stops
-    at the first wide gap. A class that spreads more than the others has a wider fence
-    of its own, and every class keeps the half that is nearest to its centre.
+    Only rows inside count for a fence, so it grows outwards from them and stops at the first wide
+    gap. A class that spreads more than the others has a wider fence of its own, and every class
+    keeps the half that is nearest to its centre.
 
-    From no caps, None, a first step leads to the nearer half. Fences grow as often as there are
-    `steps`, unless they stand still before. In the end none is below `least`, and no multiple of
-    one below `blur`.
+    Without caps (None), the first step gives the nearer half. Fences grow for `steps` steps, or
+    until they converge. In the end none is below `least`, and no multiple of one is below `blur`.
     """
     found, least = np.empty((2, len(histograms))), max(least, blur)
     limits = reach, MIN_GAP, regime.least_class_weight, STILL, steps, least, blur
@@ -120,8 +119,8 @@ def consistency_factor(epsilon, d):
 
     A covariance of rows within epsilon is divided by it, to be consistent for normal data
     (Croux and Haesbroeck, Journal of Multivariate Analysis 1999, multiply by its inverse).
-    Half of the rows are always inside: an epsilon with fewer of normal rows inside is in other
-    units, as that of rows that the directions fit too well.
+    At least half of the rows are always inside. An epsilon that would hold fewer normal rows is in
+    other units, such as those of rows that the directions overfit.
     """
     if epsilon > LARGE:
         return 1.0
@@ -132,7 +131,7 @@ def consistency_factor(epsilon, d):
 
 
 def fixed_point_caps(histograms, reach=REACH, start=None, regime=REGIME, least=0.0, blur=0.0):
-    """Return the fences, grown from the nearer half of every class until they stand still.
+    """Return the fences, grown from the nearer half of every class until they converge.
 
     They may also grow from caps `start` of shape (c,). See `update_caps`.
     """

@@ -21,8 +21,8 @@ def gate_caps(histograms, n_features, regime=REGIME):
 class Gate:
     """A fence on the size of whole rows, in robust units of the features.
 
-    A row that is far outside in any direction is out for good: in directions that do
-    not separate the classes the cap would not see it, but the scatter would.
+    A row far outside in any direction is out for good. In a direction that does not separate the
+    classes, the cap would miss it, but it would inflate the scatter.
     """
 
     centres: np.ndarray  # (c, n)
@@ -34,7 +34,7 @@ class Gate:
         return Gate(self.centres, self.scale, level * self.caps)
 
     def ratios(self, rows):
-        """Return the size of rows over that of the fence of their class."""
+        """Return the size of each row divided by the cap of its class."""
         return rows.norms(self.centres, self.scale)[0] / self.caps[rows.codes]
 
 
@@ -67,8 +67,8 @@ def within(distances, caps, codes):
 
 
 def ratios_of(distances, caps, gate_ratios=None):
-    """Return the larger of the ratios of rows to their caps, shape (N,), and to the gate."""
-    with np.errstate(invalid="ignore"):  # of what is infinitely far
+    """Return the larger ratio of each row, to its cap or to the gate, shape (N,)."""
+    with np.errstate(invalid="ignore"):  # rows may be infinitely far
         ratios = distances / caps
     if gate_ratios is not None:
         np.maximum(ratios, gate_ratios, out=ratios)
@@ -80,7 +80,7 @@ def ratios_of(distances, caps, gate_ratios=None):
 class RowRule:
     """Which rows count: those within the cap of their class in a projection, and within a gate.
 
-    Its methods take `ArrayRows`, whose classes are those to be measured from.
+    Its methods take `ArrayRows`, and measure each row from the class that it has there.
     """
 
     W: np.ndarray  # (n, r), of raw features
@@ -94,7 +94,7 @@ class RowRule:
         return replace(self, caps=level * self.caps, gate=gate)
 
     def distances(self, rows):
-        """Return the distances of rows in the projection, as a fit has them."""
+        """Return the distances of rows in the projection, computed as in a fit."""
         (n, _), c = self.W.shape, len(self.caps)
         wanted = {"scatter": False, "sums": False, "images": False}
         no_caps, distances = np.full(c, np.inf), np.empty(rows.shape[0])
@@ -102,7 +102,7 @@ class RowRule:
         return distances
 
     def contains(self, rows, distances=None):
-        """Return which rows count; their distances may be known."""
+        """Return which rows count; give their distances if they are known."""
         distances = self.distances(rows) if distances is None else distances
         inside = within(distances, self.caps, rows.codes)
         return inside if self.gate is None else inside & (self.gate.ratios(rows) <= 1.0)
@@ -128,10 +128,10 @@ class RowRule:
         return np.maximum(ratios, self.gate.ratios(rows))
 
     def nearest(self, rows, space="both"):
-        """Return the ratios of rows to the class where they are least, and the codes of these.
+        """Return the smallest ratio of each row over the classes, and the code of that class.
 
-        The gate reads all features. So the classes of each row are taken in the order of its
-        distances in the projection, until the next one cannot be less.
+        The gate reads all features, so classes are tried in the order of their distances in the
+        projection, until no further one can have a smaller ratio.
         """
         n_rows, gate = rows.shape[0], None if space == "projected" else self.gate
         projected = np.zeros((n_rows, len(self.caps)))

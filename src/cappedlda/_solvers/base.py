@@ -32,7 +32,7 @@ class Trace:
 
 
 def iterate(rows, method, max_iter, report=None):
-    """Run passes until the method says how it ended, at most `max_iter` of them."""
+    """Run up to `max_iter` passes, until the method returns how it ended."""
     trace = Trace()
     while trace.n_iter < max_iter:
         record = rows.run(method.query())
@@ -61,7 +61,7 @@ class Iteration:
     """
 
     change = np.inf  # size of the last step
-    tol = 0.0  # that which ends the iteration
+    tol = 0.0  # a step this small ends the iteration
     objective_path: list[float]
 
     def query(self, scatter=True):
@@ -73,4 +73,4 @@ class Iteration:
         raise NotImplementedError
 
     def rollback(self):
-        """Come to an end after `max_iter` passes: leave a projection that no pass confirmed."""
+        """After `max_iter` passes, step back from a projection that no pass has confirmed."""

@@ -22,8 +22,8 @@ from cappedlda._rules.fences import (
 from cappedlda._rules.rule import Query
 from cappedlda._solvers.base import Iteration
 
-# The frame is renewed while it is further off than this many times the tolerance, and
-# further off than the projection itself; at most this number of times.
+# The frame is renewed, at most MAX_RENEWALS times, while it is further off than this many times the
+# tolerance, and further off than the projection itself.
 DRIFT_TOLERANCE = 10.0
 MAX_RENEWALS = 20
 SMALL_DRIFT = 1e-2
@@ -32,9 +32,9 @@ SMALL_DRIFT = 1e-2
 SHAPE_DRIFT = 0.05
 # Floor of the capped norm, relative to the median distance.
 FLOOR = 1e-2
-# A mean variance of the scaled features that is only rounding.
+# A smaller mean variance of the scaled features is rounding.
 NO_SPREAD = 1e-10
-# Of the acceleration.
+# Points that the acceleration remembers.
 MEMORY = 4
 # A system that is not solved exactly is solved to this share of the tolerance.
 SYSTEM_TOLERANCE = 1e-3
@@ -52,10 +52,10 @@ class MMSolver(Iteration):
     never rises: a step minimises a quadratic that touches it at W and lies above it,
     and an accelerated step is taken only if the objective confirms it.
 
-    The directions of the first frame are the start; with K = None they only give the first
-    weights, not the gauge. The tolerance is on the change of the projected rows, relative to
-    their spread. The shape, of which it may be said whether it is renewed, is cap, floor and
-    gauge; a frame that `other_rows` have made gets a new one once in any case.
+    The iteration starts from the directions of the first frame. With K = None they give only the
+    first weights, not the gauge. The tolerance limits the change of the projected rows, relative
+    to their spread. Cap, floor and gauge are the shape, which need not be renewed. A frame made
+    from `other_rows` gets a new shape once in any case.
     """
 
     def __init__(
@@ -130,10 +130,10 @@ class MMSolver(Iteration):
         return covariance
 
     def settle_in(self, record):
-        """Set caps and gauge by a record of other rows than those the frame was made from.
+        """Set caps and gauge from a record of rows other than those that made the frame.
 
-        The directions of a sample fit it better than other rows: caps in its units would
-        leave out rows that are as good.
+        Directions fit their own sample better than other rows, so caps in its units would leave
+        out good rows.
         """
         frame = self.frame
         if self._objective.epsilon == "auto":
@@ -186,12 +186,12 @@ class MMSolver(Iteration):
         return self.frame.with_cap(self._objective.epsilon, floor)
 
     def _fixed_point(self, record, start=None):
-        """Return the fences that follow from a record, grown until they stand still."""
+        """Return the fences that follow from a record, grown until they converge."""
         limits = self._limits()
         return fixed_point_caps(record.histograms, self._objective.reach, start, **limits)
 
     def _limits(self):
-        """Return what limits fences: those of classes of no spread are above the ridge's blur."""
+        """Return limits of the fences: without spread, they stay above the blur of the ridge."""
         blur = math.sqrt(self._objective.ridge * np.vdot(self.W, self.W))
         return {"regime": self._regime, "least": least_fence(self.W.shape[1]), "blur": blur}
 
@@ -286,9 +286,9 @@ class MMSolver(Iteration):
 
 
 def extrapolated(history):
-    """Return by Anderson acceleration a better point than the last image of a fixed-point map.
+    """Return a better point than the last image of a fixed-point map, by Anderson acceleration.
 
-    The history has the last images, and their differences from the points they are of, flat.
+    The history has the last images, and their differences from their arguments, flattened.
     Affine combinations keep linear constraints, so W'B = K holds for the result too.
     """
     *before, (image, newest) = history
