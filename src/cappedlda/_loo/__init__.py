@@ -1,1 +1,1 @@
-"""Leave-one-out: distances, and what rests on them: leaving out, calibration."""
+"""Leave-one-out distances, and what uses them: leaving out, calibration, labels and cells."""

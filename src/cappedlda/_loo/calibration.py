@@ -1,8 +1,8 @@
-"""How far kept rows lie from the classes if they are left out of the fit: what new rows will do.
+"""How far kept rows lie from the classes when left out of the fit, as new rows will.
 
 A squared Mahalanobis distance from a class is the sum of two: one in the discriminant space, the
 plane through the class means, and one off that plane, which is the same from every class. Both
-are noted for a sample of the kept rows; cut-offs for new rows are quantiles of them.
+are noted for a sample of the kept rows. Cut-offs for new rows are quantiles of them.
 """
 
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ from cappedlda._metrics.plain import units_of
 from cappedlda._metrics.shrinkage import MOST_SHRUNK
 from cappedlda._regime import Regime
 
-# Rows that are noted, at most: with 4096 a share of 1 % has a standard error of 0.16 %.
+# Most rows that are noted: with 4096, a share of 1 % has a standard error of 0.16 %.
 MOST_NOTED = 4096
 
 
@@ -37,7 +37,7 @@ class Calibration(NamedTuple):
 
 @dataclass(frozen=True)
 class Calibrator:
-    """Makes the calibration when it is asked for: most fits never need it."""
+    """Makes the calibration on demand, as most fits never need it."""
 
     within: Moments
     centres: np.ndarray  # (c, n)
@@ -48,7 +48,7 @@ class Calibrator:
     weights: np.ndarray  # (k,)
     # (k,), weight by which each row is left out of the fit: 0 for rows that were not in it.
     left_out: np.ndarray
-    # Training rows (m, n), their classes and weights, also rows that are not noted.
+    # Training rows (m, n), their classes and weights, whether they are noted or not.
     trial: tuple[np.ndarray, np.ndarray, np.ndarray]
 
     def __call__(self):
@@ -60,7 +60,7 @@ class Calibrator:
         rows = Pieces(ArrayRows(deviations, codes, len(self.centres), regime=self.regime))
         squares = discriminant.distances(rows, left_out)
         off_plane = discriminant.distances_off_plane(deviations, codes, left_out)
-        # The covariance without the row has that much less freedom.
+        # Without the row, the covariance has that much less freedom.
         unit = 1.0 - left_out / discriminant.freedom
         own = squares[np.arange(len(codes)), codes]
         found = [root_of(unit * (part - off_plane)) for part in (own, squares.min(axis=1))]
@@ -68,7 +68,7 @@ class Calibrator:
         return Calibration(whitener, self.weights, *found, root_of(unit * off_plane), flat)
 
     def whitener(self):
-        """Return that of the `Calibration` alone, which takes no rows."""
+        """Return the whitener of the `Calibration` alone, which needs no rows."""
         varying = np.flatnonzero(~self._flat())
         return self._whitener(self._discriminant(varying), varying)
 
@@ -79,7 +79,7 @@ class Calibrator:
         scatter = within.covariance[np.ix_(varying, varying)] * within.weights.sum()
         moments = Moments(within.weights, np.zeros_like(centres), scatter)
         settings = {"shrinkage": min(self.shrinkage, MOST_SHRUNK)}
-        if self.shrinkage == 0.0:  # as for the answer: on units and type depends what is flat
+        if self.shrinkage == 0.0:  # as for the answer: what is flat depends on units and type
             settings["dtype"] = self.X.dtype
             variances = scatter.diagonal() / within.weights.sum()
             settings["unit"] = np.sqrt(np.where(variances > 0.0, variances, 1.0))
@@ -92,7 +92,7 @@ class Calibrator:
         return whitener
 
     def _flat(self):
-        """Return which features are constant within the classes: shrinkage would lift them."""
+        """Return which features are constant within the classes, which shrinkage would hide."""
         centres = self.centres / self.within.scale
         return units_of(self.within.covariance.diagonal(), centres.var(axis=0), centres)[1]
 
@@ -105,8 +105,8 @@ class Calibrator:
 def calibrator_of(reweighted, flag_rule, prepared, samples):
     """Return the calibrator of plain LDA on a support, or None where no covariance is known.
 
-    It notes rows that are in the support or not flagged, but none that is all of its class:
-    without it the class has no mean. The samples are None if nothing is kept for each row.
+    It notes rows that are in the support or not flagged, but none that is alone in its class, which
+    has no mean without it. The samples are None if no results are kept for each row.
     """
     sample, answer = prepared.all_sample, reweighted.answer
     if not prepared.by_features:
@@ -130,17 +130,17 @@ def calibrator_of(reweighted, flag_rule, prepared, samples):
 
 
 def copied(sample, weights, noted):
-    """Return copies of rows with some numbers, of their classes and weights."""
+    """Return copies of the rows with the given numbers, and of their classes and weights."""
     return sample.X[noted], sample.codes[noted], weights[noted]
 
 
 def root_of(squares):
-    """Return the root of numbers that rounding may have made negative."""
+    """Return the square root of numbers that rounding may have made negative."""
     return np.sqrt(np.maximum(squares, 0.0))
 
 
 def noted_rows(sample, kept):
-    """Return the numbers of the kept rows to note: all, or as large a part of each class."""
+    """Return the numbers of the kept rows to note: all, or the same part of each class."""
     (noted,) = np.nonzero(kept)
     width = max(sample.shape[1], sample.n_classes)
     most = min(MOST_NOTED, max(sample.regime.most_judged // width, 1))

@@ -1,4 +1,4 @@
-"""Leave-one-out distances of rows by those of their cells that are right."""
+"""Leave-one-out distances of rows by their right cells."""
 
 import numpy as np
 
@@ -8,15 +8,15 @@ from cappedlda._metrics.cells import WRONG
 
 
 def left_out_distances(metric, within, rows, fitted, left_out):
-    """Return the capped squared distances of rows, each left out of its fit, from classes (N, c).
+    """Return the capped squared distances (N, c) of rows from classes, each left out of its fit.
 
-    Each class drops cells for itself. Let x be a row of class i, which may have other cells in the
-    fit: there it is m_i + s. With h = x - m_k, and P the inverse scatter without the cells that
-    class k drops, three distances tell h'P h, s'P s and h'P s. Without the row the mean is
-    m_i - (nu - 1) s and the scatter is smaller by u nu s s', as in `distances`.
+    Each class drops its own cells. Let x be a row of class i, whose cells in the fit may differ:
+    there it is m_i + s. With h = x - m_k, and P the inverse scatter without the cells that class k
+    drops, three distances give h'P h, s'P s and h'P s. Without the row the mean is m_i - (nu - 1) s
+    and the scatter is smaller by u nu s s', as in `distances`.
 
-    The metric is that of moments `within` of the rows that were `fitted`. Rows are `left_out` by a
-    weight (N,): 0 for those that were not in the fit.
+    The metric belongs to the moments `within` of the rows that were `fitted`. `left_out` (N,) is
+    the weight that each row has in the fit, and 0 for rows outside it.
     """
     codes, of_class = rows.codes, within.weights[rows.codes]
     X, completed = (np.ascontiguousarray(part.X, np.float64) for part in (rows, fitted))
@@ -43,7 +43,7 @@ def left_out_distances(metric, within, rows, fitted, left_out):
                 for part in (X[some], steps[some] + means[k], X[some] - steps[some])
             )
             cross[some] = 0.5 * (whole[some] + size[some] - difference)
-        moved = np.where(codes == k, nu - 1.0, 0.0)  # the mean of its own class, in steps
+        moved = np.where(codes == k, nu - 1.0, 0.0)  # the mean of its own class, in units of s
         whole, cross = whole + moved * (2.0 * cross + moved * size), cross + moved * size
         rest = np.maximum(1.0 - share * size, LEAST_REST)
         distances[:, k] = whole + share * cross**2 / rest + price
@@ -51,10 +51,10 @@ def left_out_distances(metric, within, rows, fitted, left_out):
 
 
 def wrong_cells_cost(plain, without, codes, weights, log_priors):
-    """Return whether wrong cells in the fit cost more than a standard error of the misclassified.
+    """Return whether wrong cells in the fit cost hits, by more than a standard error.
 
-    `plain` and `without` are leave-one-out distances (N, c) by LDA with wrong cells and without.
-    Rows without a weight have no say.
+    `plain` and `without` are leave-one-out distances (N, c) by LDA with and without wrong cells.
+    Rows of weight 0 do not count.
     """
     codes = codes.astype(np.int32, copy=False)
     before, after = (loo.hits(part, codes, weights, log_priors) for part in (plain, without))

@@ -13,16 +13,16 @@ from cappedlda._metrics import linalg
 from cappedlda._metrics.plain import FLAT
 from cappedlda._metrics.shrinkage import shrinkage_ridge
 
-# 1 - leverage of a row without which its class has no spread: a row that is alone in a direction.
+# 1 - leverage of a row that is alone in a direction: without it there is no spread.
 LEAST_REST = 1e-6
 
 
 class PlainLDA:
     """Linear discriminant analysis on rows of which only the moments are known.
 
-    They are moments of deviations from the centres (c, n), which may be a rotation of `n_features`.
-    The features get other units (n,) where those of the moments are not good. The type of the rows
-    tells what is only rounding.
+    They are moments of deviations from the centres (c, n), perhaps in a rotation of `n_features`.
+    `unit` (n,) replaces unsuitable units of the moments. The type of the rows decides what is
+    rounding.
     """
 
     def __init__(
@@ -42,18 +42,18 @@ class PlainLDA:
         self._T = T if unit is None else T / unit[:, None]
         means = centres + self._moves
         self._middle = means.sum(axis=0) / len(means)
-        means -= self._middle  # or little but rounding would be left between them
+        means -= self._middle  # otherwise their differences would be mostly rounding
         self._images = means @ self._T
         self._directions = self._T @ self._images.T
 
     def distances(self, rows, left_out):
         """Return the squared distances of rows from all classes, shape (N, c).
 
-        The rows are `Pieces` of deviations from the centres. Each is `left_out` of the fit by a
-        weight (N,): 0 for rows that were not in it.
+        The rows are `Pieces` of deviations from the centres. `left_out` (N,) is the weight that
+        each row has in the fit, and 0 for rows outside it.
         """
         distances = np.empty((len(left_out), len(self._weights)))
-        # There may be more classes than rows: then not for each pair of classes.
+        # With more classes than rows, not for each pair of classes.
         by_row = len(self._weights) > len(left_out)
         rows.fill(
             loo.left_out_distances,
@@ -80,7 +80,7 @@ class PlainLDA:
     def linear_scores(self):
         """Return coefficients (n, c) and offsets (c,) of minus half the squared distances.
 
-        For rows that were not in the fit, up to a number that is the same for all classes.
+        They hold for rows outside the fit, up to a number that is the same for all classes.
         """
         offsets = -0.5 * np.square(self._images).sum(axis=1) - self._middle @ self._directions
         return self._directions, offsets
@@ -93,8 +93,8 @@ class PlainLDA:
     def distances_off_plane(self, deviations, codes, left_out):
         """Return the squared distances of rows from the plane through the means, shape (N,).
 
-        The plane is that of the discriminant space: a squared distance from a class is this one
-        and the one in the discriminant space together. The deviations (N, n) are from the centres.
+        The plane is the discriminant space. A squared distance from a class is the sum of this one
+        and the one in the discriminant space. The deviations (N, n) are from the centres.
         """
         axes = plane_axes(self._images)
         if axes.shape[1] == self.whitener.shape[1]:  # the plane is the whole space
@@ -104,8 +104,8 @@ class PlainLDA:
         H = (deviations - self._moves[codes]) @ self._T
         inside = H @ axes
         H -= inside @ axes.T
-        # Without the row the plane turns with the mean of its class, about the other means; `tilt`
-        # is how much a point of the plane, given along its axes, turns with it.
+        # Without the row, the mean of its class moves, and the plane turns about the other means.
+        # `tilt` is how much a point of the plane, given along its axes, moves with it.
         places = self._images @ axes
         tilt = (places / np.einsum("ij,ij->j", places, places))[codes]
         turn = 1.0 - (nu - 1.0) * np.einsum("ij,ij->i", tilt, inside)
