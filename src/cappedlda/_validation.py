@@ -36,7 +36,6 @@ SAME_CENTRES = 16.0 * np.finfo(np.float64).eps
 
 
 def check_choice(name, value, choices):
-    """Check that a parameter is one of some words."""
     if not (isinstance(value, str) and value in choices):
         known = ", ".join(repr(choice) for choice in choices)
         raise ValueError(f"{name}={value!r} is unknown; use one of {known}.")
@@ -61,7 +60,6 @@ def check_count(name, value, low, high, advice):
 
 
 def check_flag(name, value):
-    """Check that a parameter is True or False."""
     if not isinstance(value, (bool, np.bool_)):
         raise TypeError(f"{name}={value!r} must be True or False.")
 
@@ -85,7 +83,6 @@ def check_word_or_real(name, value, words, low, high, advice):
 
 
 def check_epsilon(epsilon):
-    """Check the parameter epsilon."""
     advice = 'use "auto", a positive number or inf'
     check_word_or_real("epsilon", epsilon, ("auto",), 1.0 / LARGEST, np.inf, advice)
 
@@ -111,7 +108,6 @@ def check_start(start, shape, words=("robust", "lda", "identity")):
 
 
 def check_shrinkage(shrinkage):
-    """Check the parameter shrinkage."""
     words = ("few_rows", "auto", "agreement")
     advice = 'use "few_rows", "auto", "agreement", None or a number from 0 to 1'
     if shrinkage is not None:
@@ -120,7 +116,6 @@ def check_shrinkage(shrinkage):
 
 
 def check_label_noise(label_noise):
-    """Check the parameter label_noise."""
     advice = 'use None, "auto" or a rate between 0 and 0.5'
     if label_noise is not None:
         below_half = np.nextafter(0.5, 0.0)
@@ -301,7 +296,6 @@ def check_text(X):
 
 
 def listed(names):
-    """Return some names as an error lists them."""
     shown = ", ".join(map(repr, names[:MOST_NAMED]))
     more = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
     return shown + more
@@ -358,7 +352,6 @@ def codes_and_classes(y):
 
 
 def check_classes(classes, name="y"):
-    """Check that there are two classes or more."""
     if len(classes) < 2:
         only = f"only one class ({classes.tolist()[0]!r})" if len(classes) else "no class"
         raise ValueError(f"{name} has {only}; give rows of two or more classes.")
@@ -446,7 +439,6 @@ def check_seed(random_state):
 
 
 def check_weights(sample_weight, X, codes, classes):
-    """Return the sample weights in float64, or None for all ones."""
     if sample_weight is None:
         return None
     check_readable(sample_weight, "sample_weight")
@@ -466,7 +458,6 @@ def weight_unit(total, count):
 
 
 def check_class_weights(per_class, classes):
-    """Check the weight of each class."""
     total = per_class.sum()
     if not total <= LARGEST_WEIGHT:
         raise ValueError(f"sample_weight adds up to {total:g}; divide it by a large number.")

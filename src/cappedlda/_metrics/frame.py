@@ -83,7 +83,6 @@ class Frame:
         return RowRule(self.W / self.scale[:, None], self.centres, level * self.caps, gate)
 
     def changed(self, **others):
-        """Return the frame with other values of some attributes."""
         frame = object.__new__(Frame)
         frame.__dict__.update(self.__dict__, **others)
         return frame
@@ -95,12 +94,10 @@ class Frame:
             A.matrix.flat[:: len(variances) + 1] = variances
 
     def recentred(self, centres):
-        """Return the frame with other centres."""
         B = linalg.between_factor(centres, self.priors, self.scale)
         return self.changed(centres=centres, B=B)
 
     def with_cap(self, epsilon, floor):
-        """Return the frame with one cap for all classes."""
         fences = Fences.at(epsilon, np.full(len(self.centres), epsilon))
         return self.with_fences(fences, floor=floor)
 
@@ -110,7 +107,6 @@ class Frame:
         return self.changed(epsilon=epsilon, caps=caps, fences=fences, **others)
 
     def without_caps_on(self, whole):
-        """Return the frame with some classes uncapped."""
         if not np.count_nonzero(whole):
             return self
         fences = self.fences._replace(caps=np.where(whole, np.inf, self.fences.caps))

@@ -35,7 +35,6 @@ def ridged(scatter, weight, ridge):
 
 
 def rank_of(B):
-    """Return the numerical rank of B."""
     values = linalg.svdvals(B, check_finite=False)
     return int(np.sum(values > np.sqrt(RANK_CUTOFF) * values[0])) if values[0] > 0 else 0
 
@@ -58,7 +57,6 @@ def solve(A, B):
 
 
 def not_definite():
-    """Return the error for a scatter that is not positive definite."""
     return linalg.LinAlgError(
         "The weighted within-class scatter is not positive definite; remove features that "
         "depend on others, or use CappedNormLDA with a larger ridge."

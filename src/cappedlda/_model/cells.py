@@ -38,14 +38,7 @@ def choose_cuts(metric, X, codes, weights):
 
     Harm is that more rows are lost than gained, by more than MOST_HARM standard errors and more
     than MOST_LOST of all. Lost are those that all cells classify correctly and capped ones do not.
-
-    Parameters
-    ----------
-    metric : CellMetric
-    X : ndarray of shape (N, n)
-        Training rows, also those that were left out.
-    codes : ndarray of shape (N,)
-    weights : ndarray of shape (N,)
+    The rows are those of training, also those that were left out.
     """
     most_lost = MOST_LOST * weights.sum()
     for cuts in candidates(metric, X, codes):
@@ -83,18 +76,9 @@ def linear_scores(metric, X):
 def over_rows(metric, X, work, reach=REACH, every=False):
     """Yield the numbers of rows of X that have dropped cells, and what `work` gives for them.
 
-    Slabs of rows go to as many threads as BLAS would have.
-
-    Parameters
-    ----------
-    metric : CellMetric
-    X : ndarray of shape (N, n)
-    work : callable
-        Takes the numbers of some rows, the rows (k, n) and the marks of their cells (k, c, n).
-    reach : float
-        Score below the best one with which a class is asked.
-    every : bool
-        Whether all rows count, also those without a dropped cell.
+    It takes the numbers of some rows, the rows (k, n) and the marks of their cells (k, c, n).
+    Classes are asked whose score is within `reach` of the best one. With `every`, rows without a
+    dropped cell count too. Slabs of rows go to as many threads as BLAS would have.
     """
     step = max(1, MOST_MARKS // metric.means.size)
     may_drop = metric.screen(reach)
@@ -213,18 +197,8 @@ def completed(model, X, codes=None, most_wrong=FEW, likeliest=False):
     """Return X with dropped cells replaced by what is expected, and what these cost (N,).
 
     The cost is added to squared distances; it is infinite if no cell is left. Wrong cells of rows
-    that have more than a few stay as they are: such rows are not just good rows with a typo.
-
-    Parameters
-    ----------
-    model : CappedLDA
-    X : ndarray or sparse matrix of shape (N, n)
-    codes : ndarray of shape (N,), optional
-        Classes; without them all classes count, by their probabilities.
-    most_wrong : float
-        Share of the cells of a row that may be wrong; 0 replaces only missing ones.
-    likeliest : bool
-        Whether, without codes, the likeliest class alone counts.
+    with a share above `most_wrong` of them stay as they are: such rows are not just good rows with
+    a typo. Without codes all classes count, by their probabilities, or the `likeliest` alone.
     """
     cost = np.zeros(X.shape[0])
     metric = metric_for(model, X)

@@ -14,17 +14,14 @@ from cappedlda._validation import check_real
 
 
 def wrong_cells(model, X, y=None):
-    """Return which cells of checked rows do not fit the others."""
     return cells.wrong_cells(model, X, codes_or_predicted(model, X, y), y is not None)
 
 
 def expected_cells(model, X, y=None):
-    """Return what the other cells predict."""
     return judged_cells(model, X, y)[0]
 
 
 def cell_deviations(model, X, y=None):
-    """Return how far cells are from what the others predict."""
     return judged_cells(model, X, y)[1]
 
 
@@ -35,7 +32,6 @@ def judged_cells(model, X, y):
 
 
 def check_cells(model):
-    """Check that the model can judge single cells."""
     check_is_fitted(model)
     if cells.metric_of(model) is None:
         raise ValueError(
@@ -46,12 +42,10 @@ def check_cells(model):
 
 
 def codes_or_predicted(model, X, y):
-    """Return the codes of the given or predicted classes."""
     return class_codes(decisions(model, X)) if y is None else codes_of(model, y, X.shape[0])
 
 
 def predict_or_reject(model, X, _=None, *, alpha, min_proba, reject_label):
-    """Return the predicted classes of checked rows, or the label of rejected ones."""
     rejected = is_rejected(model, X, None, alpha)
     if min_proba is None:
         codes = class_codes(decisions(model, X))

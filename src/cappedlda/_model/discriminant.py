@@ -225,7 +225,6 @@ def affine(model, X, W, offset, amend=None):
 
 
 def projections(model, X, _=None):
-    """Return checked rows in the discriminant space."""
     offset = -(model.xbar_ @ model.scalings_)
     return affine(model, X, model.scalings_, offset, model._amend_projections)
 
@@ -237,12 +236,10 @@ def decisions(model, X, _=None):
 
 
 def predictions(model, X, _=None):
-    """Return the predicted classes of checked rows."""
     return model.classes_[class_codes(decisions(model, X))]
 
 
 def probabilities(model, X, _=None):
-    """Return the probabilities of the classes of checked rows."""
     scores = decisions(model, X)
     if scores.ndim == 1:
         return np.column_stack([expit(-scores), expit(scores)])
@@ -250,7 +247,6 @@ def probabilities(model, X, _=None):
 
 
 def log_probabilities(model, X, _=None):
-    """Return the logarithms of the probabilities of the classes of checked rows."""
     scores = decisions(model, X)
     if scores.ndim == 1:
         scores = np.column_stack([np.zeros_like(scores), scores])

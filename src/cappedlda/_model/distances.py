@@ -49,7 +49,6 @@ def spread(model):
 
 
 def outlyingness(model, X, y, space):
-    """Return the outlyingness of checked rows from the given or nearest classes."""
     codes = None if y is None else codes_of(model, y, X.shape[0])
     return outlyingness_and_codes(model, X, codes, space)[0]
 
@@ -80,7 +79,6 @@ def columns_of(model, X, y):
 
 
 def codes_of(model, y, n_rows):
-    """Return the codes of labels, or refuse them."""
     check_readable(y, "y")
     y = column_or_1d(np.asarray(y))
     if len(y) != n_rows:

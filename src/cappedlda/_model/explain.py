@@ -134,7 +134,6 @@ def leading_groups(parts, groups):
 
 
 def checked_groups(groups, n_features):
-    """Return the group of each feature as an array."""
     groups = np.asarray(groups)
     if groups.shape != (n_features,):
         raise ValueError(
@@ -191,7 +190,6 @@ def wrong_cells_of(model, X, found, labelled, most, names, raw):
 
 
 def short(number):
-    """Return a number for people."""
     return f"{number:,.0f}" if 1e3 <= abs(number) < 1e9 else f"{number:.3g}"
 
 

@@ -59,7 +59,6 @@ class Fold:
 
 
 def class_weights_of(rows, chosen):
-    """Return the weight of the chosen rows in each class."""
     weight = None if rows.sample_weight is None else rows.sample_weight[chosen]
     return np.bincount(rows.codes[chosen], weight, rows.n_classes).astype(np.float64)
 

@@ -52,13 +52,11 @@ class Summary:
 
 
 def summary_of(model):
-    """Return the `Summary` of a fitted model."""
     tables = classes_of(model), *directions_of(model), decisions_of(model)
     return Summary(title_of(model), *tables)
 
 
 def title_of(model):
-    """Return one line: the estimator, and how the fit ended."""
     n_classes, n_features = model.means_.shape
     return (
         f"{type(model).__name__}: {model.status_}, iterations: {model.n_iter_}; "
@@ -67,7 +65,6 @@ def title_of(model):
 
 
 def classes_of(model):
-    """Return a line for each class, and one for all together."""
     counts = model._class_counts
     lines = []
     for name, found, prior in zip(model.classes_, counts, model.priors_, strict=True):
@@ -102,12 +99,10 @@ def loadings_of(model):
 
 
 def unit_of_loadings(per_deviation):
-    """Return what the loadings are, in words."""
     return f"per {'deviation' if per_deviation else 'unit'} of the feature"
 
 
 def direction_name(k):
-    """Return what a direction, counted from 0, is called."""
     return f"direction {k + 1}"
 
 
@@ -147,7 +142,6 @@ def decisions_of(model):
 
 
 def wrong_labels_of(model):
-    """Return a line on what was found about labels."""
     counts = None
     if hasattr(model, "mislabelled_"):  # not known after fit_chunks
         counts = mislabelled_counts(model.mislabelled_, model.left_out_)
@@ -155,7 +149,6 @@ def wrong_labels_of(model):
 
 
 def mislabelled_counts(mislabelled, left_out):
-    """Return how many rows that look mislabelled are left out, and how many are not."""
     return np.count_nonzero(mislabelled & left_out), np.count_nonzero(mislabelled & ~left_out)
 
 
@@ -188,12 +181,10 @@ def wrong_cells_of(model):
 
 
 def feature_names(model):
-    """Return the names of the features, or x0, x1, ..."""
     return getattr(model, "feature_names_in_", [f"x{j}" for j in range(model.n_features_in_)])
 
 
 def left_out_rows(model):
-    """Return in words which rows are left out."""
     if model.leave_out_level_ == np.inf:
         return "no row"
     # A class that the cap would remove has none; all others have the same ratio.

@@ -35,7 +35,6 @@ def status_of(solution, n_supervised):
 
 
 def warn_of(solution, model, n_supervised, stacklevel):
-    """Warn of all that a user should know about a fit."""
     if model.status_ != "converged":
         can_go_on = hasattr(model, "max_iter")
         message = _REMEDIES[model.status_].format(

@@ -18,7 +18,6 @@ def table(results):
 
 
 def cell(name, value):
-    """Return a value as it stands in a table."""
     return "-" if value is None else FORMATS.get(name, "{}").format(value)
 
 

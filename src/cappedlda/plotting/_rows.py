@@ -49,7 +49,6 @@ def sampled(mask, most, always=()):
 
 
 def find_flagged(ratio, n_rows, flagged):
-    """Return the rows to mark as flagged, as a mask."""
     if isinstance(flagged, str) and flagged == "auto":
         return np.zeros(n_rows, dtype=bool) if ratio is None else ratio > 1.0
     return _checked("flagged", flagged, n_rows)

@@ -14,7 +14,6 @@ FLOOR = 1e-3
 
 
 def ridged_scatter(problem):
-    """Return S_w with its ridge."""
     S = problem.within_scatter() / problem.sizes.sum()
     mean_variance = np.trace(S) / len(S)
     # Without any within-class scatter the between-class one gives the unit.

@@ -48,7 +48,6 @@ class Problem:
 
     @classmethod
     def of(cls, rows):
-        """Return the problem of some rows."""
         return cls(rows, rows.class_means(), rows.class_weights)
 
     @property
