@@ -11,22 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import skl2onnx
 from skl2onnx import update_registered_converter
-from skl2onnx.algebra.onnx_ops import (
-    OnnxAdd,
-    OnnxArgMax,
-    OnnxCast,
-    OnnxGather,
-    OnnxIdentity,
-    OnnxMatMul,
-    OnnxMax,
-    OnnxMul,
-    OnnxNeg,
-    OnnxReduceL2Api18,
-    OnnxReduceMaxApi18,
-    OnnxSoftmax,
-    OnnxSub,
-    OnnxUnsqueezeApi11,
-)
+from skl2onnx.algebra import onnx_ops as ops
 from skl2onnx.common.data_types import (
     Int64TensorType,
     StringTensorType,
@@ -145,19 +130,18 @@ def _parse(scope, model, inputs, custom_parsers=None):
     """Declare the outputs."""
     operator = scope.declare_local_operator(_alias(type(model)), model)
     operator.inputs = inputs
-    number = inputs[0].type
     options = scope.get_options(model, {"output": "predict", "outlyingness": False})
     output = _output(options)
+    number = guess_tensor_type(inputs[0].type)
+    kinds = {}
     if output != "transform":
-        operator.outputs += [
-            scope.declare_local_variable("label", _label_type(model)),
-            scope.declare_local_variable("probabilities", guess_tensor_type(number)),
-        ]
+        kinds = {"label": _label_type(model), "probabilities": number}
     if output != "predict":
-        operator.outputs.append(scope.declare_local_variable("variable", guess_tensor_type(number)))
+        kinds["variable"] = number
     if output == "all" and options["outlyingness"]:
-        kind = guess_tensor_type(number)
-        operator.outputs.append(scope.declare_local_variable("outlyingness", kind))
+        kinds["outlyingness"] = number
+    for name, kind in kinds.items():
+        operator.outputs.append(scope.declare_local_variable(name, kind))
     return operator.outputs
 
 
@@ -173,72 +157,63 @@ def _shapes(operator):
 
 def _convert(scope, operator, container):
     """Add the nodes: one affine map for the scores, one for the projection."""
-    model, X, version = operator.raw_operator, operator.inputs[0], container.target_opset
+    model, X = operator.raw_operator, operator.inputs[0]
     dtype = guess_numpy_type(X.type)
     if dtype != np.float64:
         dtype = np.float32
-    numbers = OnnxCast(X, to=guess_proto_type(guess_tensor_type(X.type)), op_version=version)
+
+    def node(kind, *inputs, **settings):
+        """Return a node; arrays become constants in the precision of X."""
+        inputs = [x.astype(dtype) if isinstance(x, np.ndarray) else x for x in inputs]
+        return getattr(ops, f"Onnx{kind}")(*inputs, op_version=container.target_opset, **settings)
+
+    numbers = node("Cast", X, to=guess_proto_type(guess_tensor_type(X.type)))
 
     def affine(matrix, offset):
-        product = OnnxMatMul(numbers, matrix.astype(dtype), op_version=version)
-        return OnnxAdd(product, offset.astype(dtype), op_version=version)
+        return node("Add", node("MatMul", numbers, matrix), offset)
 
     outputs = {output.raw_name: output.full_name for output in operator.outputs}
-    nodes = []
+    found = {}
     if "label" in outputs:
         coef, intercept = model.coef_, model.intercept_
         if len(model.classes_) == 2:  # the first class has the score 0
             coef, intercept = np.vstack([0.0 * coef, coef]), np.append(0.0, intercept)
         scores = affine(coef.T, intercept)
-        codes = OnnxArgMax(scores, axis=1, keepdims=0, op_version=version)
-        labels = OnnxGather(_labels(model), codes, axis=0, op_version=version)
-        nodes += [
-            OnnxIdentity(labels, op_version=version, output_names=[outputs["label"]]),
-            OnnxSoftmax(
-                scores, axis=1, op_version=version, output_names=[outputs["probabilities"]]
-            ),
-        ]
+        codes = node("ArgMax", scores, axis=1, keepdims=0)
+        labels = ops.OnnxGather(_labels(model), codes, axis=0, op_version=container.target_opset)
+        found = {"label": labels, "probabilities": node("Softmax", scores, axis=1)}
     if "variable" in outputs:
-        projected = affine(model.scalings_, -(model.xbar_ @ model.scalings_))
-        nodes.append(
-            OnnxIdentity(projected, op_version=version, output_names=[outputs["variable"]])
-        )
+        found["variable"] = affine(model.scalings_, -(model.xbar_ @ model.scalings_))
     if "outlyingness" in outputs:
-        ratio = _outlyingness(model, numbers, dtype, version)
-        nodes.append(
-            OnnxIdentity(ratio, op_version=version, output_names=[outputs["outlyingness"]])
-        )
-    for node in nodes:
-        node.add_to(scope, container)
+        found["outlyingness"] = _outlyingness(model, numbers, node)
+    for name, result in found.items():
+        node("Identity", result, output_names=[outputs[name]]).add_to(scope, container)
 
 
-def _outlyingness(model, numbers, dtype, version):
+def _outlyingness(model, numbers, node):
     """Return the node of the outlyingness of rows from the class where it is least."""
     rule, gate = model._flag_rule, model._flag_rule.gate
 
     def ratios(rows, centres, units, limits):
         """Return distances of rows from some centres, in units of each axis, over limits."""
-        each = OnnxUnsqueezeApi11(rows, axes=[1], op_version=version)
-        steps = OnnxSub(each, centres[None].astype(dtype), op_version=version)
-        steps = OnnxMul(steps, (1.0 / units).astype(dtype), op_version=version)
-        sizes = OnnxReduceL2Api18(steps, axes=[2], keepdims=0, op_version=version)
-        return OnnxMul(sizes, (1.0 / limits)[None].astype(dtype), op_version=version)
+        each = node("UnsqueezeApi11", rows, axes=[1])
+        steps = node("Mul", node("Sub", each, centres[None]), 1.0 / units)
+        sizes = node("ReduceL2Api18", steps, axes=[2], keepdims=0)
+        return node("Mul", sizes, (1.0 / limits)[None])
 
     def nearness(some):
         """Return minus the outlyingness from the class of some where it is least."""
         found = ratios(images, centres[some], no_units, rule.caps[some])
         if gate is not None:
             limits = gate.caps[some] * np.sqrt(len(gate.scale))  # of a norm, not a root mean square
-            by_gate = ratios(numbers, gate.centres[some], gate.scale, limits)
-            found = OnnxMax(found, by_gate, op_version=version)
-        found = OnnxNeg(found, op_version=version)
-        return OnnxReduceMaxApi18(found, axes=[1], keepdims=0, op_version=version)
+            found = node("Max", found, ratios(numbers, gate.centres[some], gate.scale, limits))
+        return node("ReduceMaxApi18", node("Neg", found), axes=[1], keepdims=0)
 
-    images = OnnxMatMul(numbers, rule.W.astype(dtype), op_version=version)
+    images = node("MatMul", numbers, rule.W)
     no_units, centres = np.ones(rule.W.shape[1]), rule.centres @ rule.W
     n_classes = len(centres)
     parts = np.array_split(np.arange(n_classes), min(n_classes, MOST_PARTS))
-    return OnnxNeg(OnnxMax(*map(nearness, parts), op_version=version), op_version=version)
+    return node("Neg", node("Max", *map(nearness, parts)))
 
 
 def _output(options):
