@@ -73,7 +73,7 @@ class NpyFolder:
 
     def _paths(self):
         """Return the files that belong together."""
-        patterns = [self.X, self.y] + [self.sample_weight] * (self.sample_weight is not None)
+        patterns = _given(self.X, self.y, self.sample_weight)
         files = [_files(self.folder, pattern) for pattern in patterns]
         if len({len(some) for some in files}) > 1:
             found = ", ".join(f"{len(f)} {p}" for f, p in zip(files, patterns, strict=True))
@@ -107,22 +107,6 @@ class NpzFolder:
         Name of the array of weights, if there is one.
     pattern : str, default ``"*.npz"``
         Pattern of the file names.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> from pathlib import Path
-    >>> import numpy as np
-    >>> from sklearn.datasets import load_wine
-    >>> from cappedlda import CappedLDA
-    >>> from cappedlda.sources import NpzFolder
-    >>> X, y = load_wine(return_X_y=True)
-    >>> with tempfile.TemporaryDirectory() as name:
-    ...     for part, rows in enumerate(np.array_split(np.arange(len(y)), 3)):
-    ...         np.savez(Path(name) / f"part{part}.npz", X=X[rows], y=y[rows])
-    ...     lda = CappedLDA().fit_chunks(NpzFolder(name))
-    >>> lda.scalings_.shape
-    (13, 2)
     """
 
     folder: str | PathLike[str]
@@ -140,8 +124,7 @@ class NpzFolder:
         return map(partial(self._read, with_X=False), _files(self.folder, self.pattern))
 
     def _read(self, path, with_X=True):
-        keys = [self.y] + [self.sample_weight] * (self.sample_weight is not None)
-        keys += [self.X] * with_X
+        keys = _given(self.y, self.sample_weight, self.X if with_X else None)
         arrays = read_npz(path, keys)
         if missing := [key for key in keys if key not in arrays]:
             raise ValueError(f"{path} has the arrays {npz_names(path)}, but not {missing}.")
@@ -208,7 +191,7 @@ class ParquetFolder:
     def _read(self, paths, with_features=True):
         from pyarrow import Table
 
-        others = [self.target] + [self.sample_weight] * (self.sample_weight is not None)
+        others = _given(self.target, self.sample_weight)
         for path in paths:
             with open_parquet(path) as file:
                 names = self._features(path, file.schema_arrow.names)
@@ -220,14 +203,16 @@ class ParquetFolder:
                     yield Chunk(X, y, *(weight or [None]), f"{path.name}, batch {number}")
 
     def _features(self, path, names):
-        wanted = [self.target, *(self.features or [])]
-        wanted += [self.sample_weight] * (self.sample_weight is not None)
-        missing = [name for name in wanted if name not in names]
-        if missing:
+        wanted = _given(self.target, *(self.features or []), self.sample_weight)
+        if missing := [name for name in wanted if name not in names]:
             raise ValueError(f"The file {path} has the columns {names}, but not {missing}.")
         if self.features is not None:
             return list(self.features)
         return [name for name in names if name not in (self.target, self.sample_weight)]
+
+
+def _given(*names):
+    return [name for name in names if name is not None]
 
 
 def _files(folder, pattern):
