@@ -12,6 +12,7 @@ from dataclasses import is_dataclass
 from pathlib import Path
 
 import pytest
+from matplotlib import pyplot as plt
 from numpydoc.validate import validate
 
 import cappedlda
@@ -133,6 +134,7 @@ def test_examples_in_docstrings_run(value):
         result = runner.run(test)
         assert result.failed == 0
         assert result.attempted > 0
+    plt.close("all")
 
 
 def test_fitted_attributes_are_the_documented_ones(dirty):

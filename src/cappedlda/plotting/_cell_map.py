@@ -44,7 +44,6 @@ class CellMapDisplay(Display):
 
     Examples
     --------
-    >>> import matplotlib.pyplot as plt
     >>> from sklearn.datasets import load_iris
     >>> from cappedlda import CappedLDA
     >>> from cappedlda.plotting import CellMapDisplay
@@ -55,7 +54,6 @@ class CellMapDisplay(Display):
     >>> display = CellMapDisplay.from_estimator(lda, new)
     >>> display.wrong.sum(axis=0)
     array([0, 0, 1, 0])
-    >>> plt.close(display.figure_)
     """
 
     def __init__(

@@ -30,7 +30,6 @@ class ConvergenceDisplay(Display):
 
     Examples
     --------
-    >>> import matplotlib.pyplot as plt
     >>> from sklearn.datasets import load_wine
     >>> from cappedlda import CappedLDA
     >>> from cappedlda.plotting import ConvergenceDisplay
@@ -38,7 +37,6 @@ class ConvergenceDisplay(Display):
     >>> display = ConvergenceDisplay.from_estimator(lda)
     >>> display.status
     'converged'
-    >>> plt.close(display.figure_)
     """
 
     def __init__(self, objective_path: ArrayLike, *, status: str | None = None) -> None:

@@ -60,7 +60,6 @@ class DistanceDisplay(RowsDisplay):
 
     Examples
     --------
-    >>> import matplotlib.pyplot as plt
     >>> from sklearn.datasets import load_iris
     >>> from cappedlda import CappedLDA
     >>> from cappedlda.plotting import DistanceDisplay
@@ -70,7 +69,6 @@ class DistanceDisplay(RowsDisplay):
     >>> display = DistanceDisplay.from_estimator(lda, X, y)
     >>> int((display.distances > 1).sum())
     6
-    >>> plt.close(display.figure_)
     """
 
     def __init__(

@@ -54,7 +54,6 @@ class DistanceDistanceDisplay(RowsDisplay):
 
     Examples
     --------
-    >>> import matplotlib.pyplot as plt
     >>> from sklearn.datasets import load_wine
     >>> from cappedlda import CappedLDA
     >>> from cappedlda.plotting import DistanceDistanceDisplay
@@ -64,7 +63,6 @@ class DistanceDistanceDisplay(RowsDisplay):
     >>> display = DistanceDistanceDisplay.from_estimator(lda, X, y, n_labels=3)
     >>> len(display.labels_)
     3
-    >>> plt.close(display.figure_)
     """
 
     def __init__(

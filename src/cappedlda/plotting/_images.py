@@ -37,7 +37,6 @@ class ImageDisplay:
 
     Examples
     --------
-    >>> import matplotlib.pyplot as plt
     >>> from sklearn.datasets import load_digits
     >>> from cappedlda import CappedLDA
     >>> from cappedlda.plotting import ImageDisplay
@@ -50,7 +49,6 @@ class ImageDisplay:
     >>> reasons = ImageDisplay.from_estimator(lda, X[[3]], y[[3]], shape=(8, 8), kind="reasons")
     >>> int(reasons.channel_sums[0].argmax())
     2
-    >>> plt.close("all")
     """
 
     def __init__(self, images: ArrayLike, *, titles: Sequence[str]) -> None:

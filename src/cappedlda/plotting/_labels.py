@@ -42,7 +42,6 @@ class LabelsDisplay(ProjectionDisplay):
 
     Examples
     --------
-    >>> import matplotlib.pyplot as plt
     >>> import numpy as np
     >>> from sklearn.datasets import load_wine
     >>> from cappedlda import CappedLDA
@@ -53,7 +52,6 @@ class LabelsDisplay(ProjectionDisplay):
     >>> display = LabelsDisplay.from_estimator(lda, X, y, n_rows=2)
     >>> np.flatnonzero(display.flagged)
     array([ 10, 100])
-    >>> plt.close(display.figure_)
     """
 
     @classmethod

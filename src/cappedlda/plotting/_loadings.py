@@ -35,7 +35,6 @@ class LoadingsDisplay(Display):
 
     Examples
     --------
-    >>> import matplotlib.pyplot as plt
     >>> from sklearn.datasets import load_wine
     >>> from cappedlda import CappedLDA
     >>> from cappedlda.plotting import LoadingsDisplay
@@ -43,7 +42,6 @@ class LoadingsDisplay(Display):
     >>> display = LoadingsDisplay.from_estimator(CappedLDA().fit(X, y))
     >>> display.ax_.get_yticklabels()[0].get_text()
     'flavanoids'
-    >>> plt.close(display.figure_)
     """
 
     def __init__(

@@ -37,7 +37,6 @@ class EpsilonPathDisplay(Display):
 
     Examples
     --------
-    >>> import matplotlib.pyplot as plt
     >>> from sklearn.datasets import load_wine
     >>> from cappedlda import CappedLDACV
     >>> from cappedlda.plotting import EpsilonPathDisplay
@@ -46,7 +45,6 @@ class EpsilonPathDisplay(Display):
     >>> display = EpsilonPathDisplay.from_estimator(lda)
     >>> display.scores.shape
     (3, 3)
-    >>> plt.close(display.figure_)
     """
 
     def __init__(

@@ -83,7 +83,6 @@ class ProjectionDisplay(RowsDisplay):
 
     Examples
     --------
-    >>> import matplotlib.pyplot as plt
     >>> from sklearn.datasets import load_wine
     >>> from cappedlda import CappedLDA
     >>> from cappedlda.plotting import ProjectionDisplay
@@ -92,7 +91,6 @@ class ProjectionDisplay(RowsDisplay):
     >>> display = ProjectionDisplay.from_estimator(lda, X, y)
     >>> display.Z.shape
     (178, 2)
-    >>> plt.close(display.figure_)
     """
 
     def __init__(
