@@ -52,23 +52,14 @@ def capped_norm(M: ArrayLike, epsilon: float, p: float = 2, q: float = 1, axis: 
         raise ValueError(f"axis={axis!r} is unknown; a matrix has the axes 0 and 1.")
     if M.size == 0:
         return 0.0
-    lengths = np.minimum(_lengths(np.abs(M.astype(np.float64)), p, axis), float(epsilon) ** (1 / q))
-    unit = _power_of_two(lengths.max())
+    unit = _unit(M)
+    lengths = unit * np.linalg.norm(M / unit, p, axis)
+    lengths = np.minimum(lengths, float(epsilon) ** (1.0 / q))
+    unit = _unit(lengths)
     return float(unit * np.sum((lengths / unit) ** q) ** (1.0 / q))
 
 
-def _lengths(sizes, p, axis):
-    """Return the l_p norms of vectors of absolute values along an axis."""
-    largest = sizes.max(axis=axis, keepdims=True)
-    if p == np.inf:
-        return largest.squeeze(axis)
-    unit = _power_of_two(largest)
-    with np.errstate(invalid="ignore"):  # of infinite entries, which the last line mends
-        lengths = unit * np.sum((sizes / unit) ** p, axis=axis, keepdims=True) ** (1.0 / p)
-    return np.where(np.isinf(largest), np.inf, lengths).squeeze(axis)
-
-
-def _power_of_two(sizes):
-    """Return powers of two near some sizes: scaled by them, powers neither overflow nor vanish."""
-    _, exponent = np.frexp(sizes)
-    return np.where((sizes > 0) & np.isfinite(sizes), np.ldexp(1.0, exponent - 1), 1.0)
+def _unit(numbers):
+    """Return a power of two near the largest finite number: over it, powers do not overflow."""
+    largest = np.abs(numbers).max(initial=0.0, where=np.isfinite(numbers))
+    return 2.0 ** np.floor(np.log2(largest)) if largest > 0.0 else 1.0
