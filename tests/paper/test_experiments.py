@@ -270,7 +270,7 @@ def test_a_method_that_fails_is_reported(trial):
     assert outcome.status == "error: no such luck"
     row = report.make_row("x", "failing", [outcome], {})
     assert row["mean"] is None
-    assert report._our_cell(row, best=1.0) == "failed"
+    assert report.our_cell(row, "{mean}", best=1.0) == "failed"
 
 
 def test_published_method_survives_a_first_feature_that_is_mostly_constant(trial):

@@ -172,9 +172,8 @@ def compare_ranks(means, methods):
 def write_table(out, summary, table):
     """Write <table>.json and <table>.md."""
     write_json(out / f"{summary['table']}.json", summary)
-    text = markdown(summary, table)
     with replacing(out / f"{summary['table']}.md") as temporary:
-        temporary.write_text(text, encoding="utf-8")
+        temporary.write_text(markdown(summary, table), encoding="utf-8")
 
 
 def markdown(summary, table):
@@ -186,7 +185,7 @@ def markdown(summary, table):
         "Percent of test rows that are right, ± deviation; below each row of ours, in italics, the "
         f"paper's. {table.remark}",
         "",
-        *table_lines(summary, table, _our_cell),
+        *table_lines(summary, table, "{mean:.2f} ± {std:.2f}"),
         "",
     ]
     if _is_of_the_paper(table, summary["rows"]):
@@ -198,21 +197,22 @@ def markdown(summary, table):
 def markdown_section(summary, table):
     """Return means, ranks and angles for a section of a larger page."""
     lines = [f"`{summary['command']}`: [with deviations](results/{summary['table']}.md).", ""]
-    lines += [*table_lines(summary, table, _mean_cell), "", *_rank_lines(summary, "###")]
+    lines += [*table_lines(summary, table, "{mean:.2f}"), "", *_rank_lines(summary, "###")]
     return "\n".join(lines + _angle_lines(summary)).strip() + "\n"
 
 
-def table_lines(summary, table, cell):
-    """Return the lines of a table; `cell(row, best rank)` makes the text of an entry of ours."""
+def table_lines(summary, table, form):
+    """Return the lines of a table, with rows of ours in some form."""
     methods = _methods(summary)
     rows = {(row["dataset"], row["method"]): row for row in summary["rows"]}
     lines = []
     for dataset in dict.fromkeys(row["dataset"] for row in summary["rows"]):
-        best = min((rows[key]["rank"] or np.inf for key in rows if key[0] == dataset), default=0)
-        ours = [cell(rows.get((dataset, method)), best) for method in methods]
-        lines.append([dataset, *ours])
+        ours = [rows.get((dataset, name)) for name in methods]
+        best = max((row["mean"] for row in ours if row and row["mean"] is not None), default=None)
+        lines.append([dataset, *(our_cell(row, form, best) for row in ours)])
         if dataset in table.paper:
-            lines.append(["*paper*", *_paper_cells(table.paper[dataset], methods)])
+            theirs = dict(zip(printed.COLUMNS, table.paper[dataset], strict=True))
+            lines.append(["*paper*", *(_paper_cell(theirs.get(name)) for name in methods)])
     return _tables.markdown_table(["data", *methods], lines)
 
 
@@ -221,25 +221,20 @@ def _methods(summary):
     return [name for name in METHODS if any(row["method"] == name for row in summary["rows"])]
 
 
-def _our_cell(row, best, text="{mean:.2f} ± {std:.2f}"):
+def our_cell(row, form, best):
+    """Return a row as the text of a cell, in bold if it has the best mean of its data set."""
     if row is None:
         return "-"
     if row["mean"] is None:
         return "failed"
-    text = text.format(**row)
-    return f"**{text}**" if row["rank"] == best else text
+    text = form.format(**row)
+    return f"**{text}**" if row["mean"] == best else text
 
 
-def _mean_cell(row, best):
-    return _our_cell(row, best, "{mean:.2f}")
-
-
-def _paper_cells(figures, methods):
-    theirs = dict(zip(printed.COLUMNS, figures, strict=True))
-    return [_paper_cell(*theirs[method]) if method in theirs else "" for method in methods]
-
-
-def _paper_cell(mean, std):
+def _paper_cell(figures):
+    if figures is None:
+        return ""
+    mean, std = figures
     return f"*{mean:.2f}*" if std is None else f"*{mean:.2f} ± {std:.2f}*"
 
 
@@ -291,38 +286,29 @@ def _remark_lines(summary):
 
 
 def _trouble_lines(summary):
+    """Return how fits ended, what they cost, which code made them, and what is missing."""
+    ends, costs, codes = {}, Counter(), {}
+    for row in summary["rows"]:
+        ends.setdefault(row["method"], Counter()).update(row["statuses"])
+        costs[row["method"]] += row["cpu_seconds"]
+        codes.setdefault(row["code"], {})[row["method"]] = None
     lines = [
-        f"- {method}: {_ends(statuses)}"
-        for method, statuses in _statuses_by_method(summary["rows"]).items()
+        f"- {method}: {', '.join(f'{count} x {status}' for status, count in statuses.items())}"
+        for method, statuses in ends.items()
         if set(statuses) != {"converged"}
     ]
     if lines:
         title = "How the last fit of each trial ended, where not always converged:"
         lines = ["", title, "", *lines]
-    lines += ["", *_cost_lines(summary)]
+    cost = ", ".join(f"{method} {seconds:.0f}" for method, seconds in costs.items())
+    made = "; ".join(f"`{code}` {', '.join(methods)}" for code, methods in codes.items())
+    lines += [
+        "",
+        f"Processor time in seconds: {summary['cpu_seconds']:.0f} in all; {cost}.",
+        "",
+        f"Digest of the Python files that made the rows: {made}.",
+    ]
     if summary["missing"]:
         lines += ["", "## Missing", ""]
         lines += [f"- **{name}**: {reason}" for name, reason in summary["missing"].items()]
     return lines
-
-
-def _cost_lines(summary):
-    costs, codes = Counter(), {}
-    for row in summary["rows"]:
-        costs[row["method"]] += row["cpu_seconds"]
-        codes.setdefault(row["code"], {})[row["method"]] = None
-    cost = ", ".join(f"{method} {seconds:.0f}" for method, seconds in costs.items())
-    lines = [f"Processor time in seconds: {summary['cpu_seconds']:.0f} in all; {cost}.", ""]
-    made = "; ".join(f"`{code}` {', '.join(methods)}" for code, methods in codes.items())
-    return [*lines, f"Digest of the Python files that made the rows: {made}."]
-
-
-def _statuses_by_method(rows):
-    totals = {}
-    for row in rows:
-        totals.setdefault(row["method"], Counter()).update(row["statuses"])
-    return totals
-
-
-def _ends(statuses):
-    return ", ".join(f"{count} x {status}" for status, count in statuses.items())

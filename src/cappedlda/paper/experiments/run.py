@@ -121,12 +121,8 @@ class TableRun:
         self.n_jobs = n_jobs
         self.verbose = verbose
         self.effort = self.table.quick if quick else self.table.effort
-        self.settings = {
-            "version": __version__,
-            "seed": seed,
-            "quick": quick,
-            **self.effort._asdict(),
-        }
+        known = {"version": __version__, "seed": seed, "quick": quick}
+        self.settings = {**known, **self.effort._asdict()}
         self.missing = {}
 
     def __call__(self, cases, methods):
@@ -152,7 +148,10 @@ class TableRun:
             time.perf_counter() - begin,
         )
         report.write_table(self.out, summary, self.table)
-        self._draw(summary)
+        if find_spec("matplotlib"):
+            from cappedlda.paper.experiments.figures import draw_table
+
+            draw_table(summary, self.out)
         return not self.missing and all(row["mean"] is not None for row in found)
 
     def _told(self, found, n_pending, n_rows):
@@ -210,24 +209,15 @@ class TableRun:
                     yield pair, trial, k == len(trials)
 
     def _command(self, cases, methods):
-        parts = ["cappedlda reproduce", self.name]
-        if self.data is not None:
-            parts.append("--data DIR")
-        if self.settings["quick"]:
-            parts.append("--quick")
-        if self.settings["seed"]:
-            parts.append(f"--seed {self.settings['seed']}")
-        if cases != list(self.table.cases):
-            parts.append("--datasets " + " ".join(cases))
-        if methods != list(METHODS):
-            parts.append("--methods " + " ".join(methods))
-        return " ".join(parts)
-
-    def _draw(self, summary):
-        if find_spec("matplotlib"):
-            from cappedlda.paper.experiments.figures import draw_table
-
-            draw_table(summary, self.out)
+        options = {
+            "--data DIR": self.data is not None,
+            "--quick": self.settings["quick"],
+            f"--seed {self.settings['seed']}": self.settings["seed"],
+            f"--datasets {' '.join(cases)}": cases != list(self.table.cases),
+            f"--methods {' '.join(methods)}": methods != list(METHODS),
+        }
+        given = [text for text, is_given in options.items() if is_given]
+        return " ".join(["cappedlda reproduce", self.name, *given])
 
 
 def _labelled_trial(pair, trial, is_last, effort):
