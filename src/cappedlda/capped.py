@@ -129,7 +129,7 @@ class CappedLDA(SwitchingHints, CappedDiscriminant):
     weights_ : ndarray of shape (n_samples,)
         0 for training rows that are left out, 1 for all others; if wrong labels were found, and
         weighing rows by them pays, `label_quality_`, but at least 0.01, for others in classes of
-        at least 10 rows.
+        at least 10 rows (with missing or replaced cells filled in).
     distances_ : ndarray of shape (n_samples,)
         Distance of each training row from the centre of its class, in the discriminant space
         of the rows inside cap and gate (for large data, of all rows that are not left out).
@@ -148,10 +148,11 @@ class CappedLDA(SwitchingHints, CappedDiscriminant):
         Gain in log-likelihood from assuming that some labels are wrong.
     label_quality_ : ndarray of shape (n_samples,)
         Probability that the label of each training row is right, from leave-one-out distances;
-        with ``n_sampled_ > 0``, from a fit to the sample. Rows that are left out are judged as
-        new ones, by the method `label_quality`. The lowest are most worth checking, even if no
-        wrong labels were found. 1 for rows unlike any other. This and the next two are not
-        available after `fit_chunks`, nor for dask or Spark; use the method `label_quality`.
+        with ``n_sampled_ > 0``, from a fit to the sample. Rows that are left out, or have missing
+        or replaced cells, are judged as new ones, by the method `label_quality`. The lowest are
+        most worth checking, even if no wrong labels were found. 1 for rows unlike any other. This
+        and the next two are not available after `fit_chunks`, nor for dask or Spark; use the
+        method `label_quality`.
     mislabelled_ : ndarray of shape (n_samples,), bool
         Rows whose label looks wrong: its quality is below 0.5, and wrong labels were found, or the
         row is left out and fits another class well. A row far inside another class is not proof of
@@ -287,7 +288,8 @@ class CappedLDA(SwitchingHints, CappedDiscriminant):
         """Return how probable it is that the labels of rows are right.
 
         All rows count as new ones. For training rows, `label_quality_` is nearly the same, but
-        leaves each row out of the fit that judges it.
+        leaves each row out of the fit that judges it. A row with missing cells is judged by the
+        others.
 
         Parameters
         ----------

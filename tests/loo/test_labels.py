@@ -429,6 +429,49 @@ def test_missing_cells(rng, correlated):
     assert (samples.left_out != model.left_out_).mean() < 0.05
 
 
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("gaps", [[], [0], [1, 4, 7], range(8)])
+def test_quality_is_that_of_the_cells_there_are(gaps, n_classes, correlated):
+    X, _, z, _ = correlated
+    some = z < n_classes
+    X, z = X[some], z[some]
+    options = {"missing": "ignore", "cells": "all", "shrinkage": None}
+    model = CappedLDA(label_noise=0.1, **options).fit(X, z)
+    gaps, rule = list(gaps), model._label_rule
+    # Scores are logarithms of normal densities: of a part of the cells by that part of the means
+    # and of the covariance, in the sharpness of the rule.
+    steps = model.means_ - model.xbar_
+    covariance = model.covariance_ * len(z) / (len(z) - n_classes)
+    coef = rule.coef - (rule.coef @ model.priors_)[:, None]
+    sharpness = np.vdot(coef, covariance @ coef) / np.vdot(coef, steps.T)
+    means = model.xbar_ + (covariance @ coef).T / sharpness
+    at_centre = model.xbar_ @ rule.coef + rule.intercept
+    log_priors = at_centre + 0.5 * np.einsum("ki,ik->k", means - model.xbar_, coef)
+    there = np.setdiff1d(np.arange(8), gaps)
+    r = X[:, None, there] - means[:, there]
+    P = sharpness * np.linalg.inv(covariance[np.ix_(there, there)])
+    scores = log_priors - 0.5 * np.einsum("jki,il,jkl->jk", r, P, r)
+    odds = np.exp(scores - scores[np.arange(len(z)), z][:, None]).sum(axis=1) - 1.0
+    holey = X.copy()
+    holey[:, gaps] = np.nan
+    expected = 1.0 / (1.0 + rule.odds * odds)
+    np.testing.assert_allclose(model.label_quality(holey, z), expected, rtol=1e-6, atol=1e-9)
+
+
+def test_cells_drawn_by_a_label_do_not_speak_for_it(correlated):
+    X, y, z, wrong = correlated
+    X = X.copy()
+    X[::2, :3] = np.nan  # all that tells
+    model = CappedLDA(missing="ignore", label_noise="auto").fit(X, z)
+    assert model.label_status_ == "found"
+    holey = np.isnan(X).any(axis=1)
+    np.testing.assert_array_equal(model.label_quality_[holey], model.label_quality(X, z)[holey])
+    # The other cells tell next to nothing: of such labels only the rate is known.
+    assert model.label_quality_[holey].min() > 0.5
+    assert model.label_quality_[holey & ~wrong].mean() < 0.95
+    assert model.label_quality_[~holey & ~wrong].mean() > 0.95
+
+
 @pytest.mark.parametrize("kind", ["missing", "wrong", "far"])
 def test_only_the_last_fit_looks_for_wrong_labels(kind, rng, correlated, spy):
     X, y, z, _ = correlated
@@ -477,7 +520,7 @@ def test_rows_left_out_are_judged_as_new_ones(missing, correlated):
     X[typos, 5] += 1000.0
     z = np.where(typos, np.where(np.arange(600) % 80 == 0, (y + 1) % 3, y), z)
     if missing == "ignore":
-        X[::7, 2] = np.nan
+        X[::7, 7] = np.nan  # which tells little
     options = {"leave_out": "flagged", "missing": missing}
     model = CappedLDA(label_noise="auto", **options).fit(X, z)
     assert model.wrong_cells_.nnz == 0

@@ -84,7 +84,10 @@ class LabelRule:
 
     def __call__(self, X, codes):
         """Return the probability that each label is right, shape (N,); 1 where none can be told."""
-        scores = self.scores(X)
+        return self.quality(self.scores(X), codes)
+
+    def quality(self, scores, codes):
+        """Return the same by scores (N, c), which are overwritten."""
         c = scores.shape[1]
         with np.errstate(over="ignore", invalid="ignore"):
             scores -= scores.ravel().take(np.arange(0, scores.size, c) + codes)[:, None]
@@ -96,18 +99,6 @@ class LabelRule:
     def weights(self, X, codes):
         """Return the weights of rows."""
         return weights_by(self(X, codes), self.judged, codes)
-
-    def second_best(self, rows):
-        """Return the most likely classes of rows but those of their labels, as codes."""
-        scores = self.scores(rows.X)
-        scores[np.arange(len(scores)), rows.codes] = -np.inf
-        return scores.argmax(axis=1)
-
-    def where_they_fit(self, rows, flag_rule):
-        """Return the classes in which rows that are left out fit, or that of their label."""
-        likely = self.scores(rows.X).argmax(axis=1).astype(rows.codes.dtype)
-        there, own = (flag_rule.ratios(some) for some in (rows.labelled(likely), rows))
-        return np.where((there <= 1.0) & (own >= NEARER * there), likely, rows.codes)
 
 
 def weights_by(quality, judged, codes):

@@ -6,6 +6,8 @@ harm: values far off may be usual for a feature, and tell the classes apart. The
 tails have larger ones.
 """
 
+from dataclasses import replace
+
 import numpy as np
 from scipy.sparse import issparse
 from scipy.special import softmax
@@ -112,16 +114,23 @@ def metric_of(model):
 
 def made_metric(model, trial):
     """Return the metric of cells, with cut-offs chosen by rows on trial or by an earlier fit."""
-    found = model._calibration  # read once: another thread may be replacing it
-    if found is None:
+    whitener = whitener_of(model)
+    if whitener is None:
         return None
-    whitener = found["whitener"] if isinstance(found, dict) else found.whitener()
     rule = model.means_, model.xbar_, model.coef_, model.priors_, model._temperature
     metric = make_metric(whitener, *rule)
     if metric is None:
         return None
     cuts = model._cell_cuts if trial is None else choose_cuts(metric, *trial)
     return metric if cuts is None else metric.with_cuts(cuts)
+
+
+def whitener_of(model):
+    """Return what gives rows unit covariance within the classes, (n, m); None: no covariance."""
+    found = model._calibration  # read once: another thread may be replacing it
+    if found is None:
+        return None
+    return found["whitener"] if isinstance(found, dict) else found.whitener()
 
 
 def cuts_of(model):
@@ -171,6 +180,41 @@ def amend_scores(model, X, scores):
 
     for rows, found in over_rows(metric, X, work):
         scores[rows] = bounded(found, scores.dtype)
+
+
+def label_scores(model, X):
+    """Return the scores by which labels are judged (N, c), of the cells that there are.
+
+    Wrong cells are completed by the predicted class.
+    """
+    completed = as_predicted(model, X)
+    scores, metric = model._label_rule.scores(completed), None
+    if completed is not X and np.isnan(X).any():
+        metric = label_metric(model)
+    if metric is not None:
+
+        def work(_, block, dropped):
+            return metric.scores(block, dropped)
+
+        for rows, found in over_rows(metric, np.where(np.isnan(X), np.nan, completed), work):
+            scores[rows] = found
+    return scores
+
+
+def label_metric(model):
+    """Return the metric of the rule by which labels are judged, or None.
+
+    Its scores continue those of the rule, for rows with missing cells.
+    """
+    rule, priors = model._label_rule, model.priors_
+    coef = (rule.coef - (rule.coef @ priors)[:, None]).T  # about the overall centre
+    coef = coef if len(priors) > 2 else coef[1:] - coef[:1]
+    metric = make_metric(whitener_of(model), model.means_, model.xbar_, coef, priors)
+    if metric is None:
+        return None
+    intercepts = rule.intercept + model.xbar_ @ rule.coef
+    log_priors = intercepts + 0.5 * np.einsum("ij,ij->i", metric.means, metric.images)
+    return replace(metric, intercepts=intercepts, log_priors=log_priors).with_all_cells()
 
 
 def amend_projections(model, X, projected):

@@ -74,8 +74,13 @@ def columns_of(model, X, y):
     codes = codes_of(model, y, len(X))
     samples = per_sample(model, np.ascontiguousarray(X), codes)
     if getattr(model, "_label_rule", None) is not None:
-        found["label_quality"] = model._label_rule(cells.as_predicted(model, X), codes)
+        found["label_quality"] = label_quality(model, X, codes)
     return {**found, "flagged": samples.outliers, "left_out": samples.left_out}
+
+
+def label_quality(model, X, codes):
+    """Return the probability that labels of checked rows are right, by the cells that count."""
+    return model._label_rule.quality(cells.label_scores(model, X), codes)
 
 
 def codes_of(model, y, n_rows):

@@ -1,13 +1,20 @@
 """Wrong labels: what a fit keeps of them, and what it tells about labels of other rows."""
 
 import numpy as np
+from scipy.sparse import issparse
 from sklearn.utils.validation import check_is_fitted
 
 from cappedlda._data.array import ArrayRows
 from cappedlda._data.blocks import OF_LABELS
 from cappedlda._data.factory import rows_of
+from cappedlda._loo.labels import NEARER
 from cappedlda._model import cells
-from cappedlda._model.distances import codes_of, outlyingness_and_codes, per_sample
+from cappedlda._model.distances import (
+    codes_of,
+    label_quality,
+    outlyingness_and_codes,
+    per_sample,
+)
 
 # What is known if wrong labels were looked for.
 FOUND = ("label_noise_", "label_status_", "label_gain_", "_label_rule")
@@ -17,7 +24,8 @@ def store(model, rows, solution):
     """Set what is found about labels, and forget what an earlier fit has found.
 
     Labels of kept rows are judged by these as they were fitted. Rows that are left out count as
-    new ones.
+    new ones, and so do those with missing or wrong cells: what was drawn for these by the label
+    would speak for it.
     """
     for name in FOUND + OF_LABELS:
         vars(model).pop(name, None)
@@ -29,33 +37,45 @@ def store(model, rows, solution):
     model.label_gain_ = labels.gain
     model._label_rule = labels.rule
     if isinstance(rows, ArrayRows):
-        quality, (out,) = labels.quality, np.nonzero(solution.samples.left_out)
-        others = rows.take(out)
-        if len(out):
-            others = others.with_features(cells.as_predicted(model, others.X))
-            quality[out] = model._label_rule(others.X, others.codes)
+        quality, left_out = labels.quality, solution.samples.left_out
+        (new,) = np.nonzero(left_out | completed_rows(rows, solution.fitted))
+        if len(new):
+            quality[new] = label_quality(model, rows.X[new], rows.codes[new])
         model.label_quality_ = quality
-        model.mislabelled_, codes = suspects(model, solution.fitted, quality, others, out)
+        model.mislabelled_, codes = suspects(model, rows, quality, left_out)
         model.suggested_labels_ = model.classes_.take(codes)
 
 
-def suspects(model, rows, quality, others, out):
+def completed_rows(rows, fitted):
+    """Return which rows (N,) were fitted with other cells than they have."""
+    if fitted.X is rows.X or issparse(rows.X):
+        return np.zeros(rows.shape[0], bool)
+    return (fitted.X != rows.X).any(axis=1)
+
+
+def suspects(model, rows, quality, left_out):
     """Return which labels of rows look wrong, and the most likely ones, as codes.
 
-    Those that are left out, with the numbers `out`, are taken from `others`.
+    A row that is left out must fit another class. If no wrong labels were found, no others count.
     """
-    rule, suggested = model._label_rule, rows.codes.copy()
-    wrong = np.zeros(len(suggested), bool)
-    if model.label_status_ == "found":
-        wrong = quality < 0.5
-        wrong[out] = False
-        (doubted,) = np.nonzero(wrong)
-        suggested[doubted] = rule.second_best(rows.take(doubted))
-    if len(out) and model.label_status_ != "too_few_rows":
-        likely = rule.where_they_fit(others, model._flag_rule)
-        wrong[out] = (likely != others.codes) & (quality[out] < 0.5)
-        suggested[out] = np.where(wrong[out], likely, others.codes)
+    wrong = (quality < 0.5) & (left_out | (model.label_status_ == "found"))
+    wrong &= model.label_status_ != "too_few_rows"
+    (doubted,) = np.nonzero(wrong)
+    some, suggested = rows.take(doubted), rows.codes.copy()
+    if len(doubted):
+        scores = cells.label_scores(model, some.X)
+        scores[np.arange(len(doubted)), some.codes] = -np.inf
+        likely = scores.argmax(axis=1).astype(some.codes.dtype)
+        wrong[doubted] = ~left_out[doubted] | fits_as(model, some, likely)
+        suggested[doubted] = np.where(wrong[doubted], likely, some.codes)
     return wrong, suggested
+
+
+def fits_as(model, rows, codes):
+    """Return which rows fit other classes, given as codes, better than those of their labels."""
+    rows = rows.with_features(cells.as_predicted(model, rows.X))
+    there, own = (model._flag_rule.ratios(some) for some in (rows.labelled(codes), rows))
+    return (there <= 1.0) & (own >= NEARER * there)
 
 
 def check(model):
@@ -73,17 +93,15 @@ def check(model):
 
 def quality(model, X, y):
     """Return the probability that labels of checked rows are right."""
-    codes = codes_of(model, y, X.shape[0])
-    return model._label_rule(cells.as_predicted(model, X), codes)
+    return label_quality(model, X, codes_of(model, y, X.shape[0]))
 
 
 def doubts(model, X, y):
     """Return what a table of checked rows says about labels: its columns by name."""
     codes = codes_of(model, y, X.shape[0])
-    samples = per_sample(model, X, codes)
-    rows = rows_of(cells.as_predicted(model, X), codes, len(model.classes_))
-    found, (out,) = model._label_rule(rows.X, codes), np.nonzero(samples.left_out)
-    wrong, suggested = suspects(model, rows, found, rows.take(out), out)
+    samples, found = per_sample(model, X, codes), label_quality(model, X, codes)
+    rows = rows_of(X, codes, len(model.classes_))
+    wrong, suggested = suspects(model, rows, found, samples.left_out)
     return {
         "flagged": samples.outliers,
         "left_out": samples.left_out,
