@@ -1,9 +1,8 @@
 """Compiled kernels: blocks of rows in, sums out. They trust their caller.
 
 The inner loops of the pass are built for any machine and, on x86-64, once more for AVX2 and for
-AVX-512, on aarch64 for NEON. The fastest build that runs here is taken, for few features that
-for AVX2; the environment variable CAPPEDLDA_KERNELS=baseline, avx2, avx512 or neon asks for one
-of them.
+AVX-512, on aarch64 for NEON. The fastest build that runs here is used (with few features, that
+for AVX2). The environment variable CAPPEDLDA_KERNELS=baseline, avx2, avx512 or neon chooses one.
 """
 
 import os
@@ -45,7 +44,7 @@ def kernels_for(n_features):
 
 @contextmanager
 def using(build):
-    """Let passes use one of `BUILDS`, for a while."""
+    """Let passes use one of `BUILDS` within a `with` block."""
     global _asked_for
     before, _asked_for = _asked_for, build
     try:

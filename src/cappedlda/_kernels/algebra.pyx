@@ -1,7 +1,7 @@
-"""Whole steps on the small matrices of the solvers, where a call of NumPy costs more than its work.
+"""Whole steps on the small matrices of the solvers, for which NumPy calls cost too much.
 
-All arrays are C-ordered. Eigenvectors are the rows of a matrix. A function that needs them
-tells whether they were found.
+All arrays are C-ordered. Eigenvectors are the rows of a matrix. A function that needs them returns
+whether they were found.
 """
 
 from libc.math cimport exp, fabs, log, sqrt
@@ -16,7 +16,7 @@ from cappedlda._kernels.memory cimport room_for
 cdef enum:
     MIRROR_TILE = 32
 
-# The first of several entries that are as large, up to rounding, decides a sign.
+# The first of several entries that are largest up to rounding decides a sign.
 cdef double AS_LARGE = 1.0 - 1e-9
 
 
@@ -30,7 +30,7 @@ def eigen(const double[:, ::1] C, double[::1] values, double[:, ::1] vectors):
 
 
 cdef Py_ssize_t first_above(const double *values, Py_ssize_t n, double cutoff) noexcept:
-    """Return where the eigenvalues begin that are not zero: above a share of the largest."""
+    """Return where the nonzero eigenvalues begin: those above a share of the largest."""
     cdef:
         double largest = values[n - 1]
         Py_ssize_t first = 0
@@ -53,7 +53,7 @@ cdef Py_ssize_t find_range(
     set_product(B, False, Y, True, vectors, c, n, c)
     for i in range(c):
         for j in range(i):
-            # Half of a matrix that is nearly symmetric has another rank.
+            # One triangle of a nearly symmetric matrix may have another rank.
             vectors[i * c + j] = 0.5 * (vectors[i * c + j] + vectors[j * c + i])
             vectors[j * c + i] = vectors[i * c + j]
     if not find_eigen(vectors, values, c):
@@ -336,7 +336,7 @@ def units(
         n_flat += flat[j]
         unit[j] = least
     for j in range(n):
-        if n_flat == n:  # they would have no influence at all: their spread between classes serves
+        if n_flat == n:  # none would have any influence, so their spread between classes serves
             unit[j] = sqrt(between[j]) if between[j] > unit[j] else 1.0
             flat[j] = False
         else:

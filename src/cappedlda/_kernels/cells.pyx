@@ -30,13 +30,13 @@ cdef extern from "screen.h":
 cdef enum:
     BLOCK_ROWS = 256  # of few features these and their product stay in cache
 
-# Cells of a row that may be wrong, of many features: the time grows with the square of them.
+# Most wrong cells of a row: the time grows with the square of their number.
 cdef Py_ssize_t MOST = 32
 
 # Cells beyond those that may be wrong after which no more are tried: right ones that look wrong.
 cdef Py_ssize_t MORE = 3
 
-# Of the variance of a cell given the others, relative to that given all: what is less is rounding.
+# A smaller variance of a cell given the others, relative to that given all, is rounding.
 cdef double LEAST_REST = 1e-9
 
 
@@ -79,7 +79,7 @@ def may_drop(
 ):
     """Rows that may have a cell beyond the cut for a class within reach, in single precision.
 
-    No row that has one is missed: rounding counts against a row. Rows with a number that is not
+    No such row is missed, since rounding counts against a row. Rows with a number that is not
     finite are found too.
     """
     cdef:
@@ -220,8 +220,8 @@ def drop_cells(
 ):
     """Drop cells for each class, what helps most first, until no residual is beyond its cut.
 
-    At most half of the cells that are there and have an influence, but at least one, and not more
-    than MOST. Missing cells are dropped before, and those that are too far off to be measured.
+    At most half of the present cells that have an influence are dropped, but at least one, and at
+    most MOST. Missing cells, and those too far off to be measured, are dropped before.
     """
     cdef:
         Py_ssize_t N = X.shape[0], n = X.shape[1], c = means.shape[0], i, j, k, aside
@@ -292,8 +292,9 @@ cdef bint drop_for_class(
 ) noexcept nogil:
     """Mark the cells that a row drops for a class besides those set aside; whether there are.
 
-    Cells that look wrong only beside others that are wrong come back once these are gone. If
-    too many are dropped, the row is no good one with a few wrong cells: only the first ones are.
+    Cells that look wrong only because of other wrong cells come back once these are gone. If too
+    many would be dropped, the row is not a good one with a few wrong cells: only the first ones
+    are.
     """
     cdef Py_ssize_t length, limit = aside + most + MORE, i, rounds = 0
     subtract(row.z, mean, row.n, row.h)
@@ -405,7 +406,7 @@ cdef Py_ssize_t set_row(
 ) noexcept nogil:
     """Set z, R z and Q for a row without the cells that are marked; how many these are.
 
-    In the order of the cells: the result does not depend on the one in which they were found.
+    The order is that of the cells, so the result does not depend on how they were found.
     """
     cdef Py_ssize_t j, length = 0
     for j in range(row.n):
@@ -422,7 +423,7 @@ cdef inline double set_class(
 ) noexcept nogil:
     """Set h and v for a class; its squared distance without the cells that were dropped.
 
-    The matrix R - Q Q' does not see these cells, so that h is as good as any other there.
+    The matrix R - Q Q' does not see these cells, so any h will do there.
     """
     cdef Py_ssize_t i, n = row.n
     cdef double square = 0.0
@@ -440,8 +441,8 @@ cdef inline void expect_dropped(
 ) noexcept nogil:
     """What the others predict in class k for dropped cells from the first on, less z there.
 
-    With L, the rows of Q for these cells, it is -w with L'w = v. Where nothing but rounding is
-    left of a cell, the others tell nothing: there it is the mean.
+    With L, the rows of Q for these cells, it is -w with L'w = v. If only rounding is left of a
+    cell, the others say nothing about it, and it is the mean.
     """
     cdef Py_ssize_t i, k, n = row.n
     cdef double w, pivot

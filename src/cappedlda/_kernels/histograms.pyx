@@ -1,8 +1,8 @@
 """Fences on binned distances: quantiles of histograms, and caps that grow from them.
 
 There is one histogram per class. Its bins sit at ascending positions, the same for all.
-Most bins are empty, so that only the range that some class fills is looked at. Bins
-beyond the cap of their class do not count. Nothing is checked here.
+Most bins are empty, so only the range that some class fills is read. Bins beyond the cap of
+their class do not count. Nothing is checked here.
 """
 
 from libc.math cimport fabs, ldexp
@@ -10,7 +10,7 @@ from libc.string cimport memset
 
 from cappedlda._kernels.tiles cimport LOWEST_EXPONENT, MANTISSA_BITS, N_BINS
 
-# A fence follows from these quantiles of the distances inside it: it knows how long their tail is.
+# A fence follows from these quantiles of the distances inside it, which show how long the tail is.
 cdef double[2] LEVELS
 LEVELS[:] = [0.5, 0.9]
 
@@ -113,7 +113,7 @@ cdef double quantiles_of(
         k += 4
     for k in range(k, stop):
         total += weights[k]
-    for k in range(first, stop):  # no branch, of which half would be predicted wrong
+    for k in range(first, stop):  # no branch: half would be mispredicted
         filled[n_filled] = <int> k
         n_filled += weights[k] > 0.0
     for j in range(n_filled):
@@ -194,7 +194,7 @@ def grow_caps(
     double[:, ::1] found,             # OUT (2, c) caps, and the least cap of each class, which
                                       # keeps half of it
 ):
-    """Let caps grow to the fences of the distances within them, until they stand still.
+    """Let caps grow to the fences of the distances within them, until they converge.
 
     A class of less than `min_weight` has no fence of its own, only the one of all classes
     together. Return that, and the median of the distances within it. No fence is below `least`,

@@ -15,8 +15,8 @@ from cappedlda._kernels.memory cimport room_for
 from cappedlda._kernels.selection cimport begin_of
 from cappedlda._kernels.vectors cimport dot, subtract
 
-# Rows that go to BLAS at a time: they stay in L2 if that is possible, but BLAS packs a whole
-# triangle for each panel, which too few rows of many features do not pay for.
+# Rows per call of BLAS: they stay in L2 if possible, but BLAS packs a whole triangle for each
+# panel, which with many features pays only for many rows.
 cdef enum:
     PANEL_BYTES = 1 << 18
     LEAST_PANEL_ROWS = 256
@@ -67,7 +67,7 @@ cdef Py_ssize_t panel_rows(Py_ssize_t n) noexcept nogil:
 
 
 cdef class Sample:
-    """Rows whose moments and distances are asked for again and again, from one to another."""
+    """Rows whose moments and distances are needed again and again, range by range."""
 
     cdef const double[:, ::1] X
     cdef const int32_t[::1] codes
@@ -153,7 +153,7 @@ cdef class Sample:
         const double *totals, double *distances, Py_ssize_t first, Py_ssize_t stop,
         floating *panel,
     ) noexcept nogil:
-        """Find distances in the coordinates X W, those of kept rows as if they had not been kept.
+        """Find distances in the coordinates X W, those of kept rows by leave-one-out.
 
         A row has its leverage on the covariance, and its share in the mean of its class.
         """
@@ -234,7 +234,7 @@ cdef class Sample:
         Py_ssize_t c,                # classes
         double[::1] distances,       # OUT (N,)
     ):
-        """Do all at once that the others do: for few rows calls take longer than the work.
+        """Do what the other methods do in one call: with few rows, calls take longer than the work.
 
         Returns whether the shrunk covariance is definite.
         """

@@ -12,13 +12,13 @@ from cappedlda._kernels.blas cimport multiply_by_triangle, set_product
 from cappedlda._kernels.memory cimport room_for
 from cappedlda._kernels.vectors cimport dot, subtract
 
-# Rows that go to BLAS at a time: it packs a whole triangle for each block, which too few rows of
-# many features do not pay for.
+# Rows per call of BLAS, which packs a whole triangle for each block: with many features, that pays
+# only for many rows.
 cdef enum:
     BLOCK_BYTES = 1 << 18
     LEAST_BLOCK_ROWS = 512
 
-# What exp makes of smaller numbers is nothing beside 1.
+# The exponential of smaller numbers is negligible compared with 1.
 cdef double NOTHING = -45.0
 
 

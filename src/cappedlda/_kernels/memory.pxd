@@ -15,7 +15,7 @@ cdef inline double *room_for(Py_ssize_t count) except NULL:
 
 
 cdef inline size_t aligned(size_t address) noexcept nogil:
-    """The next begin of a cache line: a vector that lies across two is read at half the speed."""
+    """The next start of a cache line: a vector that crosses one is read at half the speed."""
     return (address + CACHE_LINE - 1) // CACHE_LINE * CACHE_LINE
 
 

@@ -40,8 +40,8 @@ from cappedlda._kernels.tiles cimport (
 )
 
 # Sizes, by measurement with 48 KiB of L1 and 1.25 MiB of L2 (Ice Lake). A block stays in
-# L2 until its rows are packed. The processor foresees which memory comes next in rows longer
-# than SHORT_ROW_BYTES; shorter ones are asked for a block ahead.
+# L2 until its rows are packed. The processor prefetches rows longer than SHORT_ROW_BYTES itself;
+# shorter ones are prefetched a block ahead.
 cdef enum:
     BLOCK_BYTES = 1 << 18
     MAX_BLOCK_ROWS = 128
@@ -117,7 +117,7 @@ cdef Py_ssize_t keep(
 ) noexcept nogil:
     """List the kept rows of a block, add to their tallies, and cap the losses of the others.
 
-    Without branches: whether a row is kept cannot be foreseen.
+    Without branches: whether a row is kept cannot be predicted.
     """
     cdef Py_ssize_t j, i, count = 0
     cdef double weight = 1.0
@@ -229,7 +229,7 @@ cdef size_t lay_out_work(
 cdef bint open_work(
     Work *work, Py_ssize_t block, Py_ssize_t n, Py_ssize_t c, Py_ssize_t ldz, Py_ssize_t itemsize,
 ) noexcept nogil:
-    """Allocate what one call needs beside the panel; false when memory is short."""
+    """Allocate what one call needs besides the panel; false if there is too little memory."""
     work.ldz = ldz
     work.ldc = aligned(n * itemsize) // itemsize
     work.memory = calloc(lay_out_work(work, CACHE_LINE, block, n, c, ldz, itemsize), 1)

@@ -1,4 +1,4 @@
-"""Quantiles by selection: nothing is sorted but a few values."""
+"""Quantiles by selection, without sorting more than a few values."""
 
 
 cdef inline const double *begin_of(const double[::1] weights) noexcept nogil:

@@ -1,4 +1,4 @@
-"""Selection: quantiles, for which nothing is sorted but a few values, and rows by class.
+"""Selection: quantiles without sorting more than a few values, and rows by class.
 
 A quantile is the mean of the first value that reaches the level and the first that passes
 it, as the median of an even number of values is; a value of weight k counts k times.
@@ -56,10 +56,9 @@ cdef inline double pivot_of_few(const double *values, Py_ssize_t count, double p
 cdef double pivot_of(const double *values, Py_ssize_t count, double part) noexcept nogil:
     """Return one of the values near the place `part`, from 0 to 1.
 
-    Near an end it is rather too far inside: so the next pivots close in from both sides.
-    The sample is ranked by counting: sorting it would cost a wrong guess for each value.
-    It is drawn, from as many stretches: at fixed places all of it might be small, in values
-    that rise again and again.
+    Near an end it errs to the inside, so that the next pivots close in from both sides. The
+    sample is ranked by counting: sorting would mispredict a branch for each value. It is drawn at
+    random from as many stretches: at fixed places, periodic values could all be small.
     """
     cdef uint32_t random = <uint32_t> count
     cdef double sample[SAMPLE]
@@ -115,7 +114,7 @@ cdef inline Py_ssize_t partition(
 ) noexcept nogil:
     """Move values below the pivot to the front, those above it to `high`; return how many.
 
-    Without branches: on which side a value is cannot be foreseen.
+    Without branches: the side of a value cannot be predicted.
     """
     cdef Py_ssize_t j, low = 0, above = 0
     cdef double value
@@ -144,8 +143,8 @@ cdef inline Found first_reaching(
 ) noexcept nogil:
     """Find the first of some values up to which the weight reaches a target.
 
-    All weights, whose sum is `total`, are above 0. The arrays, which are spoilt, have room
-    for `count` numbers; those of weights are used if `weighted` only.
+    All weights are positive, and `total` is their sum. The arrays have room for `count` numbers and
+    are overwritten; those of weights are used only if `weighted`.
     """
     cdef Found found
     cdef Py_ssize_t n_low, n_high, j = 0
@@ -192,7 +191,7 @@ cdef Found weighted_reaching(
     const double *values, const double *weights, Py_ssize_t count, double part, double *scratch,
     double *total,
 ) noexcept nogil:
-    """Find the first value up to which the weight reaches a part of all; values of none are out.
+    """Find the first value up to which the weight reaches a share; values of no weight are out.
 
     Scratch has room for 4 `count` numbers. Without any weight the total is 0.
     """
@@ -275,7 +274,7 @@ def medians_and_deviations(
     double[:, ::1] quantiles,     # OUT (l, n) of the absolute deviations from them, all rows
     Py_ssize_t first, Py_ssize_t stop,
 ):
-    """Class medians, and how far the rows are from them, of the columns from one to another."""
+    """Class medians, and how far the rows are from them, for a range of columns."""
     cdef Py_ssize_t width, k, i, j, begin, level, rows = X.shape[0]
     cdef const double *w = begin_of(weights)
     cdef double *columns = room_for((LANES + 4) * rows)  # and the scratch of a quantile

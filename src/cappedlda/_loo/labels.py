@@ -1,17 +1,17 @@
 """Wrong labels: how probable it is that the label of a row is right.
 
-A label is wrong at one rate, and then any other class of some rows is as likely to be the right
-one. Each kept row has as weight the probability that its label is right, in its own class only: no
-row is moved to another class. Two rounds:
+All labels are wrong at the same rate, and then each other class is equally likely to be the right
+one (except tiny classes). The weight of each kept row is the probability that its label is right.
+It counts in its own class only: no row moves to another class. Each of two rounds computes
 
-1. Leave-one-out distances of all rows from the classes, by LDA with these weights.
-2. The rate of wrong labels, and how sharply distances tell classes apart, by maximum likelihood;
-   by these the weights of the rows.
+1. leave-one-out distances of all rows from the classes, by LDA with these weights;
+2. the rate of wrong labels, and how sharply distances separate the classes, by maximum likelihood,
+   and from these new weights of the rows.
 
 There are wrong labels if they explain the labels better than chance would (by BIC), or if the
 classes are so far apart that nothing else explains them. The weights count only if LDA with them
-classifies the rows, as they are labelled, no worse than without: of a class that is wider than
-others, rows with right labels look doubtful, and are missed.
+predicts the given labels no worse than without them: in a class wider than the others, rows with
+right labels look doubtful, and would be missed.
 """
 
 from dataclasses import dataclass, replace
@@ -32,36 +32,36 @@ ROUNDS = 2
 # Steps of EM for the rate, from this one on.
 STEPS = 8
 FIRST_RATE = 0.1
-# The rate stays below this, in units of that of labels drawn by chance. It stays above that of one
-# wrong label: the quality of labels is a ranking also where none is found.
+# The rate stays below this, in units of the rate of labels drawn by chance. It stays above that of
+# one wrong label, so that the quality ranks labels even if none is wrong.
 MOST_RATE = 0.9
 # Factors of the squared distances to choose from.
 SHARPNESS = np.geomspace(0.05, 1.5, 8)
-# Gain of the log-likelihood by one more parameter that may be chance (BIC), in units of the
-# logarithm of the rows.
+# Gain in log-likelihood that one more parameter may have by chance (BIC), in units of the logarithm
+# of the number of rows.
 CHANCE = 0.5
-# Classes are far apart if overlap explains less than this share of the wrong labels. Then labels do
-# not tell wrong ones from blurred distances, and the sharpest factor is taken if it is worse by no
-# more than the chance of two parameters, rate and factor.
+# Classes are far apart if overlap explains less than this share of the wrong labels. Then wrong
+# labels cannot be told from blurred distances, and the sharpest factor is taken if it is worse by
+# no more than the chance of two parameters, rate and factor.
 MOST_OVERLAP = 0.2
-# 1 - leverage of a row below which nearly nothing is known of it without it.
+# 1 - leverage of a row about which the other rows say almost nothing.
 LEAST_REST = 0.05
-# Rows per class on average, and rows of a class, of which labels are judged.
+# Labels are judged with at least this many rows per class on average, and in the class itself.
 LEAST_MEAN_ROWS = 20
 LEAST_ROWS = 10
 # Weight of a row whose label is certainly wrong.
 LEAST_SHARE = 0.01
 # Weight of a class of which nearly all labels would be wrong.
 LEAST_WEIGHT = 2.0
-# A row left out fits another class if it is that many times nearer.
+# A row left out fits another class if it is this many times nearer to it.
 NEARER = 2.0
-# Of more rows a part is tried with all factors, and all with the best one only.
+# With more rows, all factors are tried on a part, and only the best one on all rows.
 MOST_TRIED = 1024
 
 
 @dataclass(frozen=True)
 class LabelRule:
-    """How probable it is that labels of rows that were not in the fit are right."""
+    """How probable it is that labels of rows outside the fit are right."""
 
     coef: np.ndarray  # (n, c), of raw features
     intercept: np.ndarray  # (c,)
@@ -102,35 +102,35 @@ class LabelRule:
 
 
 def weights_by(quality, judged, codes):
-    """Return the weights of rows whose labels are right with some probability.
+    """Return the weights of rows from the probabilities that their labels are right.
 
-    Rows are not given up altogether: what varies only in them would be flat in the rest, and tell
-    nothing. Those of classes that are not judged count in full.
+    No weight is 0: a feature that varies only in such rows would be flat in the others. Rows of
+    classes that are not judged count in full.
     """
     weights = np.maximum(quality, LEAST_SHARE)
     return weights if judged.all() else np.where(judged[codes], weights, 1.0)
 
 
 def n_others(judged):
-    """Return how many classes may be the right one of a wrong label: of judged ones (c,).
+    """Return how many of the judged classes (c,) may be the right one for a wrong label.
 
-    A class of a row or two, a typo in a label perhaps, is none of them.
+    A class of one or two rows, perhaps a typo in a label, does not count.
     """
     return max(np.count_nonzero(judged) - 1, 1)
 
 
 def odds_by_rate(rate, others):
-    """Return the odds of each of some other classes, before anything is known of a row."""
+    """Return the prior odds of each other class against that of the label."""
     return rate / (others * (1.0 - rate))
 
 
 def right_label(odds, odds_before):
-    """Return the probability of a label by the odds of all other classes against its own."""
+    """Return the probability of a label from the odds of all other classes against its own."""
     return 1.0 / (1.0 + odds_before * odds)
 
 
 class RateFit(NamedTuple):
-    """The rate of wrong labels by some sharpness of the distances."""
+    """The rate of wrong labels for one sharpness of the distances."""
 
     likelihood: float  # of the labels, its logarithm
     without: float  # the same without wrong labels
@@ -141,7 +141,7 @@ class RateFit(NamedTuple):
 
     @classmethod
     def of(cls, sharpness, distances, codes, weights, log_priors, first_rate, others):
-        """Return that of rows by squared leave-one-out distances (N, c)."""
+        """Return the fit for squared leave-one-out distances (N, c)."""
         own = np.ones(len(codes))
         most = MOST_RATE * others / (others + 1)
         least = min(1.0 / max(weights.sum(), 1.0), most)
@@ -174,7 +174,7 @@ class LabelNoise:
 
     @property
     def weighs(self):
-        """Whether rows count for less by them."""
+        """Whether rows with doubtful labels count for less."""
         return self.rule.weighs
 
     def weights_by_quality(self, codes):
@@ -182,14 +182,14 @@ class LabelNoise:
         return weights_by(self.quality, self.rule.judged, codes)
 
 
-@np.errstate(over="ignore", invalid="ignore", divide="ignore")  # by rows that are far off
+@np.errstate(over="ignore", invalid="ignore", divide="ignore")  # far rows
 def label_noise(rows, kept, units, totals, rate=None, **shrunk):
-    """Find out whether labels are wrong, and which: return the `LabelNoise`.
+    """Find out whether labels are wrong, and which; return the `LabelNoise`.
 
     The fit does not leave out the kept rows (N,). The units are the centres (c, n) and the scale
-    (n,) of the features, inf for one that is not used; the totals (c,) are the weights of the
-    classes among all rows, of which these may be a sample. With a rate to begin with there are
-    wrong labels. How the scatter is `shrunk` is as `PlainLDA` takes it.
+    (n,) of the features, inf for an unused one. The totals (c,) are the weights of the classes
+    among all rows, of which these may be a sample. A given rate takes for granted that labels are
+    wrong. `shrunk` are further arguments of `PlainLDA`.
     """
     n_jobs = rows.n_jobs if rows.X.size >= rows.regime.threaded_elements else 1
     with shared_threads(n_jobs) as map_:
@@ -214,7 +214,7 @@ def label_noise(rows, kept, units, totals, rate=None, **shrunk):
 
 
 class LabelJudge:
-    """Weighs rows by their labels, round by round."""
+    """Weights rows by their labels, round by round."""
 
     def __init__(self, rows, kept, units, totals, map_, shrunk):
         self._map, self._codes = map_, rows.codes.astype(np.int32, copy=False)
@@ -227,7 +227,7 @@ class LabelJudge:
         self._origin = centres.mean(axis=0)
         self._centres = (centres - self._origin) / self._scale
         self._judged_classes = np.bincount(self._codes, weights * self._kept, c) >= LEAST_ROWS
-        # A sample may have more of a small class than its share.
+        # A small class may have more than its share in a sample.
         self._share_of_all = totals / np.bincount(self._codes, weights, c)
         self._log_priors = np.log(totals / totals.sum())
         self._weights, self.rate, self.lost = np.ones(len(weights)), None, False
@@ -238,7 +238,7 @@ class LabelJudge:
         return bool((self._quality < 0.5).any())
 
     def take_round(self, first_rate):
-        """Weigh the rows anew; return the log-likelihood of the labels, some of them wrong."""
+        """Update the weights; return the log-likelihood of the labels if some are wrong."""
         discriminant, distances, judged = self._distances()
         weights = self._of_rows * judged
         self.judged_weight = weights.sum()
@@ -295,7 +295,7 @@ class LabelJudge:
         return discriminant, distances, self._kept & (rest >= LEAST_REST)
 
     def _rule_of(self, discriminant, sharpness):
-        """Return the rule by which the round tells the labels of other rows."""
+        """Return the rule with which this round judges the labels of other rows."""
         coef, offset = discriminant.linear_scores()
         intercept = self._log_priors + sharpness * offset
         coef = sharpness * coef / self._scale[:, None]
@@ -307,7 +307,7 @@ class LabelJudge:
         return odds_by_rate(self.rate, n_others(self._judged_classes))
 
     def answer(self, pays):
-        """Return the rule, the quality of all labels, and the weights of the rows, if these pay."""
+        """Return the rule, the quality of all labels, and the weights of the rows if they pay."""
         quality, (others,) = self._quality.copy(), np.nonzero(~self._kept)
         quality[others] = self._rule(self._raw.X[others], self._codes[others])
         if pays:

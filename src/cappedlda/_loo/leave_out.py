@@ -1,11 +1,11 @@
 """Leave out only what hurts: the least trimming that does not harm the rows we trust.
 
-The rows inside gate and caps are the *core*: rows we trust. Every other row is unusual, which
-alone is no reason to leave it out. The supports {outlyingness <= level} are nested; plain
-discriminant analysis on each of them is judged on the core, every row left out of its own fit. A
-level is admissible if the core is classified about as well as by the core alone. Of the admissible
-levels the one is taken that classifies most rows correctly: contamination cannot buy its way in,
-since the core decides what is admissible.
+The rows inside gate and caps are the *core*: rows we trust. Every other row is unusual, which alone
+is no reason to leave it out. The supports {outlyingness <= level} are nested. Plain LDA on each of
+them is judged on the core, every row left out of its own fit. A level is admissible if it
+classifies the core about as well as the core alone does. The fit takes the admissible level that
+classifies most rows correctly. Contamination cannot buy its way in, since the core decides what is
+admissible.
 """
 
 import math
@@ -27,28 +27,27 @@ from cappedlda._rules.fences import FLAG_LEVEL
 
 # Nested supports, in units of gate and cap: each about half as wide again as the one before.
 LEVELS = np.array([1.0, 1.5, 2.2, 3.3, 5.0, 7.5, 11.0, 17.0, 25.0, 40.0, 100.0, np.inf])
-# Each further row may raise the log-loss of the core, summed over its rows, by this: as if one row
-# that we trust had a probability of its class that is a tenth lower. And ten further rows may cost
-# the core one that is classified correctly.
+# Each further row may raise the total log-loss of the core by this, as if the class of one row that
+# we trust became a tenth less probable. And ten further rows may cost the core one correct row.
 MOST_COST = 0.1
 # Where a support costs this many times as much as all further rows may, no wider one is tried.
 HOPELESS = 4.0
-# Standard errors of the number of rows that the core loses beyond which it has lost any.
+# Standard errors beyond which a loss of correct rows is not chance.
 SURE = 2.0
-# The loss is the least over these factors of the squared distances: only their shape counts, not
-# how confident they are.
+# The loss is the least over these factors of the squared distances, so only their shape counts,
+# not how confident they are.
 SHARPNESS = np.geomspace(0.02, 2.0, 12)
 LIKELY = int(np.searchsorted(SHARPNESS, 1.0)) - 1  # where to look first
-# A variance within the core that is smaller, in units of the frame, may be rounding.
+# A smaller variance within the core, in units of the frame, may be rounding.
 LEAST_KNOWN = 1e-6
 
 
 class Scores:
     """How rows are classified by squared leave-one-out distances from all classes.
 
-    The rows are in the order of nested supports, the first of which is the core, the rows we trust:
-    `ends` says where each of them ends. `measure(first, stop)` returns the distances (k, c) of some
-    rows. Of the sharpnesses one is looked at first: the nearer it is, the fewer steps.
+    The rows are in the order of nested supports, which end at `ends`; the first support is the
+    core. `measure(first, stop)` returns the distances (k, c) of some rows. The search for the best
+    sharpness starts at `near`: a good guess saves steps.
     """
 
     def __init__(self, measure, codes, weights, ends, log_priors, near=LIKELY):
@@ -79,16 +78,16 @@ class Scores:
         return loo.hits(*self._core)
 
     def loses(self, core, price):
-        """Return whether surely more of the core than a price is no longer classified correctly.
+        """Return whether the core loses more correct rows than a price, beyond chance.
 
-        It was by other scores, `core`; the price is over the weight of the core.
+        The scores `core` classified them. The price is relative to the weight of the core.
         """
         lost = max(core.core_hits - self.core_hits, 0.0)
         return lost - SURE * math.sqrt(lost) > price * self._core_weight
 
     @cached_property
     def loss(self):
-        """Mean log-loss of the core; not finite where it is too small to be left out of itself."""
+        """Mean log-loss of the core; not finite if the core is too small for leave-one-out."""
         *_, (least, _, self._near) = losses_downhill(self._core, self._near)
         return least / self._core_weight
 
@@ -108,8 +107,8 @@ class Scores:
     def temperature(self):
         """Factor of all scores, at most 1, with the least log-loss of the rows not flagged.
 
-        It changes no decision between classes, only how confident it is. The core alone would
-        choose too large a factor: the first rows beyond it are classified worse.
+        It changes no predicted class, only the confidence. The core alone would choose too large a
+        factor, since the first rows beyond it are classified worse.
         """
         stop = self._ends[1]  # the first level beyond the core is FLAG_LEVEL
         parts = self._core[0], self._measure(self._ends[0], stop)
@@ -137,10 +136,10 @@ def losses_downhill(classified, k):
 def harmless_level(rows, outlyingness, frame, shrinkage=0.0, known=None):
     """Return the multiple of caps and gate beyond which rows are left out, and a temperature.
 
-    The level is inf if no row has to be; the temperature is the factor of the scores of classes
-    that makes probabilities as confident as they may be. The outlyingness (N,) is at most 1 in the
-    core; the frame has the priors, and the units of features where the rows are few. The scatter
-    is shrunk, and moments may be those of `known_core`.
+    The level is inf if no row is left out. The temperature is the factor of the class scores that
+    makes probabilities no more confident than they should be. The outlyingness (N,) is at most 1 in
+    the core. The frame has the priors, and the units of features if there are few rows. The scatter
+    is shrunk by `shrinkage`. `known` may be the result of `known_core`.
     """
     if outlyingness.max() <= FLAG_LEVEL:  # where no row is flagged, none is left out
         return np.inf, 1.0
@@ -160,7 +159,7 @@ def harmless_level(rows, outlyingness, frame, shrinkage=0.0, known=None):
                 break
         if not math.isfinite(core.loss):
             return 1.0, 1.0
-        # Rows beyond all of these levels are out whatever is chosen, and have no say in it.
+        # Rows beyond all of these levels are out in any case, and do not count.
         widest = max(harmless)
         best = max(harmless, key=lambda k: (harmless[k].hits(widest), k))
         # A wider level may have the same rows.
@@ -172,9 +171,8 @@ def harmless_level(rows, outlyingness, frame, shrinkage=0.0, known=None):
 def vouched_level(outlyingness, level):
     """Return the level up to which a sample can vouch for rows that are not in it.
 
-    It has judged those up to its farthest row within the level, and knows nothing of a gap beyond:
-    there other rows may lie, up to the edge of what is left out. So the level is not more than one
-    step farther than that row.
+    The sample has judged rows up to its farthest row within the level. It knows nothing of the gap
+    beyond, where other rows may lie. So the level is at most one step beyond that row.
     """
     farthest = outlyingness.max(where=outlyingness <= level, initial=1.0)
     return min(level, float(LEVELS[1] * farthest))
@@ -184,8 +182,8 @@ def vouched_level(outlyingness, level):
 def does_harm(rows, core, wider, frame, shrinkage=0.0):
     """Return whether the further rows of a wider support cost the core more rows than they may.
 
-    Only what turns the directions counts: every tail raises the loss a little. Core and support
-    are masks (N,); for frame and shrinkage see `harmless_level`.
+    The loss does not count: every tail raises it a little. Core and support are masks (N,). For
+    frame and shrinkage see `harmless_level`.
     """
     order, ends = nested(np.where(core, 0, np.where(wider, 1, 2)), 2)
     with shared_threads(threads_for(rows)) as map_:
@@ -213,12 +211,11 @@ def threads_for(rows):
 
 
 def scored_supports(rows, order, ends, frame, shrinkage, known, map_):
-    """Yield numbers and scores of nested supports, and what they and all have beside the core.
+    """Yield number and scores of nested supports, and the weight outside the core, here and in all.
 
-    Order and ends are those of `nested`; support 0 is the core. Further rows are told by their
-    weight over that of the core. A support that is the same as the last is not scored. They end
-    with rows that are so far off that they cannot even be summed. For the others see
-    `harmless_level`.
+    Order and ends are those of `nested`; support 0 is the core. Weights are relative to that of the
+    core. A support equal to the last one is not scored. The supports end before rows so far off
+    that their sums overflow. For the other arguments see `harmless_level`.
     """
     X, codes = np.ascontiguousarray(rows.X, np.float64), rows.codes.astype(np.int32, copy=False)
     rows = ArrayRows(X, codes, rows.n_classes, rows.sample_weight, rows.n_jobs, rows.regime)
@@ -254,13 +251,13 @@ def scored_supports(rows, order, ends, frame, shrinkage, known, map_):
 
 
 def between(rows, first, stop):
-    """Return some rows, which follow each other, as rows of their own."""
+    """Return a range of rows as rows of their own."""
     part = rows.X[first:stop], rows.codes[first:stop], rows.n_classes
     return ArrayRows(*part, rows.sample_weight[first:stop], rows.n_jobs, rows.regime)
 
 
 def moments_of(rows, first, stop, map_):
-    """Return the moments of some rows, which follow each other."""
+    """Return the moments of a range of rows."""
     part = between(rows, first, stop)
     return Moments(*Pieces(part, map_).sums(np.ones(stop - first, bool)))
 
@@ -276,9 +273,9 @@ def core_means(rows, core):
 
 
 def about_core(rows, order, end, means, scale, map_):
-    """Return rows about the means of their classes in the core, and these, in units of a scale.
+    """Return rows about their class means in the core, and these means, in units of a scale.
 
-    The rows are in another order, in which the core ends at `end`; the means are about their own.
+    The rows are in another order, in which the core ends at `end`. The means are about their mean.
     """
     deviations, _ = in_units(rows, means, scale, map_, np.inf, order)
     known = rows.codes[order], rows.n_classes, rows.row_weights[order], rows.n_jobs, rows.regime
@@ -288,10 +285,10 @@ def about_core(rows, order, end, means, scale, map_):
 
 
 def known_core(reweighted, core, scale):
-    """Return the moments of the core in units of a scale, if plain LDA has been made on it.
+    """Return the moments of the core in units of a scale, if plain LDA was fitted to it, or None.
 
-    They are about their own means. They are not known, None, where a feature is flat: what passes
-    over rows leave of it is rounding.
+    They are about the class means of the core. They are None if a feature is flat, as only rounding
+    is then left of it.
     """
     within = reweighted.within
     if core.all() or not within.dense:  # nothing to judge, or no way to
@@ -307,10 +304,10 @@ def known_core(reweighted, core, scale):
 
 
 def core_units(moments, centres):
-    """Return the units of features in the core, relative to those of its moments about its means.
+    """Return the units of features in the core, relative to those of its moments.
 
-    It is their deviation within the classes, or between them if they are constant within, or 1 if
-    they are constant altogether.
+    A unit is the deviation within the classes, or between them for a feature that is constant
+    within, or 1 for a constant feature.
     """
     total = moments.weights.sum()
     within, between = moments.scatter.diagonal() / total, moments.weights @ centres**2 / total
@@ -321,7 +318,7 @@ def core_units(moments, centres):
 def judged_rows(rows, ends):
     """Return the rows by which supports are scored, and where supports end among them.
 
-    Of many rows they are as large a part of each class, near and far.
+    If there are many rows, these are the same part of each class, near and far.
     """
     n_rows, n = rows.shape
     part = 1 + n_rows * max(n, rows.n_classes) // rows.regime.most_judged
@@ -334,7 +331,7 @@ def judged_rows(rows, ends):
 def costs_too_much(scores, core, further, all_further):
     """Return whether further rows cost the core more than they may, and whether it is hopeless.
 
-    Alone it has the scores `core`.
+    The core alone has the scores `core`.
     """
     prices = MOST_COST * further, HOPELESS * MOST_COST * all_further
     lost = [scores.loses(core, price) for price in prices]
