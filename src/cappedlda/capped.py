@@ -59,24 +59,20 @@ class CappedLDA(SwitchingHints, CappedDiscriminant):
         Class probabilities. None takes the class shares of the training data; "uniform" gives
         every class the same.
     cells : {"capped", "all"}, default="capped"
-        How to treat single wrong cells. "capped" ignores a cell of a new row that does not fit
-        the other cells of its row: one that is more than `cell_cuts_` standard deviations from
-        the value they predict for the class. At most half of the cells of a row are ignored, and
-        at most 32; each costs the class as much as a cell at that limit. Rows without such a cell
-        get the linear rule. In training, where a quarter of the rows have a cell far off and the
-        fit is notably better without such cells, cells that do not fit are replaced by values that
-        the other cells of the row predict, and the rows take part (`wrong_cells_`). That needs
-        five rows per feature, fewer rows than a sample is drawn from (`n_sampled_`),
-        ``epsilon="auto"`` and ``leave_out="harmful"``. "all" uses all cells as they are. So does
-        "capped" for sparse X, and where the model has no covariance of all features: with more
-        features than rows, more than 1000 sparse features, or no class with two rows.
+        How to treat single wrong cells; the guide on cells says more. "capped" ignores cells of a
+        new row that do not fit the others: those more than `cell_cuts_` standard deviations from
+        the value that these predict for the class. Each costs the class as much as a cell at that
+        limit. Rows without such a cell get the linear rule. In training, where many rows have a
+        cell far off and the fit is notably better without such cells, they are replaced by what
+        the others predict (`wrong_cells_`). "all" uses all cells as they are. So does "capped" for
+        sparse X, and where the model has no covariance of all features: with more features than
+        rows, more than 1000 sparse features, or no class with two rows.
     missing : {"error", "ignore"}, default="error"
         How to treat NaN. "ignore" predicts a row from its other cells, and fits a row with
         missing cells drawn from what the others predict. It treats infinite cells of new rows as
-        wrong ones, or raises an error with ``cells="all"``. NaN is always an error in sparse X and
-        without a covariance of all features. A fit accepts NaN only in arrays and frames in memory:
-        not with dask, Spark, h5py or `fit_chunks`, nor in `CappedLDACV`. Infinity is always an
-        error in `fit`.
+        wrong ones, or raises an error with ``cells="all"``. NaN is always an error in sparse X,
+        without a covariance of all features, and in fits to anything but arrays and frames in
+        memory or by `CappedLDACV`. Infinity is always an error in `fit`.
     label_noise : "auto", float or None, default=None
         Whether to look for wrong labels. "auto" estimates their rate and which labels are wrong,
         by leave-one-out. If it finds any, the last step weighs each row by the probability that
