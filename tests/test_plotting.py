@@ -34,9 +34,8 @@ from cappedlda.plotting import (
     LabelsDisplay,
     LoadingsDisplay,
     ProjectionDisplay,
-    class_colors,
 )
-from cappedlda.plotting._common import OKABE_ITO
+from cappedlda.plotting._common import OKABE_ITO, class_colors
 
 mpl.use("Agg")
 

@@ -20,7 +20,6 @@ from sklearn.pipeline import make_pipeline
 
 from cappedlda import CappedLDA
 from cappedlda.noise import scatter
-from cappedlda.plotting import class_colors
 
 X, y = load_wine(return_X_y=True, as_frame=True)
 values, _, planted = scatter(X, y, share=0.1, random_state=0)
@@ -63,6 +62,6 @@ print(Z.head(3).round(2))
 
 figure, ax = plt.subplots(figsize=(6, 4), layout="constrained")
 Z[~lda.outliers_].plot.scatter(
-    x="cappedlda0", y="cappedlda1", c=class_colors(3)[y[~lda.outliers_]], ax=ax
+    x="cappedlda0", y="cappedlda1", c=y[~lda.outliers_], colormap="viridis", colorbar=False, ax=ax
 )
 plt.show()

@@ -8,12 +8,12 @@ from numpy.typing import ArrayLike
 from cappedlda._validation import check_real
 
 
-def capped_norm(M: ArrayLike, epsilon: float, p: float = 2, q: float = 1, axis: int = 0) -> float:
+def capped_norm(M: ArrayLike, epsilon: float, p: float = 2, q: float = 1) -> float:
     """Capped l_{p,q} norm of a matrix.
 
-    The norm ``(sum_j min(||m_j||_p^q, epsilon))^(1/q)`` over the vectors m_j that lie
-    along `axis`. It is not homogeneous, but satisfies the triangle inequality for
-    p, q >= 1, and is the l_{p,q} norm for ``epsilon=inf``.
+    The norm ``(sum_j min(||m_j||_p^q, epsilon))^(1/q)`` over the columns m_j. It is not
+    homogeneous, but satisfies the triangle inequality for p, q >= 1, and is the l_{p,q} norm for
+    ``epsilon=inf``.
 
     Parameters
     ----------
@@ -21,11 +21,9 @@ def capped_norm(M: ArrayLike, epsilon: float, p: float = 2, q: float = 1, axis: 
     epsilon : float
         Positive bound of each term ``||m_j||_p^q``; inf for none.
     p : float, default=2
-        Order of the norm of the vectors, p > 0; inf for the largest entry.
+        Order of the norm of the columns, p > 0; inf for the largest entry.
     q : float, default=1
         Exponent, q > 0.
-    axis : {0, 1, -1, -2}, default=0
-        The axis along which the vectors lie: 0 takes columns, as the paper does.
 
     Returns
     -------
@@ -48,12 +46,10 @@ def capped_norm(M: ArrayLike, epsilon: float, p: float = 2, q: float = 1, axis: 
     check_real("epsilon", epsilon, 0.0, np.inf, "use a positive number or inf")
     check_real("p", p, 0.0, np.inf, "use a positive number or inf")
     check_real("q", q, 0.0, np.finfo(float).max, "use a positive number")
-    if axis not in (0, 1, -1, -2):
-        raise ValueError(f"axis={axis!r} is unknown; a matrix has the axes 0 and 1.")
     if M.size == 0:
         return 0.0
     unit = _unit(M)
-    lengths = unit * np.linalg.norm(M / unit, p, axis)
+    lengths = unit * np.linalg.norm(M / unit, p, axis=0)
     lengths = np.minimum(lengths, float(epsilon) ** (1.0 / q))
     unit = _unit(lengths)
     return float(unit * np.sum((lengths / unit) ** q) ** (1.0 / q))

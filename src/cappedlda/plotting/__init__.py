@@ -7,7 +7,6 @@ install it with ``pip install "cappedlda[plot]"``.
 """
 
 from cappedlda.plotting._cell_map import CellMapDisplay
-from cappedlda.plotting._common import class_colors
 from cappedlda.plotting._convergence import ConvergenceDisplay
 from cappedlda.plotting._distance import DistanceDisplay
 from cappedlda.plotting._distance_distance import DistanceDistanceDisplay
@@ -27,5 +26,4 @@ __all__ = [
     "LabelsDisplay",
     "LoadingsDisplay",
     "ProjectionDisplay",
-    "class_colors",
 ]

@@ -23,25 +23,8 @@ SEED = 141421  # of jitter and samples: unlike the seeds of data that one may dr
 GOLDEN_RATIO = 0.5 * (np.sqrt(5.0) - 1.0)
 
 
-def class_colors(n_classes: int) -> np.ndarray:
-    """Return one colour per class.
-
-    Parameters
-    ----------
-    n_classes : int
-
-    Returns
-    -------
-    colors : ndarray of shape (n_classes, 4)
-        Okabe and Ito's palette, which is safe for colour-blind readers, for up to 8 classes;
-        matplotlib's "tab20" for up to 20; hues as different as possible beyond.
-
-    Examples
-    --------
-    >>> from cappedlda.plotting import class_colors
-    >>> class_colors(2).shape
-    (2, 4)
-    """
+def class_colors(n_classes):
+    """Return one colour per class, shape (n_classes, 4); for up to 8, safe for the colour-blind."""
     from matplotlib import colormaps, colors
 
     if n_classes <= len(OKABE_ITO):

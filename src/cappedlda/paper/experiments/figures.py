@@ -11,7 +11,7 @@ from sklearn.exceptions import ConvergenceWarning
 from cappedlda.paper.datasets import make_artificial
 from cappedlda.paper.experiments.methods import METHODS
 from cappedlda.paper.experiments.tables import TABLES
-from cappedlda.plotting import class_colors
+from cappedlda.plotting._common import class_colors
 
 STYLES = ("-", "--", ":", "-.")
 SAMPLES = 8  # images per row of a picture of noise
