@@ -124,19 +124,6 @@ def legend_beside(ax, handles):
     return ax.legend(handles=handles, **place, **LEGEND)
 
 
-def legend_above(ax, handles=None, ncols=2):
-    """Name the handles, or all that have a label, above the axes."""
-    if handles is not None and not handles:
-        return None
-    place = {"loc": "lower left", "bbox_to_anchor": (0.0, 1.0), "borderaxespad": 0.2}
-    legend = ax.legend(handles=handles, ncols=ncols, **place, **LEGEND)
-    for handle in legend.legend_handles:
-        if hasattr(handle, "set_sizes"):  # dots: as small as those of many rows they are not seen
-            handle.set_sizes(np.maximum(handle.get_sizes(), 12.0))
-            handle.set_alpha(1.0)
-    return legend
-
-
 def plain_log_axis(axis):
     """Write the numbers of a logarithmic axis in full instead of powers of ten."""
     from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter

@@ -19,7 +19,6 @@ from cappedlda.plotting._common import (
     class_colors,
     dot_style,
     last_step,
-    legend_above,
     legend_beside,
     row_names,
 )
@@ -34,7 +33,7 @@ from cappedlda.plotting._rows import (
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-MOST_LEGEND_ENTRIES = 10
+MOST_LEGEND_ENTRIES = 10  # more classes are only named where they lie
 # Of more marked rows, or rows on the frame, a random sample is drawn: more would hide each other.
 MOST_MARKS, MOST_ON_FRAME = 400, 150
 MARGIN = 0.2  # of the range of the rows that are not flagged, on each side of the view
@@ -326,14 +325,10 @@ class ProjectionDisplay(RowsDisplay):
             ax.invert_yaxis()
         if not legend:
             return
-        if not self._is_plane:
-            self.legend_ = legend_beside(ax, handles)
-        elif len(self.classes) <= MOST_LEGEND_ENTRIES:
+        names = []
+        if self._is_plane and len(self.classes) <= MOST_LEGEND_ENTRIES:
             names = [_dot(c, "white", n) for c, n in zip(colors, self.classes, strict=True)]
-            self.legend_ = legend_beside(ax, names + handles)
-        else:
-            self.legend_ = _class_bar(ax, colors, self.classes)
-            legend_above(ax, handles, ncols=2)
+        self.legend_ = legend_beside(ax, names + handles)
 
     def _name_centres(self, ax, codes):
         """Name many classes where they are; return the places and sizes of the names."""
@@ -420,21 +415,6 @@ def _strips(Z, codes):
     """Return points that spread the rows of each class over a strip of its own."""
     offsets = np.random.default_rng(SEED).uniform(-JITTER, JITTER, len(Z))
     return np.column_stack([Z[:, 0], codes + offsets])
-
-
-def _class_bar(ax, colors, classes):
-    """Add a colour bar with one step per class."""
-    from matplotlib.cm import ScalarMappable
-    from matplotlib.colors import BoundaryNorm, ListedColormap
-
-    norm = BoundaryNorm(np.arange(len(classes) + 1) - 0.5, len(classes))
-    steps = ScalarMappable(norm, ListedColormap(colors))
-    every = -(-len(classes) // 40)
-    bar = ax.figure.colorbar(steps, ax=ax, ticks=np.arange(0, len(classes), every), pad=0.01)
-    bar.ax.set_yticklabels([str(name) for name in classes[::every]], fontsize="small")
-    bar.ax.tick_params(length=0)
-    bar.ax.invert_yaxis()
-    return bar
 
 
 def _dot(face, edge, label, marker="o", size=5.0):

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from cappedlda.plotting import _places
-from cappedlda.plotting._common import SEED, Display, legend_above
+from cappedlda.plotting._common import LEGEND, SEED, Display
 
 if TYPE_CHECKING:
     from matplotlib.text import Text
@@ -36,7 +36,12 @@ class RowsDisplay(Display):
         """Write the names of some rows beside their points, and the legend."""
         names = [str(self.names[row]) for row in rows]
         self.labels_, _ = _places.write_names(ax, names, points, nearest=0.8)
-        self.legend_ = legend_above(ax)
+        place = {"loc": "lower left", "bbox_to_anchor": (0.0, 1.0), "borderaxespad": 0.2}
+        self.legend_ = ax.legend(ncols=2, **place, **LEGEND)
+        for handle in self.legend_.legend_handles:
+            if hasattr(handle, "set_sizes"):  # dots that would be too small to be seen
+                handle.set_sizes(np.maximum(handle.get_sizes(), 12.0))
+                handle.set_alpha(1.0)
 
 
 def sampled(mask, most, always=()):
