@@ -63,6 +63,19 @@ def test_no_level_is_tried_beyond_one_that_is_hopeless(trusted, spy):
     assert len(asked) == 2
 
 
+def test_small_steps_are_told_apart_only_if_need_be(rng, spy):
+    asked = spy(leave_out, "PlainLDA")
+    X, y = make_classes(rng, [3000, 3000], 3, spread=1.5)
+    trusted = X, y, rng.random(6000)
+    outlyingness = np.array([1.2, 1.7, 2.5, 4.0])
+    assert level_with(trusted, X[:4], y[:4], outlyingness) == np.inf
+    assert len(asked) == 2  # the core, and all further rows
+    asked.clear()
+    wrong = X[:4] * np.array([[1.0], [1.0], [1.0], [1e4]])
+    assert level_with(trusted, wrong, y[:4], outlyingness) == 3.3
+    assert len(asked) == 3
+
+
 def test_harmless_rows_are_taken_back(trusted, rng):
     X, y, _ = trusted
     more = X[:20] + 0.1 * rng.normal(size=(20, 3))

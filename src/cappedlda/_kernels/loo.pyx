@@ -20,6 +20,8 @@ cdef enum:
 
 # The exponential of smaller numbers is negligible compared with 1.
 cdef double NOTHING = -45.0
+# The logarithm of 1 and less is that itself.
+cdef double SMALL = 1e-9
 
 
 def left_out_distances(
@@ -144,21 +146,20 @@ cdef inline double surprise(
     There is room for c scores.
     """
     cdef Py_ssize_t k
-    cdef double own = half * row[i] - log_priors[i], best = 0.0, odds, score, likely
+    cdef double own = half * row[i] - log_priors[i], best = 0.0, odds = 0.0, likely
     for k in range(c):
         scores[k] = own - half * row[k] + log_priors[k]
         best = max(best, scores[k])
     scores[i] = -DBL_MAX
-    odds = exp(-best) if best > 0.0 else 1.0
     steps[0] = 0.0
     for k in range(c):
-        score = scores[k] - best
-        if not score < NOTHING:
-            likely = exp(score)
+        if not scores[k] - best < NOTHING:
+            likely = exp(scores[k] - best)
             odds += likely
             steps[0] += likely * (row[i] - row[k])
-    if not (odds != 1.0 or best > 0.0):
-        return 0.0
+    if odds < SMALL and best == 0.0:  # log(1 + odds), which would lose most digits, and a division
+        return odds
+    odds += exp(-best) if best > 0.0 else 1.0
     steps[0] /= odds
     return best + log(odds)
 

@@ -10,7 +10,7 @@ admissible.
 
 import math
 from bisect import bisect_right
-from functools import cached_property, partial
+from functools import cache, cached_property, partial
 
 import numpy as np
 
@@ -32,6 +32,8 @@ LEVELS = np.array([1.0, 1.5, 2.2, 3.3, 5.0, 7.5, 11.0, 17.0, 25.0, 40.0, 100.0, 
 MOST_COST = 0.1
 # Where a support costs this many times as much as all further rows may, no wider one is tried.
 HOPELESS = 4.0
+# Supports that differ by less, over the weight of the core, are only told apart if need be.
+LEAST_STEP = 0.002
 # Standard errors beyond which a loss of correct rows is not chance.
 SURE = 2.0
 # The loss is the least over these factors of the squared distances, so only their shape counts,
@@ -114,16 +116,16 @@ class Scores:
         parts = self._core[0], self._measure(self._ends[0], stop)
         scores = np.concatenate(parts) - 2.0 * self._log_priors
         tempered = scores, self._codes[:stop], self._weights[:stop], np.zeros(scores.shape[1])
-        *_, (_, _, best) = losses_downhill(tempered, self._near)
+        *_, (_, _, best) = losses_downhill(tempered, LIKELY, LIKELY + 2)
         return min(float(SHARPNESS[best]), 1.0)
 
 
-def losses_downhill(classified, k):
+def losses_downhill(classified, k, stop=None):
     """Yield log-losses of rows, their slopes and which sharpnesses, from the k-th on."""
     loss, slope = loo.log_loss(*classified, SHARPNESS[k])
     yield loss, slope, k
     forward, least = 1 if slope < 0.0 else -1, loss
-    while forward * slope < 0.0 and 0 <= k + forward < len(SHARPNESS):
+    while forward * slope < 0.0 and 0 <= k + forward < (stop or len(SHARPNESS)):
         k += forward
         loss, slope = loo.log_loss(*classified, SHARPNESS[k])
         if not loss < least:
@@ -150,11 +152,14 @@ def harmless_level(rows, outlyingness, frame, shrinkage=0.0, known=None):
     with shared_threads(threads_for(rows)) as map_:
         supports = scored_supports(rows, order, ends, frame, shrinkage, known, map_)
         _, core, _ = next(supports)
-        harmless = {0: core}  # the levels whose rows cost the core no more than they may
-        for k, scores, further in supports:
-            too_much, hopeless = costs_too_much(scores, core, *further)
-            if not too_much:
-                harmless[k] = scores
+        harmless, hopeless = {0: core}, False  # the levels that cost the core no more than they may
+        for step in steps_of(supports):
+            for k, scores, further in step:
+                too_much, never = costs_too_much(scores, core, *further)
+                hopeless |= never
+                if not too_much:
+                    harmless[k] = scores
+                    break
             if hopeless:
                 break
         if not math.isfinite(core.loss):
@@ -165,6 +170,22 @@ def harmless_level(rows, outlyingness, frame, shrinkage=0.0, known=None):
         # A wider level may have the same rows.
         level = float(LEVELS[bisect_right(ends, ends[best]) - 1])
         return level, 1.0 if level == np.inf else harmless[best].temperature
+
+
+def steps_of(supports):
+    """Yield scored supports by steps of some size, the widest of each first.
+
+    Of those with few more rows than the last, the widest tells enough if it is harmless.
+    """
+    step, last = [], 0.0
+    for support in supports:
+        step.insert(0, support)
+        _, _, (further, _) = support
+        if further - last >= LEAST_STEP:
+            yield step
+            step, last = [], further
+    if step:
+        yield step
 
 
 @np.errstate(over="ignore", invalid="ignore")
@@ -232,9 +253,11 @@ def scored_supports(rows, order, ends, frame, shrinkage, known, map_):
     at_most_one = np.minimum(judged.sample_weight, 1.0)
     log_priors = np.log(frame.priors)
 
-    def measure(discriminant, left_out, first, stop):
+    def measure(discriminant, end, first, stop):
         part = core if first == 0 else Pieces(between(judged, first, stop), map_)
-        return discriminant.distances(part, left_out[first:stop])
+        left_out = at_most_one[first:stop].copy()
+        left_out[max(end - first, 0) :] = 0.0  # what was not in the fit
+        return discriminant().distances(part, left_out)
 
     for k, end in enumerate(ends):
         if k > 0:
@@ -243,10 +266,10 @@ def scored_supports(rows, order, ends, frame, shrinkage, known, map_):
             moments += moments_of(rows, ends[k - 1], end, map_)
         if not math.isfinite(moments.scatter.trace()):
             return
-        discriminant = PlainLDA(moments, centres, frame.n_features, unit, shrinkage)
-        left_out = at_most_one * (np.arange(len(at_most_one)) < judged_ends[k])
-        scored = judged.codes, judged.sample_weight, judged_ends, log_priors
-        scores = Scores(partial(measure, discriminant, left_out), *scored)
+        # Only made if the scores are looked at.
+        discriminant = cache(partial(PlainLDA, moments, centres, frame.n_features, unit, shrinkage))
+        known = judged.codes, judged.sample_weight, judged_ends, log_priors
+        scores = Scores(partial(measure, discriminant, judged_ends[k]), *known)
         yield k, scores, (further[k], further[-1])
 
 
