@@ -113,7 +113,7 @@ def directions_of(model):
     lines, shares = [], model.explained_variance_ratio_
     for k in range(min(len(shares), MOST_DIRECTIONS)):
         largest = np.argsort(-np.abs(loadings[:, k]), kind="stable")[:N_LOADINGS]
-        parts = ", ".join(f"{names[j]} {loadings[j, k]:+.2g}" for j in largest)
+        parts = ", ".join(f"{names[j]} {loadings[j, k]:+.2f}" for j in largest)
         lines.append(f"{direction_name(k)} ({shares[k]:.1%} of the separation): {parts}")
     if len(shares) > MOST_DIRECTIONS:
         lines.append(f"and {len(shares) - MOST_DIRECTIONS} more")
@@ -134,7 +134,8 @@ def decisions_of(model):
     if hasattr(model, "q"):
         lines.append(f"exponent: q = {model.q:g}")
     if hasattr(model, "shrinkage_"):
-        lines.append(f"covariance shrunk by shrinkage_ = {model.shrinkage_:.3g}")
+        shrunk = f"shrunk, shrinkage_ = {model.shrinkage_:.3g}"
+        lines.append(f"covariance {shrunk if model.shrinkage_ else 'not shrunk'}")
     lines.append(f"left out of the fit: {left_out_rows(model)}")
     if hasattr(model, "label_status_"):
         lines.append(wrong_labels_of(model))
