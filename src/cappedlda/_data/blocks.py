@@ -47,9 +47,11 @@ def count_labels(labels, codes, weight):
 
     They are in a list of one: lists of several blocks add up.
     """
-    rows = np.bincount(codes, minlength=len(labels))
-    drawable = rows if weight is None else np.bincount(codes[weight > 0.0], minlength=len(labels))
-    counts = rows, drawable, np.bincount(codes, weight, len(labels))
+    rows = drawable = weights = np.bincount(codes, minlength=len(labels))
+    if weight is not None:
+        drawable = np.bincount(codes[weight > 0.0], minlength=len(labels))
+        weights = np.bincount(codes, weight, len(labels))
+    counts = rows, drawable, weights
     counts = zip(*(count.tolist() for count in counts), strict=True)
     return [dict(zip(labels.tolist(), counts, strict=True))]
 
@@ -96,7 +98,7 @@ class BlockRows(Rows):
         check_classes(self.classes)
         labels = self.classes.tolist()
         self.n_classes = len(labels)
-        table = np.array([[block.get(k, (0, 0, 0.0)) for k in labels] for block in counts])
+        table = np.array([[block.get(k, (0, 0, 0)) for k in labels] for block in counts], float)
         n_rows, drawable = (table[:, :, k].astype(int) for k in (0, 1))  # (blocks, c)
         self._lengths, self._counts = n_rows.sum(axis=1), drawable
         self.class_counts, self.class_weights = drawable.sum(axis=0), table[:, :, 2].sum(axis=0)
