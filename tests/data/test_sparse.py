@@ -9,7 +9,8 @@ from scipy import sparse
 from sklearn.feature_extraction.text import TfidfTransformer
 
 from cappedlda import CappedLDA, CappedLDACV, CappedNormLDA
-from cappedlda._data.sparse import DensifiedRows, SparseRows
+from cappedlda._data.factory import SlicedArray
+from cappedlda._data.sparse import SparseRows
 from cappedlda._initial import initial_estimate, standardize
 from cappedlda._initial.sparse import medians_and_scale
 from cappedlda._regime import REGIME, Regime
@@ -198,9 +199,9 @@ def test_many_rows_of_few_features_are_made_dense_in_slabs(rng, spy):
     X, y = make_classes(rng, [10_000, 10_000, 11_000], 5)
     X *= rng.random(X.shape) < 0.5
     X[::50] *= 30.0
-    slabs = spy(DensifiedRows, "slab")
-    model = CappedLDA().fit(sparse.csr_array(X), y)
-    assert slabs
+    slabs = spy(SlicedArray, "__getitem__")
+    model = in_regime(CappedLDA(), slab_elements=1).fit(sparse.csr_array(X), y)
+    assert 0 < max(map(len, slabs.results)) < len(X)
     assert_same_fit(model, CappedLDA().fit(X, y), 1e-6)
 
 

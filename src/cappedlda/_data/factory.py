@@ -8,7 +8,7 @@ from scipy import sparse
 
 from cappedlda._data.array import ArrayRows, check_file
 from cappedlda._data.kinds import kind_of
-from cappedlda._data.sparse import DensifiedRows, SparseRows, canonical, check_entries
+from cappedlda._data.sparse import SparseRows, canonical, check_entries
 from cappedlda._regime import REGIME
 from cappedlda._validation import (
     check_enough_rows,
@@ -56,10 +56,11 @@ def training_rows(estimator, X, y, sample_weight, n_jobs, regime=REGIME):
 
 def rows_of(X, codes, n_classes, sample_weight=None, n_jobs=1, regime=REGIME):
     """Return the rows of an array or of a CSR matrix."""
-    if not sparse.issparse(X):
-        return ArrayRows(X, codes, n_classes, sample_weight, n_jobs, regime)
-    kind = DensifiedRows if X.shape[1] <= regime.most_dense_features else SparseRows
-    return kind(canonical(X), codes, n_classes, sample_weight, n_jobs, regime)
+    kind = ArrayRows
+    if sparse.issparse(X):
+        X, many = canonical(X), X.shape[1] > regime.most_dense_features
+        kind, X = (SparseRows, X) if many else (ArrayRows, SlicedArray(X, regime))
+    return kind(X, codes, n_classes, sample_weight, n_jobs, regime)
 
 
 def check_shape(shape):
@@ -88,7 +89,10 @@ def float_type(dtype, name="X"):
 
 
 class SlicedArray:
-    """An array that is read by slices of rows, as C-ordered numbers of floating point."""
+    """An array that is read by slices of rows, as C-ordered numbers of floating point.
+
+    So are CSR matrices of few features.
+    """
 
     def __init__(self, source, regime=REGIME):
         self._source = source  # (N, n), with `shape`, `dtype` and slices of rows
@@ -98,8 +102,13 @@ class SlicedArray:
         # Readers of files need not be safe for threads; memory maps are.
         self._lock = nullcontext() if isinstance(source, np.ndarray) else threading.Lock()
 
+    def __matmul__(self, other):
+        return self._source @ other
+
     def __getitem__(self, rows):
         """Return rows: those of a slice, or those that an array of indices chooses."""
+        if sparse.issparse(self._source):
+            return self._source[rows].toarray()
         if isinstance(rows, slice):
             check_file(self._source)
             with self._lock:

@@ -1,4 +1,4 @@
-"""Sparse rows: made dense slab by slab with few features, only multiplied with many."""
+"""Sparse rows of many features, which are only multiplied."""
 
 import numpy as np
 from scipy import sparse
@@ -32,39 +32,7 @@ def canonical(X):
     return X
 
 
-class DensifiedRows(ArrayRows):
-    """Rows of a CSR matrix of few features: slabs are made dense, and all is as with an array."""
-
-    def gated(self, gate):
-        """Return the rows, which know how they lie to a gate."""
-        return self.measured(gate)
-
-    def first_not_finite(self):
-        """Return None: the entries are checked before the matrix is taken."""
-
-    def take(self, rows):
-        """Return a copy of some rows as rows of their own."""
-        weight = None if self.sample_weight is None else self.sample_weight[rows]
-        settings = self.n_classes, weight, self.n_jobs, self.regime
-        return type(self)(self.X[rows], self.codes[rows], *settings)
-
-    def slab(self, rows):
-        """Return a slice of rows as a C-ordered array."""
-        return self.X[rows].toarray()
-
-    def pick(self, ranks):
-        """Return a copy of some rows, dense; see `Rows`."""
-        return super().pick(ranks).load()
-
-    def load(self):
-        """Return all rows, dense."""
-        settings = self.n_classes, self.sample_weight, self.n_jobs, self.regime
-        rows = ArrayRows(self.X.toarray(), self.codes, *settings)
-        rows.gate_ratio = self.gate_ratio
-        return rows
-
-
-class SparseRows(DensifiedRows):
+class SparseRows(ArrayRows):
     """Sparse rows of many features, which stay sparse: they are only multiplied, slab by slab.
 
     A pass makes the same record as any other, but for the scatter: that is an `ImplicitScatter`.
@@ -73,7 +41,6 @@ class SparseRows(DensifiedRows):
     """
 
     metric_kind, has_large_scatter = "implicit", False
-    pick, load = ArrayRows.pick, ArrayRows.load  # sparse
 
     def __init__(self, X, codes, n_classes, sample_weight=None, n_jobs=1, regime=REGIME):
         super().__init__(X, codes, n_classes, sample_weight, n_jobs, regime)
@@ -85,6 +52,23 @@ class SparseRows(DensifiedRows):
         raise ValueError(
             f"X is sparse and has n_features={n}, more than {most}, too many for {what}"
         )
+
+    def first_not_finite(self):
+        """Return None: the entries are checked before the matrix is taken."""
+
+    def gated(self, gate):
+        """Return the rows, which know how they lie to a gate."""
+        return self.measured(gate)
+
+    def slab(self, rows):
+        """Return a slice of rows as a C-ordered array."""
+        return self.X[rows].toarray()
+
+    def take(self, rows):
+        """Return a copy of some rows as rows of their own."""
+        weight = None if self.sample_weight is None else self.sample_weight[rows]
+        settings = self.n_classes, weight, self.n_jobs, self.regime
+        return SparseRows(self.X[rows], self.codes[rows], *settings)
 
     def with_features(self, X):
         """Return the same rows with other features."""
