@@ -350,12 +350,14 @@ def test_new_rows_with_gaps_name_the_column(frame):
     vectors = frame.select(F.array(*FEATURES).alias("v"), "label", "row")
     model.fit(vectors.drop("row"), "label")
     null, short = F.lit(None), F.array(F.lit(1.0))
-    for value, message in ((null, "nulls in the column 'v'"), (short, "5 and of 1 .* column 'v'")):
+    odd = "5 and of 1 numbers; .* column 'v'"
+    messages = (null, "X contains NaN, .*'v", "nulls in the column 'v'"), (short, odd, odd)
+    for value, message, message_of_fit in messages:
         new = vectors.withColumn("v", F.when(F.col("row") != 7, F.col("v")).otherwise(value))
         first = new.where("row != 7").limit(1).union(new)  # it tells how many features there are
         with pytest.raises(PythonException, match=message):
             model.transform_frame(first.coalesce(1)).collect()
-        with pytest.raises(ValueError, match=message):
+        with pytest.raises(ValueError, match=message_of_fit):
             model.fit(first.coalesce(1).drop("row"), "label")
 
 

@@ -26,6 +26,7 @@ from cappedlda._data.spark_columns import (
     LABELS,
     Layout,
     check_frame,
+    columns_with,
     no_rows,
     null_in,
     quoted,
@@ -288,12 +289,6 @@ def with_columns(model, find, frame, y):
         *(quoted(name) for name in frame.columns),
         *(f"`found by cappedlda`.{name}" for name in example),
     )
-
-
-def columns_with(names, columns):
-    """Return the columns that have features of these names, each once, in their order."""
-    found = [n if n in columns or "[" not in n else n.rpartition("[")[0] for n in names]
-    return list(dict.fromkeys(found))
 
 
 def spark_type(values):

@@ -24,50 +24,11 @@ LABELS = {
 NUMBERS = {*LABELS, "decimal"} - {"string"}
 
 
-class NumberList(NamedTuple):
-    """Numbers that Arrow has as one list per row: columns side by side, or one with vectors."""
-
-    columns: list  # of str
-    width: int
-    kind: str | None  # type of Spark, None for columns of numbers
-
-    @property
-    def names(self):
-        """Name of each number; those of a vector have its name and a number."""
-        if self.kind is None:
-            return self.columns
-        return [f"{self.columns[0]}[{k}]" for k in range(self.width)]
-
-    def expression(self, frame, word):
-        """Return the list as a column of Spark, of numbers of a type of floating point."""
-        if self.kind is not None:
-            return vectors(frame, self.columns[0], self.kind, word)
-        from pyspark.sql.functions import array
-
-        return array(*(frame[quoted(name)].cast(word) for name in self.columns))
-
-    def of_batch(self, values, gaps):
-        """Return an Arrow column as an array of shape (rows, width); gaps may be NaN or not."""
-        if values.null_count:
-            raise null_in(self.columns[0])
-        lengths = values.value_lengths().to_numpy(zero_copy_only=False)
-        odd = lengths[lengths != self.width]
-        if len(odd):
-            raise ValueError(
-                f"X has vectors of {self.width} and of {odd[0]} numbers in the column "
-                f"{self.columns[0]!r}; make them of one length."
-            )
-        items = values.flatten()
-        if items.null_count and not gaps:
-            first = int(np.argmax(items.is_null().to_numpy(zero_copy_only=False)))
-            raise null_in(self.columns[first % self.width if self.kind is None else 0])
-        return items.fill_null(np.nan).to_numpy().reshape(len(values), self.width)
-
-
 class Layout(NamedTuple):
     """How rows are found in a DataFrame, and in the Arrow batches of it."""
 
-    lists: list  # of NumberList
+    columns: list  # names of those with features
+    widths: list  # numbers of each column; None for a column of numbers, not of vectors
     word: str  # "float" or "double"
     label: str | None = None  # names of columns
     weight: str | None = None
@@ -77,26 +38,36 @@ class Layout(NamedTuple):
         """Return the layout of a DataFrame, of which some columns have the features."""
         kinds = dict(frame.dtypes)
         check_types(kinds, columns, label, weight)
-        lists = []
-        for kind, names in groupby(columns, lambda n: None if is_number(kinds[n]) else kinds[n]):
-            names = list(names)
-            if kind is None:
-                lists.append(NumberList(names, len(names), None))
-            else:
-                lists += [NumberList([name], width_of(frame, name, kind), kind) for name in names]
+        widths = [
+            None if is_number(kinds[name]) else width_of(frame, name, kinds[name])
+            for name in columns
+        ]
         single = all(item_type(kinds[name]) == "float" for name in columns)
-        return cls(lists, "float" if single else "double", label, weight)
+        return cls(columns, widths, "float" if single else "double", label, weight)
 
     @property
     def feature_names(self):
-        """Name of each feature."""
-        return [name for part in self.lists for name in part.names]
+        """Name of each feature; those of a vector have its name and a number."""
+        return [
+            name if k is None else f"{name}[{k}]"
+            for name, width in zip(self.columns, self.widths, strict=True)
+            for k in ([None] if width is None else range(width))
+        ]
 
     def columns_of(self, frame):
-        """Return the columns of Spark that the batches are to have."""
-        columns = [
-            part.expression(frame, self.word).alias(f"f{k}") for k, part in enumerate(self.lists)
-        ]
+        """Return the columns of Spark that the batches are to have: features as one list."""
+        from pyspark.sql import functions as F
+
+        kinds, lists = dict(frame.dtypes), []
+        for width, names in groupby(
+            self.columns, dict(zip(self.columns, self.widths, strict=True)).get
+        ):
+            if width is None:
+                lists.append(F.array(*(frame[quoted(name)].cast(self.word) for name in names)))
+                continue
+            gap = F.array_repeat(F.lit(None).cast(self.word), width)
+            lists += [F.coalesce(vectors(frame, n, kinds[n], self.word), gap) for n in names]
+        columns = [(lists[0] if len(lists) == 1 else F.concat(*lists)).alias("X")]
         if self.label is not None:
             columns.append(frame[quoted(self.label)].alias("y"))
         if self.weight is not None:
@@ -105,12 +76,30 @@ class Layout(NamedTuple):
 
     def block(self, batch, gaps=False):
         """Return features, labels and weights of a batch; gaps, nulls among numbers, may be NaN."""
-        parts = [part.of_batch(batch.column(f"f{k}"), gaps) for k, part in enumerate(self.lists)]
+        names, values = self.feature_names, batch.column("X")
+        lengths = values.value_lengths().to_numpy(zero_copy_only=False)
+        odd = lengths[lengths != len(names)]
+        if len(odd):
+            vectors = [c for c, width in zip(self.columns, self.widths, strict=True) if width]
+            raise ValueError(
+                f"X has rows of {len(names)} and of {odd[0]} numbers; make the vectors of one "
+                f"length in the column {listed(vectors)}."
+            )
+        items = values.flatten()
+        if items.null_count and not gaps:
+            first = int(np.argmax(items.is_null().to_numpy(zero_copy_only=False)))
+            raise null_in(columns_with([names[first % len(names)]], self.columns)[0])
         return (
-            parts[0] if len(parts) == 1 else np.hstack(parts),
+            items.fill_null(np.nan).to_numpy().reshape(len(values), len(names)),
             column_of(batch, "y", self.label),
             column_of(batch, "weight", self.weight),
         )
+
+
+def columns_with(names, columns):
+    """Return the columns that have features of these names, each once, in their order."""
+    found = [n if n in columns or "[" not in n else n.rpartition("[")[0] for n in names]
+    return list(dict.fromkeys(found))
 
 
 def column_of(batch, field, name):
