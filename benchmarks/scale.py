@@ -25,7 +25,7 @@ from suite.common import contaminated, interleaved, ratio_of
 
 from cappedlda import CappedLDA
 from cappedlda._data.chunks import ChunkRows
-from cappedlda._data.factory import training_rows
+from cappedlda._data.kinds import training_rows
 from cappedlda._data.record import Record
 from cappedlda._rules.rule import Query
 from cappedlda._util.tables import markdown_table

@@ -11,13 +11,12 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from cappedlda._data.base import PerSample
 from cappedlda._data.blocks import OF_LABELS, PER_ROW
 from cappedlda._data.chunk_cache import cache_folder
 from cappedlda._data.chunks import ChunkRows
-from cappedlda._data.factory import training_rows
-from cappedlda._data.kinds import kind_of
+from cappedlda._data.kinds import kind_of, training_rows
 from cappedlda._data.progress import pass_printer, print_decisions
-from cappedlda._data.samples import PerSample
 from cappedlda._data.threads import effective_n_jobs, single_threaded_blas
 from cappedlda._fit.result import class_counts, covariance_of_features
 from cappedlda._loo.calibration import Calibrator

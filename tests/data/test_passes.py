@@ -11,7 +11,7 @@ import reference
 from common import TOLERANCE, assert_close_record, assert_same_bits, make_classes, rows_of
 from threadpoolctl import OpenBLASController, ThreadpoolController, threadpool_info
 
-from cappedlda._data import jobs, samples, threads
+from cappedlda._data import base, jobs, threads
 from cappedlda._data.record import Record
 from cappedlda._data.threads import (
     effective_n_jobs,
@@ -342,7 +342,7 @@ def test_rows_near_the_caps_tell_what_other_caps_keep(problem, spy, weighted):
         caps = query.caps * factors
         expected = rows.run(replace(query, caps=caps)).kept[:, 1].sum()
         passes.clear()
-        distances = samples.BorderDistances(rows, query)
+        distances = base.BorderDistances(rows, query)
         assert distances.kept_weight(caps) == pytest.approx(expected, rel=1e-12)
         return len(passes)
 
@@ -357,7 +357,7 @@ def test_a_class_without_a_cap_has_no_border(problem):
     query = replace(query, caps=np.array([np.inf, *query.caps[1:]]))
     rows = rows_of(X, codes)
     assert (
-        samples.BorderDistances(rows, query).kept_weight(query.caps)
+        base.BorderDistances(rows, query).kept_weight(query.caps)
         == rows.run(query).kept[:, 1].sum()
     )
 

@@ -9,7 +9,7 @@ from scipy import sparse
 from sklearn.feature_extraction.text import TfidfTransformer
 
 from cappedlda import CappedLDA, CappedLDACV, CappedNormLDA
-from cappedlda._data.factory import SlicedArray
+from cappedlda._data.kinds import SlicedArray
 from cappedlda._data.sparse import SparseRows
 from cappedlda._initial import initial_estimate, standardize
 from cappedlda._initial.sparse import medians_and_scale

@@ -5,13 +5,12 @@ from mmap import ALLOCATIONGRANULARITY, mmap
 
 import numpy as np
 
-from cappedlda._data.base import Rows, first_not_finite, slices_of, sum_in_order
+from cappedlda._data.base import Rows, first_not_finite, per_sample, slices_of, sum_in_order
 from cappedlda._data.jobs import PassJob, norms_job, weights_inside
-from cappedlda._data.samples import SampleDistances
 from cappedlda._data.threads import ordered_map
 from cappedlda._kernels import selection
 from cappedlda._regime import REGIME
-from cappedlda._rules.rule import Gate
+from cappedlda._rules.rule import Gate, ratios_of, within
 from cappedlda._validation import not_finite
 
 
@@ -251,6 +250,41 @@ class ArrayRows(Rows):
         distances = np.empty(self.shape[0])
         record = self.run(query, distances)
         return record, SampleDistances(self, distances)
+
+
+class SampleDistances:
+    """What a pass saw of each row of an array: its distance."""
+
+    def __init__(self, rows, distances):
+        self._rows = rows
+        self._distances = distances
+
+    def kept_weight(self, caps):
+        """Return the weight of the rows within caps of shape (c,)."""
+        return self._rows.weight_of(within(self._distances, caps, self._rows.codes))
+
+    def record(self, query):
+        """Return the record of the last query but for its caps."""
+        return self._rows.run(query)
+
+    def inside(self, caps, level):
+        """Return which rows are within caps of shape (c,) and a multiple of the gate."""
+        mask = within(self._distances, caps, self._rows.codes)
+        gate_ratio = self._rows.gate_ratio
+        return mask if gate_ratio is None else mask & (gate_ratio <= level)
+
+    def ratios(self, caps):
+        """Return the larger of the ratios of each row to its cap and to the gate."""
+        rows = self._rows
+        return ratios_of(self._distances, caps[rows.codes], rows.gate_ratio)
+
+    def per_sample(self, caps, flag_level, support, norm=None):
+        """Return the results for each row, `PerSample`; those beyond the flag level are flagged.
+
+        Those of the support have weights: by a norm, given its exponent and floor, or equal ones.
+        """
+        outliers = ~self.inside(flag_level * caps, flag_level)
+        return per_sample(self._distances, outliers, support, norm)
 
 
 class GatedRows(ArrayRows):

@@ -7,15 +7,19 @@ what it holds; there is one subclass for each kind of input.
 
 import math
 from contextlib import closing
-from typing import Any
+from dataclasses import replace
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from cappedlda._data.jobs import PassJob
 from cappedlda._data.progress import watch
-from cappedlda._data.samples import BorderDistances
+from cappedlda._kernels import kernels
 from cappedlda._regime import REGIME, Regime
 from cappedlda._rules.rule import Gate, Query
+
+# Rows of a piece, where some numbers are needed for each row, but not for all at once.
+PIECE_ROWS = 1 << 15
 
 
 class Rows:
@@ -145,6 +149,75 @@ class Rows:
         """Return the record of a pass, and what is known of the distances."""
         distances = BorderDistances(self, query)
         return distances.record(query), distances
+
+
+class PerSample(NamedTuple):
+    """What is found about each training row; arrays of shape (N,)."""
+
+    distances: np.ndarray
+    weights: np.ndarray
+    outliers: np.ndarray
+    left_out: np.ndarray
+
+
+class BorderDistances:
+    """What a pass notes of rows whose distances are not kept; if it is too little, once more."""
+
+    def __init__(self, rows, query):
+        self._rows = rows
+        self._see(query)
+
+    def _see(self, query):
+        job = self._rows.job(query, self._rows.regime.most_border_rows)
+        self._query, self._record = query, self._rows.reduce(job).mirror()
+
+    def kept_weight(self, caps):
+        """Return the weight of the rows within caps of shape (c,)."""
+        gain = self._record.border.gain(self._query.caps, caps)
+        if gain is None:
+            self._see(replace(self._query, caps=caps))
+            gain = 0.0
+        return self._record.kept[:, 1].sum() + gain
+
+    def record(self, query):
+        """Return the record of the last query but for its caps."""
+        if not np.array_equal(query.caps, self._query.caps):
+            self._see(query)
+        return self._record
+
+    def inside(self, caps, level):
+        """Return None: nothing of the size of N is kept."""
+
+    def per_sample(self, caps, flag_level, support, norm=None):
+        """Return None: nothing of the size of N is kept."""
+
+
+def measured(rows, flag_rule, leave_out_rule, norm, weigh=None, fitted=None):
+    """Return `PerSample` of other rows than a fit has seen, by its rules.
+
+    Weights are multiplied by what `weigh` returns for (X, codes), if it is given. Rows are left out
+    and weighed as they are `fitted`, if wrong cells were completed.
+    """
+    fitted = rows if fitted is None else fitted
+    distances = flag_rule.distances(rows)
+    outliers = ~flag_rule.contains(rows, distances)
+    found = per_sample(distances, outliers, leave_out_rule.contains(fitted), norm)
+    if weigh is None:
+        return found
+    return found._replace(weights=found.weights * weigh(fitted.X, fitted.codes))
+
+
+def per_sample(distances, outliers, support, norm):
+    """Return `PerSample`: the weights are those of a norm in the support, or 1 without a norm."""
+    if norm is None:
+        return PerSample(distances, support.astype(np.float64), outliers, ~support)
+    weights, caps = np.empty_like(distances), np.full(min(len(distances), PIECE_ROWS), np.inf)
+    for start in range(0, len(distances), PIECE_ROWS):
+        piece = slice(start, start + PIECE_ROWS)
+        size = len(distances[piece])
+        kernels.capped_weights(distances[piece], caps[:size], weights[piece], *norm)
+    np.copyto(weights, 0.0, where=~support)
+    return PerSample(distances, weights, outliers, ~support)
 
 
 def slices_of(n_rows, step):

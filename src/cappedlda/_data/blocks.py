@@ -1,4 +1,4 @@
-"""What dask and Spark have in common: rows in blocks, which are worked on where they are.
+"""What chunks, dask and Spark have in common: rows in blocks, of which labels are counted first.
 
 Labels are counted first. Then each pass sends a job to the blocks and adds what comes back.
 """
@@ -12,7 +12,7 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from cappedlda._data.array import ArrayRows
 from cappedlda._data.base import Rows, first_not_finite
-from cappedlda._data.factory import check_shape
+from cappedlda._data.kinds import check_shape
 from cappedlda._validation import (
     FLOATS,
     check_class_weights,

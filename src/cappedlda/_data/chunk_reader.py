@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.utils.validation import _get_feature_names, column_or_1d
 
-from cappedlda._data.factory import float_type
+from cappedlda._data.kinds import float_type
 from cappedlda._validation import (
     check_readable,
     check_text,

@@ -12,7 +12,7 @@ import numpy as np
 from sklearn.utils import check_array
 
 from cappedlda._data.array import ArrayRows, joined
-from cappedlda._data.base import ranks_among
+from cappedlda._data.base import PerSample, measured, ranks_among
 from cappedlda._data.blocks import (
     BlockRows,
     check_columns,
@@ -21,9 +21,7 @@ from cappedlda._data.blocks import (
     count_block_labels,
     without_samples,
 )
-from cappedlda._data.factory import float_type
-from cappedlda._data.kinds import is_dask, is_dask_frame
-from cappedlda._data.samples import PerSample, measured
+from cappedlda._data.kinds import float_type, is_dask, is_dask_frame
 from cappedlda._data.threads import single_threaded_blas
 from cappedlda._regime import REGIME
 from cappedlda._validation import (

@@ -1,9 +1,24 @@
-"""What kind of input X is: asked here, and nowhere else."""
+"""What kind of input X is, asked here and nowhere else, and the rows that a fit makes of it."""
+
+import threading
+from contextlib import nullcontext
 
 import numpy as np
 from scipy import sparse
 
-from cappedlda._validation import FLOATS, check_readable
+from cappedlda._data.array import ArrayRows, check_file
+from cappedlda._data.sparse import SparseRows, canonical, check_entries
+from cappedlda._regime import REGIME
+from cappedlda._validation import (
+    FLOATS,
+    check_enough_rows,
+    check_labels,
+    check_readable,
+    check_structure,
+    check_training_data,
+    check_weights,
+    columns_of,
+)
 
 
 def kind_of(X):
@@ -66,3 +81,106 @@ def index_of(X):
 def is_polars(X):
     """Return whether X is a frame of polars; does not import it."""
     return type(X).__module__.partition(".")[0] == "polars"
+
+
+def training_rows(estimator, X, y, sample_weight, n_jobs, regime=REGIME):
+    """Return checked rows and the sorted classes, for whatever X is.
+
+    Numbers of an array that are not finite are found by `check_finite` of the rows, and in
+    the first pass of a robust fit.
+    """
+    kind = kind_of(X)
+    if kind == "dask":
+        from cappedlda._data import dask as dask_rows
+
+        return dask_rows.rows_from_dask(X, y, sample_weight, regime)
+    if kind == "spark":
+        from cappedlda._data import spark as spark_rows
+
+        return spark_rows.rows_from_spark(X, y, sample_weight, regime)
+    names = [name for name, _ in columns_of(X)] if kind == "frame" else None
+    if kind == "sliced":
+        X = SlicedArray(X, regime)
+        check_shape(X.shape)
+        codes, classes = check_labels(estimator, y, X)
+    else:
+        check_file(X)
+        if kind == "sparse":
+            check_structure(X)
+        X, codes, classes = check_training_data(estimator, X, y, "csr", finite=False)
+        if kind == "sparse":
+            check_entries(X)
+    weights = check_weights(sample_weight, X, codes, classes)
+    rows = rows_of(X, codes, len(classes), weights, n_jobs, regime)
+    rows.feature_names, rows.class_names = names, classes
+    check_enough_rows(rows.class_weights)
+    return rows, classes
+
+
+def rows_of(X, codes, n_classes, sample_weight=None, n_jobs=1, regime=REGIME):
+    """Return the rows of an array or of a CSR matrix."""
+    kind = ArrayRows
+    if sparse.issparse(X):
+        X, many = canonical(X), X.shape[1] > regime.most_dense_features
+        kind, X = (SparseRows, X) if many else (ArrayRows, SlicedArray(X, regime))
+    return kind(X, codes, n_classes, sample_weight, n_jobs, regime)
+
+
+def check_shape(shape):
+    """Check that there are enough rows and features for a fit."""
+    for size, least, what in zip(shape, (2, 1), ("rows", "features"), strict=True):
+        if size < least:
+            raise ValueError(f"X has {size} {what}; a fit needs at least {least}.")
+
+
+def blocks_of(X, y=None, regime=REGIME):
+    """Yield the slabs of an array that is read by slices, and the labels of their rows."""
+    X = SlicedArray(X, regime)
+    if y is not None and len(y) != X.shape[0]:
+        raise ValueError(f"X has {X.shape[0]} rows and y has {len(y)}; give one label per row.")
+    step = regime.slab_rows(max(X.shape[1], 1))
+    for start in range(0, X.shape[0], step):
+        rows = slice(start, start + step)
+        yield X[rows], None if y is None else y[rows]
+
+
+def float_type(dtype, name="X"):
+    """Return the type in which numbers of some type are worked with."""
+    if dtype.kind not in "fiub":
+        raise TypeError(f"{name} has the type {dtype}; give real numbers.")
+    return np.dtype(np.float32 if dtype == np.float32 else np.float64)
+
+
+class SlicedArray:
+    """An array that is read by slices of rows, as C-ordered numbers of floating point.
+
+    So are CSR matrices of few features.
+    """
+
+    def __init__(self, source, regime=REGIME):
+        self._source = source  # (N, n), with `shape`, `dtype` and slices of rows
+        self._regime = regime
+        self.shape = tuple(source.shape)
+        self.dtype = float_type(source.dtype)
+        # Readers of files need not be safe for threads; memory maps are.
+        self._lock = nullcontext() if isinstance(source, np.ndarray) else threading.Lock()
+
+    def __matmul__(self, other):
+        return self._source @ other
+
+    def __getitem__(self, rows):
+        """Return rows: those of a slice, or those that an array of indices chooses."""
+        if sparse.issparse(self._source):
+            return self._source[rows].toarray()
+        if isinstance(rows, slice):
+            check_file(self._source)
+            with self._lock:
+                return np.ascontiguousarray(self._source[rows], dtype=self.dtype)
+        rows = np.arange(self.shape[0])[rows]
+        chosen = np.empty((len(rows), self.shape[1]), self.dtype)
+        order = np.argsort(rows, kind="stable")
+        step = self._regime.slab_rows(self.shape[1])
+        slabs, starts = np.unique(rows[order] // step, return_index=True)
+        for slab, here in zip(slabs, np.split(order, starts[1:]), strict=True):
+            chosen[here] = self[slab * step : (slab + 1) * step][rows[here] - slab * step]
+        return chosen

@@ -7,9 +7,8 @@ from functools import cached_property
 import numpy as np
 
 from cappedlda._data.array import ArrayRows
-from cappedlda._data.base import Rows
+from cappedlda._data.base import PerSample, Rows
 from cappedlda._data.moments import Moments
-from cappedlda._data.samples import PerSample
 from cappedlda._loo.labels import LabelNoise
 from cappedlda._metrics import linalg
 from cappedlda._metrics.frame import Frame

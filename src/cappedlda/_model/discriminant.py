@@ -17,8 +17,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from cappedlda._data.array import check_file
 from cappedlda._data.base import first_not_finite, slices_of
-from cappedlda._data.factory import blocks_of
-from cappedlda._data.kinds import kind_of
+from cappedlda._data.kinds import blocks_of, kind_of
 from cappedlda._data.threads import blas_threads, ordered_map, single_threaded_blas
 from cappedlda._kernels import kernels_for
 from cappedlda._metrics import linalg

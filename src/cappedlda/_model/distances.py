@@ -4,9 +4,9 @@ import numpy as np
 from sklearn.utils import check_array
 from sklearn.utils.validation import column_or_1d, validate_data
 
+from cappedlda._data.base import measured
 from cappedlda._data.chunk_reader import ChunkReader
-from cappedlda._data.factory import rows_of
-from cappedlda._data.samples import measured
+from cappedlda._data.kinds import rows_of
 from cappedlda._model import cells
 from cappedlda._model.discriminant import predictions, probabilities
 from cappedlda._validation import FLOATS, check_readable, known_codes

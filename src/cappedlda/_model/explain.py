@@ -7,8 +7,7 @@ from scipy.sparse import issparse
 from sklearn.utils.validation import _get_feature_names
 
 from cappedlda._data.array import ArrayRows
-from cappedlda._data.factory import blocks_of
-from cappedlda._data.kinds import index_of, is_polars, kind_of
+from cappedlda._data.kinds import blocks_of, index_of, is_polars, kind_of
 from cappedlda._model import cells
 from cappedlda._model.discriminant import check_new, predictions
 from cappedlda._model.distances import codes_of, outlyingness_and_codes, spread

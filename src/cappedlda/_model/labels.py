@@ -6,7 +6,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from cappedlda._data.array import ArrayRows
 from cappedlda._data.blocks import OF_LABELS
-from cappedlda._data.factory import rows_of
+from cappedlda._data.kinds import rows_of
 from cappedlda._loo.labels import NEARER
 from cappedlda._model import cells
 from cappedlda._model.distances import (
