@@ -387,14 +387,13 @@ class TestDistance:
         display = DistanceDisplay.from_estimator(fitted, *dirty)
         ratio = fitted.outlyingness(*dirty)
         rows = np.arange(len(ratio))
-        assert_array_equal(display.outliers, fitted.outliers_)
+        assert_array_equal(display.outlyingness > 1.0, fitted.outliers_)
         assert_array_equal(offsets(display.kept_)[:, 0], rows[ratio <= 1.0])
-        crosses, diamonds = offsets(display.outliers_), offsets(display.hidden_)
+        crosses, diamonds = offsets(display.flagged_), offsets(display.hidden_)
         assert len(crosses) + len(diamonds) == np.sum(ratio > 1.0) > 0
         drawn = np.vstack([crosses, diamonds])
         assert_allclose(drawn[:, 1], ratio[drawn[:, 0].astype(int)])
-        (line,) = display.lines_
-        assert_allclose(line.get_ydata(), 1.0)
+        assert_allclose(display.line_.get_ydata(), 1.0)
         assert "flagged above 1" in texts(display.legend_)
 
     def test_rows_that_only_all_features_show_are_diamonds(self):
@@ -406,62 +405,43 @@ class TestDistance:
         model = CappedLDA().fit(X, y)
         both = DistanceDisplay.from_estimator(model, X, y)
         inside = model.outlyingness(X, y, space="projected") <= 1.0
-        assert_array_equal(offsets(both.hidden_)[:, 0], np.flatnonzero(both.outliers & inside))
+        assert_array_equal(offsets(both.hidden_)[:, 0], np.flatnonzero(model.outliers_ & inside))
         assert {3, 150} <= set(np.flatnonzero(model.outliers_))
         names = [name.split(":")[0] for name in texts(both.legend_)]
         assert names[0] == "not flagged"
         assert "far off in all features" in names
 
-    def test_training_rows_against_the_cap_of_each_class(self, fitted):
-        display = DistanceDisplay.from_estimator(fitted)
-        marked = fitted.outliers_
-        drawn = np.vstack([offsets(display.outliers_), offsets(display.hidden_)])
-        order = np.argsort(drawn[:, 0])
-        expected = np.column_stack([np.arange(len(marked)), fitted.distances_])[marked]
-        assert_allclose(drawn[order], expected)
-        caps = np.unique(fitted.caps_)
-        assert_allclose([line.get_ydata()[0] for line in display.lines_], caps)
-        assert display.ax_.get_yscale() == "log"
-
     def test_legend_counts(self):
-        distances = np.array([1.0, 2.0, 9.0, 3.0])
-        outliers = np.array([False, False, True, True])
-        hidden = np.array([False, False, False, True])
-        display = DistanceDisplay(distances, caps=[5.0, 7.0], outliers=outliers, hidden=hidden)
-        assert texts(display.plot().legend_) == [
+        ratios, hidden = np.array([0.2, 0.4, 1.8, 1.2]), np.array([False, False, False, True])
+        assert texts(DistanceDisplay(ratios, hidden=hidden).plot().legend_) == [
             "not flagged: 2",
             "beyond the cap: 1",
             "far off in all features: 1",
-            "caps of the classes: 5 to 7",
+            "flagged above 1",
         ]
-        one = DistanceDisplay(distances, caps=5.0, outliers=outliers).plot()
-        assert texts(one.legend_) == ["not flagged: 2", "beyond the cap: 2", "epsilon = 5"]
+        one = DistanceDisplay(ratios).plot()
+        assert texts(one.legend_) == ["not flagged: 2", "beyond the cap: 2", "flagged above 1"]
 
     def test_log_only_where_useful(self):
-        display = DistanceDisplay(np.arange(1.0, 9.0), caps=7.5, outliers=np.arange(8) == 7)
+        display = DistanceDisplay(np.arange(1.0, 9.0) / 7.5)
         assert display.plot().ax_.get_yscale() == "linear"
 
     def test_zero_distance_stays_visible_on_log_scale(self):
-        distances = np.array([0.0, 1.0, 1.0, 100.0])
-        display = DistanceDisplay(distances, caps=5.0, outliers=distances > 5.0).plot()
+        display = DistanceDisplay([0.0, 0.2, 0.2, 20.0]).plot()
         assert display.ax_.get_yscale() == "log"
-        assert_allclose(offsets(display.kept_)[:, 1], [0.01, 1.0, 1.0])
+        assert_allclose(offsets(display.kept_)[:, 1], [0.002, 0.2, 0.2])
 
     def test_no_cap(self, dirty):
         model = CappedLDA(epsilon=np.inf).fit(*dirty)
-        assert DistanceDisplay.from_estimator(model).lines_ == []
         with pytest.raises(ValueError, match="epsilon_ is inf"):
             DistanceDisplay.from_estimator(model, *dirty)
 
     def test_left_out_rows_are_crossed(self, dirty):
         model = CappedLDA().fit(*dirty)
         model.left_out_ = np.arange(len(dirty[1])) == 3
-        for display in (
-            DistanceDisplay.from_estimator(model),
-            DistanceDisplay.from_estimator(model, *dirty),
-        ):
-            assert_array_equal(offsets(display.left_out_)[:, 0], [3])
-            assert "left out of the fit: 1" in texts(display.legend_)
+        display = DistanceDisplay.from_estimator(model, *dirty)
+        assert_array_equal(offsets(display.left_out_)[:, 0], [3])
+        assert "left out of the fit: 1" in texts(display.legend_)
 
     def test_names_the_most_unusual_rows(self, fitted, dirty):
         display = DistanceDisplay.from_estimator(fitted, *dirty, n_labels=3)
@@ -531,11 +511,6 @@ class TestPipelines:
         alone = display.from_estimator(pipeline[-1], scaled, y)
         assert_array_equal(offsets(drawn.kept_), offsets(alone.kept_))
 
-    def test_distances_of_the_training_rows(self, both):
-        pipeline, _ = both
-        display = DistanceDisplay.from_estimator(pipeline)
-        assert_array_equal(display.distances, pipeline[-1].distances_)
-
     def test_projection(self, both, dirty):
         X, y = dirty
         pipeline, scaled = both
@@ -582,7 +557,7 @@ class TestPipelines:
         X, y = dirty
         pipeline = make_pipeline(CappedLDA()).fit(X, y)
         display = DistanceDisplay.from_estimator(pipeline, X, y)
-        assert_array_equal(display.outliers, pipeline[-1].outliers_)
+        assert_array_equal(display.outlyingness > 1.0, pipeline[-1].outliers_)
 
 
 class TestCellMap:

@@ -1,4 +1,4 @@
-"""DistanceDisplay: how far each row lies from the centre of its class."""
+"""DistanceDisplay: how far each row lies from its class."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from sklearn.base import BaseEstimator
 
 from cappedlda.plotting._common import (
     BLUE,
-    GREY,
     VERMILLION,
     check_capped,
     dot_style,
@@ -26,7 +25,7 @@ if TYPE_CHECKING:
 
 
 class DistanceDisplay(RowsDisplay):
-    """How far each row lies from the centre of its class, and which rows are flagged for it.
+    """How far each row lies from its class, and which rows are flagged for it.
 
     A row is flagged for one of two reasons: its distance in the discriminant space is beyond
     the cap of its class, or it is far off in all features together, which the discriminant
@@ -35,15 +34,10 @@ class DistanceDisplay(RowsDisplay):
 
     Parameters
     ----------
-    distances : array-like of shape (n_samples,)
-    caps : float or array-like of shape (n_classes,)
-        The largest distance of a row that is not flagged; inf draws no line.
-    outliers : array-like of shape (n_samples,), bool
-        The flagged rows.
+    outlyingness : array-like of shape (n_samples,)
+        Distances over the largest one that is not flagged.
     hidden : array-like of shape (n_samples,), bool, default=None
-        The rows among them that are inside their cap, far off in all features together.
-    relative : bool, default=False
-        Whether the distances are relative to the cut-off, for the labels.
+        The flagged rows that are inside their cap, far off in all features together.
     left_out : array-like of shape (n_samples,), bool, default=None
         Rows to cross: those that were left out of the fit.
     names : sequence of length n_samples, default=None
@@ -51,8 +45,8 @@ class DistanceDisplay(RowsDisplay):
 
     Attributes
     ----------
-    ax_, figure_, kept_, outliers_, hidden_, left_out_, lines_, labels_, legend_
-        Axes, figure and artists: the dots, the caps, and the names of rows.
+    ax_, figure_, kept_, flagged_, hidden_, left_out_, line_, labels_, legend_
+        Axes, figure and artists: the dots, the cut-off, and the names of rows.
 
     See Also
     --------
@@ -67,49 +61,39 @@ class DistanceDisplay(RowsDisplay):
     >>> X[::25] = 999
     >>> lda = CappedLDA().fit(X, y)
     >>> display = DistanceDisplay.from_estimator(lda, X, y)
-    >>> int((display.distances > 1).sum())
+    >>> int((display.outlyingness > 1).sum())
     6
     """
 
     def __init__(
         self,
-        distances: ArrayLike,
+        outlyingness: ArrayLike,
         *,
-        caps: ArrayLike,
-        outliers: ArrayLike,
         hidden: ArrayLike | None = None,
-        relative: bool = False,
         left_out: ArrayLike | None = None,
         names: Sequence[Any] | None = None,
     ) -> None:
-        self.distances = np.asarray(distances, dtype=float)
-        self.caps = np.atleast_1d(np.asarray(caps, dtype=float))
-        self.outliers = np.asarray(outliers, dtype=bool)
-        nothing = np.zeros_like(self.outliers)
-        self.hidden = nothing if hidden is None else np.asarray(hidden, bool)
-        self.relative = relative
-        self._set_rows(len(nothing), left_out, names)
+        self.outlyingness = np.asarray(outlyingness, dtype=float)
+        n_rows = len(self.outlyingness)
+        self.hidden = np.zeros(n_rows, bool) if hidden is None else np.asarray(hidden, bool)
+        self._set_rows(n_rows, left_out, names)
 
     @classmethod
     def from_estimator(
         cls,
         estimator: BaseEstimator,
-        X: ArrayLike | None = None,
+        X: ArrayLike,
         y: ArrayLike | None = None,
         *,
         left_out: str | ArrayLike | None = "auto",
         **plot_args: Any,
     ) -> Self:
-        """Draw the outlyingness of rows, or the distances of the training rows.
+        """Measure rows by `CappedLDA.outlyingness` and draw them.
 
         Parameters
         ----------
         estimator : fitted CappedLDA, or a pipeline that ends with one
-        X : array-like of shape (n_samples, n_features), default=None
-            Rows to measure by `CappedLDA.outlyingness`: above 1 they are flagged. None
-            draws `distances_` of the training rows against `caps_`; the fitted estimator does
-            not keep how far off rows are in all features together, so that only rows
-            below every cap are shown as flagged for that.
+        X : array-like of shape (n_samples, n_features)
         y : array-like of shape (n_samples,), default=None
             Their classes; None measures from the nearest class.
         left_out : "auto", None or array-like of shape (n_samples,), default="auto"
@@ -121,26 +105,13 @@ class DistanceDisplay(RowsDisplay):
         -------
         display : DistanceDisplay
         """
-        names = None if X is None else row_names(X)
+        names = row_names(X)
         model, X = last_step(estimator, X)
-        if X is None:
-            distances, outliers = model.distances_, model.outliers_
-            caps, hidden = model.caps_, outliers & (distances <= model.caps_.min())
-        else:
-            check_capped(model)
-            distances, caps = model.outlyingness(X, y), 1.0
-            outliers = distances > 1.0
-            hidden = outliers & (model.outlyingness(X, y, space="projected") <= 1.0)
-        display = cls(
-            distances,
-            caps=caps,
-            outliers=outliers,
-            hidden=hidden,
-            relative=X is not None,
-            left_out=find_left_out(model, left_out, outliers),
-            names=names,
-        )
-        return display.plot(**plot_args)
+        check_capped(model)
+        ratio = model.outlyingness(X, y)
+        hidden = (ratio > 1.0) & (model.outlyingness(X, y, space="projected") <= 1.0)
+        left_out = find_left_out(model, left_out, ratio > 1.0)
+        return cls(ratio, hidden=hidden, left_out=left_out, names=names).plot(**plot_args)
 
     def plot(self, ax: Axes | None = None, *, n_labels: int = 0) -> Self:
         """Draw the distances.
@@ -157,49 +128,33 @@ class DistanceDisplay(RowsDisplay):
         self : DistanceDisplay
         """
         ax = self._set_axes(ax)
-        distances = self.distances
-        log = distances.max(initial=0.0) > 20.0 * np.median(distances) > 0.0
+        heights = self.outlyingness
+        log = heights.max(initial=0.0) > 20.0 * np.median(heights) > 0.0
         if log:
             ax.set_yscale("log")
             # Rows at their centre are no reason to show many empty decades.
-            distances = np.maximum(distances, 0.01 * np.median(distances))
-        self._draw_rows(ax, distances)
-        self.lines_ = self._draw_caps(ax)
+            heights = np.maximum(heights, 0.01 * np.median(heights))
+        points = np.column_stack([np.arange(len(heights)), heights])
+        self._draw_rows(ax, points)
+        self.line_ = ax.axhline(1.0, color="black", lw=1.0, ls="--", label="flagged above 1")
         if log:
             plain_log_axis(ax.yaxis)
-        ylabel = "outlyingness" if self.relative else "distance from the centre of its class"
-        ax.set(xlabel="row", ylabel=ylabel)
-        named = np.argsort(-distances, kind="stable")[:n_labels]
-        self._write(ax, named, np.column_stack([named, distances[named]]))
+        ax.set(xlabel="row", ylabel="outlyingness")
+        named = np.argsort(-heights, kind="stable")[:n_labels]
+        self._write(ax, named, points[named])
         return self
 
-    def _draw_rows(self, ax, distances):
-        points = np.column_stack([np.arange(len(distances)), distances])
-
+    def _draw_rows(self, ax, points):
         def draw(mask, name, **style):
             return self._dots(ax, points, np.flatnonzero(mask), name, mask, **style)
 
-        style = dot_style(len(distances))
+        flagged, style = self.outlyingness > 1.0, dot_style(len(points))
         size = style["s"]
         red = {"s": max(1.5 * size, 6.0), "color": VERMILLION, "linewidths": 0.0}
         diamond = {**red, "color": None, "facecolors": "none", "edgecolors": VERMILLION}
         diamond |= {"marker": "D", "linewidths": 0.9}
         cross = {"s": max(1.5 * size, 10.0), "color": "black", "marker": "x", "linewidths": 0.8}
-        self.kept_ = draw(~self.outliers, "not flagged", color=BLUE, linewidths=0.0, **style)
-        self.outliers_ = draw(self.outliers & ~self.hidden, "beyond the cap", **red)
+        self.kept_ = draw(~flagged, "not flagged", color=BLUE, linewidths=0.0, **style)
+        self.flagged_ = draw(flagged & ~self.hidden, "beyond the cap", **red)
         self.hidden_ = draw(self.hidden, "far off in all features", **diamond)
         self.left_out_ = draw(self.left_out, "left out of the fit", **cross)
-
-    def _draw_caps(self, ax):
-        caps = np.unique(self.caps[np.isfinite(self.caps)])
-        if len(caps) == 0:
-            return []
-        if self.relative:
-            label = "flagged above 1"
-        elif len(caps) == 1:
-            label = f"epsilon = {caps[0]:.3g}"
-        else:
-            label = f"caps of the classes: {caps[0]:.3g} to {caps[-1]:.3g}"
-        style = {"color": "black", "lw": 1.0, "ls": "--"}
-        lines = [ax.axhline(caps[0], label=label, **style)]
-        return lines + [ax.axhline(cap, **{**style, "color": GREY}) for cap in caps[1:]]
