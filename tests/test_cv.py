@@ -216,7 +216,7 @@ def test_it_is_not_worse_than_the_default_by_more_than_a_standard_error(rng, loa
 def test_a_tight_cap_wins_against_swapped_labels(rng):
     X, y = make_classes(rng, [150, 150, 150], 3, spread=1.5)
     labels = np.where(rng.uniform(size=len(y)) < 0.25, (y + 1) % 3, y)
-    model = CappedLDACV(multipliers=(0.5, np.inf), one_standard_error=False).fit(X, labels)
+    model = CappedLDACV(multipliers=(0.5, np.inf)).fit(X, labels)
     assert model.best_multiplier_ == 0.5
     assert model.score(X, y) >= CappedLDA(epsilon=np.inf).fit(X, labels).score(X, y)
 
@@ -334,12 +334,11 @@ def candidates_of(multipliers, counts=(1,)):
 def test_ties_go_to_the_default():
     candidates = candidates_of(GRID, (1, 3, 2))
     scores = np.full((5, len(candidates)), 0.8)
-    for one_standard_error in (False, True):
-        rule, count = candidates[cv.choose(candidates, scores, Objective(), one_standard_error)]
-        assert (rule.multiplier, count) == (1.0, 3)
+    rule, count = candidates[cv.choose(candidates, scores, Objective())]
+    assert (rule.multiplier, count) == (1.0, 3)
     # Without the default itself, to what is next to it.
     candidates = candidates_of((np.inf, 0.5, 1.4))
-    assert cv.choose(candidates, np.full((5, 3), 0.8), Objective(), False) == 2
+    assert cv.choose(candidates, np.full((5, 3), 0.8), Objective()) == 2
 
 
 def test_a_gain_within_its_standard_error_is_left_alone():
@@ -347,10 +346,9 @@ def test_a_gain_within_its_standard_error_is_left_alone():
     default = np.array([0.8, 0.8, 0.9, 0.9])
     doubtful = np.column_stack([default, default + [0.05, -0.04, 0.02, -0.02]])
     clear = np.column_stack([default, default + [0.05, 0.04, 0.02, 0.03]])
-    assert cv.choose(candidates, doubtful, Objective(), True) == 0
-    assert cv.choose(candidates, doubtful, Objective(), False) == 1
-    assert cv.choose(candidates, clear, Objective(), True) == 1
-    assert cv.choose(candidates, clear[:1], Objective(), True) == 1  # a single split has no error
+    assert cv.choose(candidates, doubtful, Objective()) == 0
+    assert cv.choose(candidates, clear, Objective()) == 1
+    assert cv.choose(candidates, clear[:1], Objective()) == 1  # a single split has no error
 
 
 @pytest.mark.parametrize("n_folds", range(2, 12))
@@ -359,8 +357,7 @@ def test_a_gain_in_one_fold_alone_is_within_its_standard_error(n_folds):
     for fold in range(n_folds):
         scores = np.full((n_folds, 2), 1 / 3)
         scores[fold, 1] += 1 / 7
-        assert cv.choose(candidates, scores, Objective(), True) == 0
-        assert cv.choose(candidates, scores, Objective(), False) == 1
+        assert cv.choose(candidates, scores, Objective()) == 0
 
 
 def test_few_directions_are_chosen_where_more_add_noise(rng):

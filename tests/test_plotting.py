@@ -178,10 +178,6 @@ class TestProjection:
         codes = display.predict(model.transform(X))
         assert np.mean(model.classes_[codes] == y) > 0.8
 
-    def test_no_regions(self, fitted, dirty):
-        display = ProjectionDisplay.from_estimator(fitted, *dirty, regions=False)
-        assert display.regions_ is None
-
     def test_legend_names_classes_beside_the_data(self, fitted, dirty):
         X, y = dirty
         names = np.array(["a", "b", "c"])

@@ -17,7 +17,7 @@ from cappedlda._model.discriminant import linear_rule
 from cappedlda._model.folds import Fold
 from cappedlda._model.warnings import warn_of
 from cappedlda._typing import ArrayLike, MatrixLike
-from cappedlda._validation import check_count, check_flag, check_real, check_seed, check_sequence
+from cappedlda._validation import check_count, check_real, check_seed, check_sequence
 from cappedlda.capped import CappedLDA
 
 # Mean scores that agree to this number of digits are ties.
@@ -28,7 +28,9 @@ class CappedLDACV(CappedLDA):
     """Robust linear discriminant analysis, its cap chosen by cross-validation.
 
     Candidates are multiples of the automatic cap of `CappedLDA` and numbers of directions. The
-    best candidate is then fitted to all rows.
+    best candidate is then fitted to all rows. The default candidate, with the multiplier nearest
+    to 1 and the most directions, is left only for one whose mean score is better by more than one
+    standard error of the difference over the folds.
 
     Held-out rows may be wrong too. In each fold, a default fit to the training rows decides which
     held-out rows it would leave out. The score is the accuracy on the others, and at least on the
@@ -48,10 +50,6 @@ class CappedLDACV(CappedLDA):
         the cap, the nearer half of every class stays inside.
     cv : int, splitter or iterable of (train, test) indices, default=5
         A number stands for stratified folds of the rows in their order.
-    one_standard_error : bool, default=True
-        Choose another candidate than the default only if its mean score is better by more
-        than one standard error of the difference over the folds. The default candidate has the
-        multiplier nearest to 1 and the most directions. It also wins ties.
     leave_out : {"harmful", "flagged"}, default="harmful"
         See `CappedLDA` for this and the following parameters.
     shrinkage : "few_rows", "auto", "agreement", float or None, default="few_rows"
@@ -112,7 +110,6 @@ class CappedLDACV(CappedLDA):
         *,
         multipliers: Sequence[float] = (0.5, 0.7, 1.0, 1.4, 2.0, np.inf),
         cv: Any = 5,
-        one_standard_error: bool = True,
         leave_out: Literal["harmful", "flagged"] = "harmful",
         shrinkage: float | Literal["few_rows", "auto", "agreement"] | None = "few_rows",
         priors: ArrayLike | Literal["uniform"] | None = None,
@@ -125,7 +122,6 @@ class CappedLDACV(CappedLDA):
         self.n_components = n_components  # type: ignore[assignment]  # several to choose from
         self.multipliers = multipliers
         self.cv = cv
-        self.one_standard_error = one_standard_error
         self.leave_out = leave_out
         self.shrinkage = shrinkage
         self.priors = priors
@@ -179,7 +175,7 @@ class CappedLDACV(CappedLDA):
             found = zip(*ordered_map(evaluate, folds, rows.n_jobs), strict=True)
             steps = [path.index(objective) for objective in grid]
             scores, converged = (np.array(x)[:, steps].reshape(len(folds), -1) for x in found)
-            best = choose(candidates, scores, default, self.one_standard_error)
+            best = choose(candidates, scores, default)
             objective, n_components = candidates[best]
             options = self._options(rows, priors, n_components)
             solution = fit_capped(rows, objective, options)
@@ -215,7 +211,6 @@ class CappedLDACV(CappedLDA):
 
     def _check_parameters(self):
         self._check_common_parameters()
-        check_flag("one_standard_error", self.one_standard_error)
         advice = "use positive numbers or inf"
         for value in check_sequence("multipliers", self.multipliers, advice):
             check_real("multipliers", value, 0.0, np.inf, advice)
@@ -258,8 +253,8 @@ def ranks(scores):
     return rankdata(-scores.mean(axis=0).round(DIGITS), method="min").astype(int)
 
 
-def choose(candidates, scores, default, one_standard_error):
-    """Return the index of the best candidate; ties, perhaps near ones, go to the default."""
+def choose(candidates, scores, default):
+    """Return the index of the best candidate; ties and near ones go to the default."""
 
     def distance(i):
         objective, count = candidates[i]
@@ -270,4 +265,4 @@ def choose(candidates, scores, default, one_standard_error):
     gain = scores[:, best] - scores[:, nearest]
     # A gain in one fold alone is as large as its standard error, up to rounding: it is none.
     error = gain.std() / np.sqrt(max(len(gain) - 1, 1)) + 10.0**-DIGITS
-    return nearest if one_standard_error and gain.mean() <= error else best
+    return nearest if gain.mean() <= error else best

@@ -44,7 +44,8 @@ JITTER = 0.3  # half width of the strip of a class, if a single direction is sho
 class ProjectionDisplay(RowsDisplay):
     """Rows in two discriminant directions.
 
-    With one direction each class gets its own strip. The background shows the predicted class.
+    With one direction each class gets its own strip. The background shows the predicted class,
+    by the shown directions alone if these are not all.
     Flagged rows are ringed, and rows that were left out of the fit are crossed. The view shows
     the rows that are not flagged. Rows outside it are drawn as triangles on the frame. Of very
     many rows a random sample is drawn.
@@ -124,7 +125,6 @@ class ProjectionDisplay(RowsDisplay):
         components: Sequence[int] | None = None,
         flagged: str | ArrayLike | None = "auto",
         left_out: str | ArrayLike | None = "auto",
-        regions: bool = True,
         **plot_args: Any,
     ) -> Self:
         """Project rows with a fitted estimator and draw them.
@@ -144,9 +144,6 @@ class ProjectionDisplay(RowsDisplay):
         left_out : "auto", None or array-like of shape (n_samples,), default="auto"
             Rows to cross. "auto" takes `left_out_` of the estimator, if X are the rows it was
             fitted to and these are not simply the flagged ones; None crosses nothing.
-        regions : bool, default=True
-            Whether to shade the predicted classes. If not all directions are shown, the shades
-            are predicted from the shown ones alone.
         **plot_args : dict
             Passed to `plot`, such as `ax`.
 
@@ -167,7 +164,7 @@ class ProjectionDisplay(RowsDisplay):
             y,
             flagged=flagged,
             classes=model.classes_,
-            predict=_plane_rule(model, X, y, Z, components, ~flagged) if regions else None,
+            predict=_plane_rule(model, X, y, Z, components, ~flagged),
             left_out=find_left_out(model, left_out, flagged),
             components=components,
             outlyingness=ratio,
