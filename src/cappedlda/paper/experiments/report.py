@@ -22,8 +22,8 @@ SIGNIFICANCE = 0.05
 DECIMALS = 4
 DIGEST_LENGTH = 12
 RANKS_EXPLAINED = (
-    "Average ranks that differ by less than the critical difference of Nemenyi are not told apart "
-    "at the 5 % level."
+    "Average ranks that differ by less than the critical difference of Nemenyi do not differ "
+    "significantly at the 5 % level."
 )
 # Stand in turn in the place of the paper's CLDA, for ranks among six methods as in the paper.
 IN_THE_PLACE_OF_CLDA = ("CLDA", "CappedLDA", "CappedLDA.predict", "CappedLDACV")
