@@ -580,7 +580,7 @@ class CappedDiscriminant(LinearDiscriminant):
         return min(n_components, n_directions)
 
     def _report(self, rows):
-        """Return what tells about each pass over rows, or None."""
+        """Return what reports each pass over rows, or None."""
         rows.progress = self.verbose > 1
         return pass_printer(rows) if self.verbose else None
 

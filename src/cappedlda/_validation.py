@@ -317,7 +317,7 @@ def is_text(column):
         np.asarray(column, dtype=np.float64)
     except ValueError:
         return True
-    except TypeError:  # pandas.NA, which is a gap: others tell of these
+    except TypeError:  # pandas.NA, which is a gap: it is found elsewhere
         return False
     return False
 

@@ -1,4 +1,4 @@
-"""Cells of rows: how far each is from what the others let expect, and distances without some.
+"""Cells of rows: how far each is from what the others predict, and distances without some.
 
 For class k let r = x - m_k, and P the inverse of the covariance within the classes. If cell j is
 dropped, the squared distance r'P r falls by t_j = (P r)_j^2 / P_jj, the square of the conditional
@@ -144,7 +144,7 @@ class CellMetric:
         return scores
 
     def complete(self, X, dropped, weights):
-        """Return rows with what the other cells let expect where a class drops a cell.
+        """Return rows with cells that a class drops replaced by what the other cells predict.
 
         The classes count by their weights (N, c).
         """

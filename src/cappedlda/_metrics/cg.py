@@ -123,9 +123,9 @@ def conjugate_gradients(product, B, precondition, finished, guess=None, max_step
     """Return X with A X = B, each column by an iteration of its own, all at the same time.
 
     The `product` returns A V for V of shape (n, k), and `precondition` about A^{-1} R, symmetric
-    and positive. Whether a step was the last tells `finished`, given for all columns by how much it
-    has lowered the squared error in the norm of A, the residuals, shape (n, k), and the squared
-    norms x'Ax. The iteration starts from the best point in the span of a guess (n, d).
+    and positive. `finished` says whether a step was the last. It is given, for all columns, by how
+    much the step has lowered the squared error in the norm of A, the residuals, shape (n, k), and
+    the squared norms x'Ax. The iteration starts from the best point in the span of a guess (n, d).
     """
     X, residual = _first_point(product, B, guess)
     energy = np.einsum("ij,ij->j", X, B + residual)
@@ -157,7 +157,7 @@ def conjugate_gradients(product, B, precondition, finished, guess=None, max_step
 
 
 def _quotient(a, b):
-    """Return a / b, or 0 in columns that have come to an end."""
+    """Return a / b, or 0 in columns that have converged."""
     return np.divide(a, b, out=np.zeros_like(a), where=b > 0.0)
 
 

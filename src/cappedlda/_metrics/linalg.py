@@ -19,8 +19,8 @@ FAR_FROM_SINGULAR = 1e-7
 def between_factor(centres, priors, scale):
     """Return B of shape (n, min(c, n)) with B B' the scaled between-class scatter.
 
-    Its columns are sqrt(prior_i) (m_i - m) / scale. More classes than features are told by as
-    many columns as features: what follows would grow with the third power of the classes.
+    Its columns are sqrt(prior_i) (m_i - m) / scale. With more classes than features there
+    are only as many columns as features: what follows grows with the third power of the columns.
     """
     B = np.empty(centres.shape)
     algebra.deviations(_plain(centres), _plain(priors), _plain(scale), B)

@@ -79,7 +79,7 @@ def units_of(within, between, centres, rounding=None):
 
     A support cannot tell how much a flat feature varies. It has no influence, unless all features
     are flat: then their spread between the classes is the unit. Given are variances (n,) within and
-    between classes, the centres (c, n), whose size tells which variance is only rounding, and
+    between classes, the centres (c, n), whose size says which variance is only rounding, and
     perhaps the rounding (n,) that a difference of sums may leave.
     """
     unit, flat = np.empty(len(within)), np.empty(len(within), bool)

@@ -1,9 +1,9 @@
 """Wrong and missing cells of new rows: scores without them, completed rows, what was expected.
 
-A row for which no class within reach drops a cell is left to the linear rule. Which cells are
-dropped is told in `_metrics.cells`, with the cut-off CUT, unless training rows show that this does
-harm: values far off may be usual for a feature, and tell the classes apart. Then features with long
-tails have larger ones.
+A row for which no class within reach drops a cell is left to the linear rule. `_metrics.cells` says
+which cells are dropped. The cut-off is CUT, unless training rows show that this does harm: values
+far off may be usual for a feature, and separate the classes. Then features with long tails have
+larger ones.
 """
 
 from dataclasses import replace

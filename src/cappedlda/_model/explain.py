@@ -26,7 +26,7 @@ SELECT = {
 def explain(model, X, y=None, n_features=3, rows=None, names=None, raw=np.asarray, groups=None):
     """Return the table of `CappedLDA.explain`; other names of the features may be given.
 
-    `raw` turns rows into the units in which values are told.
+    `raw` turns rows into the units in which values are shown.
     """
     kind = kind_of(X)
     if kind in SELECT:

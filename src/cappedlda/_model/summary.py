@@ -87,7 +87,7 @@ def counted(counts):
 def loadings_of(model):
     """Return the loadings of the directions, shape (n, d), and whether they are per deviation.
 
-    A loading tells by how much a row moves in a direction if a feature grows by one of its
+    A loading says how far a row moves in a direction if a feature grows by one of its
     deviations within the classes; by one unit where the model does not know these.
     """
     deviations = spread(model) if hasattr(model, "_flag_rule") else None

@@ -16,7 +16,7 @@ from cappedlda._typing import Floats, Labels
 from cappedlda._util.files import read_npz
 from cappedlda.paper.datasets._generators import make_monks3, make_waveform
 
-# The folder of .npz files, where `load_dataset` is not told one.
+# The folder of .npz files if `load_dataset` is given none.
 DATA_VARIABLE = "CAPPEDLDA_DATA"
 # Stands in for the 5000 rows of UCI's waveform file, which is one draw of the generator.
 _WAVEFORM_SEED = 0

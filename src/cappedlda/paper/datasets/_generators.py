@@ -16,8 +16,8 @@ from cappedlda._validation import check_count
 # parallel to the x axis. So both have the same height as centre, and a gap in x parts them.
 _HORIZONTAL = ((0.0, 4.0), (-0.5, 0.5))
 _VERTICAL = ((4.5, 5.5), (-2.0, 2.0))
-# Where the paper puts its outliers can be seen in its figure only, which is not to be had.
-# They fall anywhere in the box of all data, enlarged by this factor, outside the data's own.
+# The paper shows its outliers only in a figure, which is not available. Here they fall anywhere in
+# the box of all data, enlarged by this factor, outside the box itself.
 _OUTLIER_REACH = 3.0
 # Zipf's law with Mandelbrot's shift: the word of rank k has a frequency of 1 / (k + 2.7).
 _SHIFT = 2.7

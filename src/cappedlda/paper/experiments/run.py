@@ -126,7 +126,7 @@ class TableRun:
         self.missing = {}
 
     def __call__(self, cases, methods):
-        """Run what is pending, write the table and pictures, and tell whether it is complete."""
+        """Run what is pending, write the table and pictures, and return whether it is complete."""
         begin = time.perf_counter()
         wanted = [(case, method) for case in cases for method in methods]
         rows = {pair: report.read_row(self._path(*pair), self.settings) for pair in wanted}
@@ -155,7 +155,7 @@ class TableRun:
         return not self.missing and all(row["mean"] is not None for row in found)
 
     def _told(self, found, n_pending, n_rows):
-        """Yield the rows, and tell of each."""
+        """Yield the rows, and report each."""
 
         def tell(row, done, left):
             result = "failed" if row["mean"] is None else f"{row['mean']:.2f} ± {row['std']:.2f}"
