@@ -55,7 +55,6 @@ def parser(files=None):
 
 
 def add_arguments(sub, arguments, files):
-    """Add arguments to the parser of a command, under their headings."""
     headings = dict.fromkeys(item.heading for item in arguments)
     places = {name: sub.add_argument_group(name) if name else sub for name in headings}
     for item in arguments:
@@ -113,7 +112,6 @@ def discard_output():
 
 
 def failed(args, error, status):
-    """Print an error as one line and return the exit status."""
     text = str(error)
     if isinstance(error, OSError) and error.filename is not None:
         text = f"{error.filename}: {error.strerror}"

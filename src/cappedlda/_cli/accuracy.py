@@ -89,7 +89,6 @@ def belonging(model, X, y):
 
 
 def summary(facts):
-    """Return a table of the accuracy, or why there is none."""
     if "problem" in facts:
         return f"No cross-validation: {facts['problem']}"
     not_flagged = f"rows not flagged ({facts['belonging']:.1%})"

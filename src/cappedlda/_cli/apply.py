@@ -78,7 +78,6 @@ def predict(args):
 
 
 def read(path):
-    """Return the model in a file."""
     try:
         model, recipe, notes = read_model(path)
     except ValueError as error:
@@ -134,7 +133,6 @@ TOLD = (
 
 
 def in_words(facts):
-    """Return one line about the rows."""
     text = f"{facts['rows']} rows"
     if facts["skipped"]:
         text += f", {facts['skipped']} with missing values ignored"
@@ -166,7 +164,6 @@ def wrong_cells_of_others(n_rows):
 
 
 def out_file(suffixes):
-    """Return the argument for the file of results."""
     return argument(
         "--out FILE", f"file to write, one of {', '.join(suffixes)} (default: print CSV)"
     )

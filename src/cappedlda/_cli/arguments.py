@@ -53,20 +53,17 @@ class UsageError(ValueError):
 
 
 def rate(text):
-    """Parse the rate of wrong labels: auto, or a number."""
     wanted = "auto or a rate between 0 and 0.5"
     return text if text == "auto" else number(text, np.nextafter(0.5, 0.0), wanted)
 
 
 def natural(text):
-    """Parse an integer that is not negative."""
     if not text.isdecimal():
         raise argparse.ArgumentTypeError(f"{text!r} is not a non-negative integer")
     return int(text)
 
 
 def positive(text):
-    """Parse an integer above 0."""
     if natural(text) == 0:
         raise argparse.ArgumentTypeError("0 is not a positive integer")
     return int(text)
@@ -93,7 +90,6 @@ def mark(allowed):
 
 
 def encoding(text):
-    """Parse the name of an encoding of text."""
     try:
         "".encode(text)  # refuses codecs that are no encodings of text, such as rot13
         return codecs.lookup(text).name
@@ -104,17 +100,14 @@ def encoding(text):
 
 
 def epsilon(text):
-    """Parse the cap: auto, or a number above 0, or inf."""
     return text if text == "auto" else number(text, np.inf, "auto, a number above 0 or inf")
 
 
 def share(text):
-    """Parse the share of good rows that may be rejected."""
     return number(text, 0.5, "a share above 0 and up to 0.5")
 
 
 def number(text, highest, wanted):
-    """Parse a number above 0 and up to the highest."""
     try:
         value = float(text)
     except ValueError:

@@ -75,7 +75,6 @@ def demo_data(seed):
 
 
 def write_rows(path, data):
-    """Write the training rows, with names of features and classes, for trying other commands."""
     from sklearn.datasets import load_wine
 
     needs("pandas", "Writing rows")
@@ -86,7 +85,6 @@ def write_rows(path, data):
 
 
 def write_customers(path, seed):
-    """Write the example of a business table, with semicolons between columns."""
     needs("pandas", "Writing rows")
     with replacing(path) as temporary:
         customers(seed).to_csv(temporary, sep=";", index=False, lineterminator="\n")
@@ -135,7 +133,6 @@ def german_number(value):
 
 
 def demo_models(data):
-    """Return the fitted methods by name."""
     from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 
     from cappedlda import CappedLDA
@@ -147,7 +144,6 @@ def demo_models(data):
 
 
 def demo_result(name, model, data):
-    """Return what the table says about a method."""
     counts = dict.fromkeys(["found", "missed", "false", "iterations"])
     if hasattr(model, "outliers_"):
         flagged, planted = model.outliers_, data.planted
@@ -161,7 +157,6 @@ def demo_result(name, model, data):
 
 
 def draw_demo(models, results, data, out):
-    """Write the picture: both projections side by side, planted rows marked."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 

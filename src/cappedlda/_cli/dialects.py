@@ -30,7 +30,6 @@ class Notation(NamedTuple):
         return float(self._plain(value.strip()) if isinstance(value, str) else value)
 
     def reads(self, text):
-        """Tell whether text is a number in this notation."""
         try:
             self.number(text)
         except ValueError:
@@ -82,7 +81,6 @@ def kind_of_value(value):
 
 
 def is_date(value):
-    """Tell whether a value is a date, or text that looks like one."""
     if isinstance(value, str):
         return DATE.fullmatch(value.strip()) is not None
     return hasattr(value, "year")

@@ -18,7 +18,6 @@ NOT_DOUBTFUL = 0.9995  # quality of a label that is not worth a look
 
 
 def needs_of_report(task):
-    """Refuse a report if what it needs is missing."""
     for module in ("matplotlib", "jinja2"):
         needs(module, task)
 
@@ -84,7 +83,6 @@ class Survey:
         )
 
     def shown_rows(self):
-        """Return the numbers of the rows that a report lists."""
         listed = self.listed["row"].to_numpy()
         return np.union1d(listed, self.doubtful["row"]) if self.judged else listed
 
@@ -94,7 +92,6 @@ class Survey:
 
 
 def most_outlying(found):
-    """Return the most outlying rows of an explanation, the most outlying first."""
     return found.sort_values("outlyingness", ascending=False, kind="stable")[: LIMITS.listed_rows]
 
 
@@ -110,7 +107,6 @@ def most_doubtful(labels):
 
 
 def facts_of(args, reader, notes, model, survey):
-    """Return the facts, as JSON can hold them."""
     labels = [value.item() for value in model.classes_]
     counts = [array.tolist() for array in (survey.rows, survey.flagged, survey.left_out)]
     return {
@@ -140,14 +136,12 @@ def facts_of(args, reader, notes, model, survey):
 
 
 def label_facts(model, survey):
-    """Return the facts about labels."""
     found = {"status": model.label_status_, "rate": model.label_noise_}
     left_out, others = survey.mislabelled.tolist()
     return {**found, "mislabelled": left_out + others, "mislabelled_left_out": left_out}
 
 
 def label_line(labels):
-    """Return the same as a sentence."""
     n_left_out = labels["mislabelled_left_out"]
     counts = n_left_out, labels["mislabelled"] - n_left_out
     return f"Wrong labels: {about_labels(labels['status'], labels['rate'], counts)}."
@@ -162,7 +156,6 @@ def parameters(model):
 
 
 def as_text(facts):
-    """Return the facts for people."""
     classes = facts["classes"]
     lines = [f"{facts['data']}: {facts['rows']} rows, {facts['features']} features"]
     if facts["skipped"]:
@@ -197,7 +190,6 @@ def as_text(facts):
 
 
 def meaning(facts):
-    """Return what it means that rows are flagged, and left out."""
     # A table that a model is applied to may or may not be the one that it was fitted to.
     used = "were not used to fit the model"
     kind = "are of the kind that the fit did not use"

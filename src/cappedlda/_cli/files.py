@@ -27,7 +27,6 @@ def check_files(args, command):
 
 
 def check_output(option, path, suffixes):
-    """Refuse a file that could not be written or has an unknown suffix."""
     if suffixes is not None and path.suffix.lower() not in suffixes:
         one_of = "one of " if len(suffixes) > 1 else ""
         raise UsageError(f"{option}: the suffix must be {one_of}{', '.join(suffixes)}")
@@ -40,7 +39,6 @@ def check_output(option, path, suffixes):
 
 
 def refuse_shared(option, where, seen):
-    """Refuse to write to a file that is read, or written to, already."""
     if where is not None and where in seen:
         raise UsageError(f"{option} is the same file as {seen[where]}; name another file to write")
 

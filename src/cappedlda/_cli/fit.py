@@ -122,7 +122,6 @@ def looks_like_dates(values):
 
 
 def check_arguments(args):
-    """Refuse what cannot work before anything is read."""
     if args.cv and args.epsilon is not None:
         raise UsageError("--cv chooses epsilon; leave --epsilon out")
     if args.cv and args.label_noise is not None:
@@ -138,7 +137,6 @@ def check_arguments(args):
 
 
 def new_model(args):
-    """Return the estimator that the arguments ask for."""
     from cappedlda import CappedLDA, CappedLDACV
 
     shared = {"n_components": args.n_components, "n_jobs": args.n_jobs}
@@ -150,7 +148,6 @@ def new_model(args):
 
 
 def save(path, model, reader, notes):
-    """Write the model, with the names of its features."""
     from cappedlda._model_file import write_model
 
     recipe = reader.recipe

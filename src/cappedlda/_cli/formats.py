@@ -97,12 +97,10 @@ def read_array(path, key):
 
 
 def arrays_in(path):
-    """Return the names of the arrays in an .npz file; other files have none."""
     return npz_names(path) if suffix_of(path) == ".npz" else []
 
 
 def parquet_table(label, paths):
-    """Return the table in one or several Parquet files with the same columns."""
     needs("pyarrow", "Reading Parquet")
     if not paths:
         raise IsADirectoryError(f"{label} is a directory without .parquet files; give one file.")
@@ -155,7 +153,6 @@ def sheet_table(
 
 
 def read_cells(path, sheet, na):
-    """Return the cells of a sheet as a data frame without names."""
     import pandas as pd
 
     with warnings.catch_warnings():
@@ -253,7 +250,6 @@ def csv_table(label, source, usual, *, delimiter=None, header=True, encoding, na
 
 
 def stdin_table(**text):
-    """Return the table in CSV from standard input."""
     spool = tempfile.SpooledTemporaryFile(max_size=2**26)  # noqa: SIM115 (the table keeps it)
     shutil.copyfileobj(sys.stdin.buffer, spool)
     table = csv_table("standard input", spool, ",", **text)

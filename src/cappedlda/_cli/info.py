@@ -58,7 +58,6 @@ def collect_info():
 
 
 def installed_version(package):
-    """Return the version of an installed package, or None."""
     try:
         return metadata.version(package)
     except metadata.PackageNotFoundError:

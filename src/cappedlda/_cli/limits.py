@@ -22,7 +22,6 @@ LIMITS = Limits()
 
 @contextmanager
 def using(**limits):
-    """Change limits for a while."""
     before = vars(LIMITS).copy()
     vars(LIMITS).update(limits)
     try:

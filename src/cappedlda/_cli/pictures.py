@@ -30,7 +30,6 @@ LOADINGS = (
 
 
 def draw_pictures(model, survey, names):
-    """Return the pictures of a report, with their captions."""
     from cappedlda.plotting import DistanceDisplay, LoadingsDisplay, ProjectionDisplay
 
     X, y = survey.X, survey.y
@@ -59,7 +58,6 @@ def draw_pictures(model, survey, names):
 
 
 def picture(draw):
-    """Return what a function draws into axes."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 

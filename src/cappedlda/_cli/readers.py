@@ -20,7 +20,6 @@ RESULT_NAMES = frozenset(
 
 
 def text_options(args):
-    """Return how to read text, by the arguments."""
     return {
         "delimiter": args.delimiter,
         "header": not args.no_header,
@@ -32,7 +31,6 @@ def text_options(args):
 
 
 def training_reader(args, labels, progress):
-    """Return the reader of training rows, and notes about it."""
     table = open_table(args.data, key=args.key, sheet=args.sheet, **text_options(args))
     keep = table.positions(args.keep, "--keep")
     if clash := RESULT_NAMES.intersection(map(table.column_name, keep)):
@@ -71,7 +69,6 @@ def feature_columns(args, table, target):
 
 
 def with_advice(error, args):
-    """Return an error about columns, with the options that fix it."""
     table = error.table
     columns = feature_columns(args, table, find_target(args, table)[0])
     given = {"--encode"} if args.encode else set()
@@ -144,7 +141,6 @@ def read_labels(args):
 
 
 def one_dimensional(path, values):
-    """Return labels as they are if there is one per row."""
     if values.ndim != 1:
         raise ValueError(f"{path} has labels of shape {values.shape}; give one label per row.")
     return values

@@ -48,7 +48,6 @@ def first_text(table, column):
 
 
 def different_texts(column):
-    """Return the different values of a column as text."""
     return texts(column.to_frame())[column.name].dropna().unique().tolist()
 
 
@@ -100,7 +99,6 @@ def log_of(table, position, amounts):
 
 
 def no_amounts(table, position, problem):
-    """Return the error for a column that has no logarithm."""
     option = table.option("--log", [position])
     return ValueError(
         f"{table.place(position)}{problem}, so no logarithm is taken; leave {option} out."
@@ -108,7 +106,6 @@ def no_amounts(table, position, problem):
 
 
 def category_of(table, position, counts, n_rows):
-    """Return the `Category` of a column, from how often each value occurs."""
     least = min(LEAST_ROWS, max(2, n_rows // 50))
     ordered = sorted(counts, key=lambda text: (-counts[text], text))
     if not ordered:
@@ -125,7 +122,6 @@ def category_of(table, position, counts, n_rows):
 
 
 def no_categories(table, position, problem):
-    """Return the error for a column of text with too many values."""
     drop, keep = (table.option(name, [position]) for name in ("--drop", "--keep"))
     text = (
         f"{table.place(position)}{problem} are too many for categories. Ignore the column with "
@@ -135,7 +131,6 @@ def no_categories(table, position, problem):
 
 
 def no_values(table, position):
-    """Return the error for a column that is empty."""
     drop = table.option("--drop", [position])
     text = f"{table.place(position)}all values are missing; ignore the column with {drop}."
     return ValueError(text)
@@ -160,7 +155,6 @@ class RowSample:
 
 
 def medians_of(table, positions, rows):
-    """Return the median of the finite values of each column."""
     finite = np.where(np.isfinite(rows), rows, np.nan)
     for j, empty in zip(positions, np.isnan(finite).all(axis=0), strict=True):
         if empty:

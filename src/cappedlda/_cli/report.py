@@ -103,7 +103,6 @@ def write_report(path, model, survey, facts, names, ids, progress):
 
 
 def unusual_rows(listed, ids, encoded):
-    """Return what the table of unusual rows says of each."""
     return [
         {
             "row": row["row"],
@@ -120,7 +119,6 @@ def unusual_rows(listed, ids, encoded):
 
 
 def label_section(labels, doubtful, ids):
-    """Return what the section on labels says."""
     found = labels["status"] == "found"
     return {"labels": label_line(labels), "doubtful": doubtful_rows(doubtful, ids, found)}
 
@@ -144,7 +142,6 @@ def doubtful_rows(doubtful, ids, found):
 
 
 def quality_in_words(quality):
-    """Return the quality of a label with three digits after the point."""
     return "<0.001" if quality < 0.001 else f"{quality:.3f}"
 
 
@@ -180,7 +177,6 @@ def digits(value, n, sign=""):
 
 
 def provenance(facts):
-    """Return parameters, results and versions."""
     installed = collect_info()
     return {
         **facts["parameters"],

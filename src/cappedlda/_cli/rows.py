@@ -48,7 +48,6 @@ class Labels:
         return self._codes.get(text, UNKNOWN)
 
     def names(self):
-        """Return the text of each label, in the order of their numbers."""
         return list(self._codes)
 
     def values(self):
@@ -165,11 +164,9 @@ class RowReader:
         return shown.rename(columns={j: self.table.column_name(j) for j in self.keep})
 
     def feature_names(self):
-        """Return the names of the features."""
         return self.named.feature_names()
 
     def column_facts(self):
-        """Return what was done to columns, by their names."""
         categories = {category.column: category for category in self.named.categories}
         facts = {
             "logarithms": [log.column for log in self.named.logs],
@@ -184,11 +181,9 @@ class RowReader:
         return {key: value for key, value in facts.items() if value}
 
     def label_error(self, problem, row=None):
-        """Return an error about the label of a row, or about all labels."""
         return ValueError(self.table.place(self.target if self._in_column else None, row) + problem)
 
     def _first_problem(self, X, shown, i):
-        """Return the error about a row that is not whole."""
         skip = "fill it in, or ignore such rows with --skip-missing."
         row = shown.index[i]
         wrong = [*~np.isfinite(X[i]), *shown.isna().to_numpy()[i]]
@@ -225,7 +220,6 @@ def labels_of(table, block, target):
 
 
 def other_length(table, n_rows, labels):
-    """Return the error for labels that are not as many as the rows."""
     return ValueError(
         f"{table.label} has {n_rows} rows, but there are {len(labels)} labels; give one label per "
         "row."
@@ -233,7 +227,6 @@ def other_length(table, n_rows, labels):
 
 
 def column_lines(facts):
-    """Return lines about what was done to columns."""
     lines = []
     if encoded := facts.get("encoded"):
         counts = ", ".join(f"{name} ({len(features)})" for name, features in encoded.items())

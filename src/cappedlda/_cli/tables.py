@@ -140,7 +140,6 @@ class Table:
         return numbers
 
     def _not_numbers(self, start, wrong):
-        """Return an error about all columns with text: what is wrong, by position."""
         first, error = next(iter(wrong.items()))
         problem = f"{str(error.value)!r} is not a number"
         if others := [repr(self.column_name(j)) for j in wrong][1:]:
@@ -153,7 +152,6 @@ class Table:
         return ColumnError(f"{self.place(first, start + error.index)}{problem}; {advice}.", self)
 
     def remedy(self, kind, positions):
-        """Return what to do about columns with values of some kind that are not numbers."""
         several, listed = len(positions) > 1, self._listed(positions)
         if kind == "currency":
             looks = "look" if several else "looks"
@@ -201,7 +199,6 @@ def block_rows(width):
 
 
 def refuse_repeated(label, names):
-    """Refuse names of columns that are equal."""
     seen = set()
     for name in names:
         if name in seen:

@@ -17,7 +17,6 @@ class InMemory:
         self.n_rows = len(y)
 
     def fit(self, model):
-        """Fit a model to the rows."""
         return model.fit(self.X, self.y)
 
     def blocks(self):
@@ -40,7 +39,6 @@ class Streamed:
         self.n_rows = reader.n_rows - reader.n_skipped
 
     def fit(self, model):
-        """Fit a model to the rows."""
         return model.fit_chunks(self._chunks, classes=self._labels)
 
     def _chunks(self):
@@ -50,7 +48,6 @@ class Streamed:
             yield rows.X, self._labels[rows.codes]
 
     def blocks(self):
-        """Yield numbers, features and labels of some rows at a time."""
         for rows in self._reader:
             yield rows.kept.index, rows.X, self._labels[rows.codes]
 
@@ -76,7 +73,6 @@ def read_training(reader, progress):
 
 
 def check_classes(reader):
-    """Refuse labels that cannot be classes."""
     names, n_rows = reader.labels.names(), reader.n_rows - reader.n_skipped
     if len(names) == 1:
         raise reader.label_error(f"there is only one class, {names[0]!r}; give at least two.")
@@ -88,5 +84,4 @@ def check_classes(reader):
 
 
 def count_rows(rows):
-    """Return the number of rows in a block."""
     return len(rows.X)

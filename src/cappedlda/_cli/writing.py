@@ -37,14 +37,12 @@ def write_table(frames, out, as_json):
 
 
 def write_csv(frames, file, delimiter=","):
-    """Write rows as text, with a header."""
     for number, frame in enumerate(frames):
         header = number == 0
         frame.to_csv(file, sep=delimiter, header=header, index=False, lineterminator="\n")
 
 
 def write_json(frames, file):
-    """Write rows as objects in one array."""
     before = "["
     for frame in frames:
         for row in frame.to_dict("records"):
@@ -54,7 +52,6 @@ def write_json(frames, file):
 
 
 def write_parquet(frames, path):
-    """Write rows as row groups."""
     import pyarrow as pa
     from pyarrow import parquet
 

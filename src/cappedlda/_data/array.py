@@ -56,7 +56,6 @@ class ArrayRows(Rows):
 
     @property
     def class_weights(self):
-        """Weight of each class, shape (c,)."""
         if self._class_weights is None:
             weights = np.bincount(self.codes, self.sample_weight, self.n_classes)
             self._class_weights = weights.astype(np.float64)
@@ -64,7 +63,6 @@ class ArrayRows(Rows):
 
     @property
     def class_counts(self):
-        """Rows of each class that have a weight above 0, shape (c,)."""
         if self.sample_weight is None:
             return self.class_weights.astype(int)
         return np.bincount(self.codes[self.sample_weight > 0.0], minlength=self.n_classes)
@@ -89,7 +87,6 @@ class ArrayRows(Rows):
         return self._slabs
 
     def slab(self, rows):
-        """Return a slice of rows as a C-ordered array."""
         return np.ascontiguousarray(self.X[rows])
 
     def reduce(self, job, *outs):
@@ -104,24 +101,20 @@ class ArrayRows(Rows):
         return sum_in_order(self.map(job, *outs))
 
     def map(self, job, *outs):
-        """Yield what a job returns for each slab, in their order."""
         check_file(self.X)
         return self.watched(
             ordered_map(lambda rows: self._run(job, rows, outs), self.slabs(), self.n_jobs)
         )
 
     def _run(self, job, rows, outs):
-        """Return what a job returns for a slice of rows."""
         X, codes = self.slab(rows), self.codes[rows]
         weight = None if self.sample_weight is None else self.sample_weight[rows]
         return job(X, codes, weight, *[None if out is None else out[rows] for out in outs])
 
     def each(self, function):
-        """Return what a function of (X, codes) returns for all rows, shape (N,)."""
         return np.concatenate([*self.map(lambda X, codes, _: function(X, codes))])
 
     def weight_of(self, kept):
-        """Return the weight of the rows of a mask."""
         weight = self.sample_weight
         return float(np.count_nonzero(kept) if weight is None else weight @ kept)
 
@@ -137,24 +130,20 @@ class ArrayRows(Rows):
         return None
 
     def check_finite(self):
-        """Raise an error that names the first row with a number that is not finite."""
         first = self.first_not_finite()
         if first is not None:
             raise self._not_finite(first)
 
     def _not_finite(self, row):
-        """Return the error for a row with a number that is not finite."""
         values, remedy = self.slab(slice(row, row + 1))[0], "remove or impute such rows"
         if not np.isinf(values).any():
             remedy += ', or use CappedLDA(missing="ignore")'
         return not_finite(values, f"row {row}", self.feature_names, remedy=remedy)
 
     def per_sample(self, solution):
-        """Return the results for each row as the evaluation has found them."""
         return solution.samples
 
     def pick(self, ranks):
-        """Return a copy of some rows; see `Rows`."""
         if self.sample_weight is None:
             return self.take(rows_of_ranks(self.codes, ranks))
         drawable = np.flatnonzero(self.sample_weight > 0.0)
@@ -183,7 +172,6 @@ class ArrayRows(Rows):
         return (rows if X is rows.X else rows.with_features(X)), order
 
     def class_order(self):
-        """Return the numbers of the rows class by class."""
         # Small integers are sorted in linear time.
         codes = self.codes.astype(np.min_scalar_type(self.n_classes))
         return np.argsort(codes, kind="stable")
@@ -193,14 +181,12 @@ class ArrayRows(Rows):
         return np.cumsum(np.bincount(self.codes, minlength=self.n_classes))
 
     def labelled(self, codes, n_classes=None):
-        """Return the same rows with other classes."""
         rows = self._copy()
         rows.codes, rows._class_weights = codes, None
         rows.n_classes = self.n_classes if n_classes is None else n_classes
         return rows
 
     def with_features(self, X):
-        """Return the same rows with other features."""
         rows = self._copy()
         rows.X, rows.shape, rows.dtype, rows._slabs = X, X.shape, X.dtype, None
         return rows
@@ -231,7 +217,6 @@ class ArrayRows(Rows):
         return self._measured(self.norms(gate.centres, gate.scale)[0], gate)
 
     def gated(self, gate):
-        """Return the rows with a gate for `within_gate`; a pass finds out how they lie to it."""
         return GatedRows(self, gate)
 
     def _measured(self, norms, gate):
@@ -241,12 +226,10 @@ class ArrayRows(Rows):
         return rows
 
     def within_gate(self, level):
-        """Return the rows with those beyond a multiple of the gate out of every sum."""
         ratio = self.gate_ratio
         return self if ratio.max() <= level else self.reweighted(ratio <= level)
 
     def evaluate(self, query):
-        """Return the record of a pass, and what it saw of each row."""
         distances = np.empty(self.shape[0])
         record = self.run(query, distances)
         return record, SampleDistances(self, distances)
@@ -260,11 +243,9 @@ class SampleDistances:
         self._distances = distances
 
     def kept_weight(self, caps):
-        """Return the weight of the rows within caps of shape (c,)."""
         return self._rows.weight_of(within(self._distances, caps, self._rows.codes))
 
     def record(self, query):
-        """Return the record of the last query but for its caps."""
         return self._rows.run(query)
 
     def inside(self, caps, level):
@@ -310,26 +291,21 @@ class GatedRows(ArrayRows):
         return self._ratios
 
     def within_gate(self, level):
-        """Return the rows with those beyond a multiple of the gate out of every sum."""
         return Rows.within_gate(self, level)
 
     def with_features(self, X):
-        """Return the same rows with other features, which have yet to be measured."""
         return self._anew(super().with_features(X))
 
     def labelled(self, codes, n_classes=None):
-        """Return the same rows with other classes, which have yet to be measured."""
         return self._anew(super().labelled(codes, n_classes))
 
     def _anew(self, rows):
         return GatedRows(rows, self.gate).within_gate(self.gate_level)
 
     def weight_of(self, kept):
-        """Return the weight of the rows of a mask, of those within the gate."""
         return super().weight_of(kept & (self.gate_ratio <= self.gate_level))
 
     def run(self, query, distances=None):
-        """Return the record of one pass over all rows; `distances` are filled if given."""
         gate = None if self._is_measured[0] else self.gate
         job = PassJob(query, gate, self.gate_level)
         record = self.reduce(job, distances, self._ratios).mirror()
@@ -350,7 +326,6 @@ class GatedRows(ArrayRows):
 
 
 def joined(parts, n_classes, n_jobs=1):
-    """Return the rows of some `ArrayRows`, in their order, as one."""
     weight = None
     if parts[0].sample_weight is not None:
         weight = np.concatenate([part.sample_weight for part in parts])

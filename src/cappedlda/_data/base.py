@@ -96,7 +96,6 @@ class Rows:
 
     @property
     def class_shares(self):
-        """Share of each class in the weight of all rows, shape (c,)."""
         weights = self.class_weights
         return weights / weights.sum()
 
@@ -105,7 +104,6 @@ class Rows:
         return self.reduce(self.job(query)).mirror()
 
     def job(self, query, most_border_rows=0):
-        """Return the job of a pass."""
         gate = self.gate if self.gate_level < np.inf else None
         return PassJob(query, gate, self.gate_level, most_border_rows, self.weigh)
 
@@ -113,7 +111,6 @@ class Rows:
         """Raise an error if a number is not finite; not asked for where reading has done so."""
 
     def class_means(self):
-        """Return the mean of each class, shape (c, n), in one pass."""
         n = self.shape[1]
         record = self.run(
             Query.of_all_rows(np.zeros((self.n_classes, n)), np.ones(n), scatter=False)
@@ -235,7 +232,6 @@ def sum_in_order(parts):
 
 
 def first_not_finite(X, *_):
-    """Return the index of the first row with NaN or infinity, or None."""
     with np.errstate(all="ignore"):  # infinities of both signs
         if math.isfinite(X.sum(dtype=np.float64)):
             return None

@@ -125,21 +125,18 @@ class BlockRows(Rows):
 
 
 def check_columns(frame, names):
-    """Check that a frame has some columns."""
     missing = [name for name in names if name not in frame.columns]
     if missing:
         raise ValueError(f"X has the columns {list(frame.columns)}, but not {missing}.")
 
 
 def check_features_of(model, n_features):
-    """Check the number of features that rows have for a fitted model."""
     n = model.n_features_in_
     if n_features != n:
         raise ValueError(f"X has {n_features} features, but the model was fitted with {n}.")
 
 
 def checked_block(model, X):
-    """Return a block of new rows for a fitted model, checked."""
     X = check_array(X, dtype=FLOATS, ensure_all_finite=False)
     model._check_finite(X, None)
     return X

@@ -65,7 +65,6 @@ class ChunkReader:
             self._read_example()
 
     def not_finite(self, name, row, values):
-        """Return the error for a row of a chunk with a number that is not finite."""
         names = self._first.get("feature names")
         return not_finite(values, f"its row {row}", names, f"X of {name}")
 
@@ -94,7 +93,6 @@ class ChunkReader:
         return chunk
 
     def _checked_labels(self, chunk, n_rows=None):
-        """Return a chunk with its labels and weights as arrays."""
         name = chunk.name
         check_readable(chunk.y, f"y of {name}")
         y, weight = _column(chunk.y), _column(chunk.sample_weight)
@@ -138,7 +136,6 @@ def _column(values):
 
 
 def _checked_weight(name, weight):
-    """Return the weights of a chunk in float64, if there are any."""
     if weight is None:
         return None
     if weight.dtype.kind not in "fiub":
@@ -155,7 +152,6 @@ def _names(X):
 
 
 def labels_and_codes(chunk):
-    """Return the labels of a chunk, and the code of each row among them."""
     if chunk.y.dtype.kind == "f" and not np.array_equal(chunk.y, np.round(chunk.y)):
         raise ValueError(f"y of {chunk.name} has numbers that are not labels; give classes.")
     try:

@@ -99,7 +99,6 @@ class ChunkRows(BlockRows):
             yield self.shape[0] - filled, slab.take(slice(filled))
 
     def _memory(self, rows):
-        """Return memory for a slab of such rows."""
         step, weighted = self.slab_rows, rows.sample_weight is not None
         X, codes = np.empty((step, self.shape[1]), self.dtype), np.empty(step, np.int32)
         weight = np.empty(step) if weighted else None
@@ -125,8 +124,6 @@ class ChunkRows(BlockRows):
         check_same(found, self._seen, self.classes, "make_chunks()", remedy)
 
     def reduce(self, job):
-        """Return the sum of what a job returns for each slab; see `Rows`."""
-
         def run(slab):
             return self._fingerprint(*slab), slab[1].reduce(job)
 
@@ -152,7 +149,6 @@ class ChunkRows(BlockRows):
         return joined(parts, self.n_classes, self.n_jobs)
 
     def pick(self, ranks):
-        """Return some rows in memory; see `Rows`."""
         seen = np.zeros(self.n_classes, np.int64)
 
         def picked(rows):
@@ -163,7 +159,6 @@ class ChunkRows(BlockRows):
         return self._gather(picked)
 
     def load(self):
-        """Return all rows in memory."""
         return self._gather(lambda rows: rows.take(np.arange(rows.shape[0])))
 
 

@@ -120,7 +120,6 @@ def type_of_features(example, features):
 
 
 def features_in(partition, names, dtype):
-    """Return the features of a partition of a frame as a block."""
     return partition[names].to_numpy(dtype, na_value=np.nan)
 
 
@@ -147,7 +146,6 @@ def blocks_of_partitions(partitions, lengths, example, cut, **settings):
 
 
 def lengths_of(partitions):
-    """Return the number of rows of each partition."""
     import dask
 
     return dask.compute(*(dask.delayed(len)(part) for part in partitions))
@@ -161,12 +159,10 @@ def shared(value):
 
 
 def has_known_chunks(X):
-    """Return whether the number of rows of each block is known."""
     return not np.isnan(X.chunks[0]).any()
 
 
 def check_features(X):
-    """Check a dask array of rows."""
     if X.ndim != 2:
         raise ValueError(f"X has {X.ndim} dimensions; give rows and columns.")
     float_type(X.dtype)
@@ -210,7 +206,6 @@ def aligned(values, X, name):
 
 
 def check_length(shape, X, name):
-    """Check that there is one entry per row."""
     if shape != (X.shape[0],):
         raise ValueError(f"X has {X.shape[0]} rows, but {name} has the shape {shape}.")
 
@@ -260,14 +255,12 @@ def _sum(parts):
 
 
 def boxed(value):
-    """Return a value as an array of one object."""
     box = np.empty(1, dtype=object)
     box[0] = value
     return box
 
 
 def labels_of_block(y, weight=None):
-    """Return the counts of the labels of a block."""
     return boxed(count_block_labels(np.asarray(y), weight))
 
 
@@ -279,7 +272,6 @@ def job_on_block(X, y, weight, task):
 
 
 def checked_rows(make_rows, X, y, *more):
-    """Return a block as rows in memory; see `rows_of_block`."""
     if len(X) != len(y):
         raise ValueError(
             f"A block of X has {len(X)} rows, and that of y has {len(y)}; give y as the name "
@@ -302,7 +294,6 @@ class DaskRows(BlockRows):
         self._X, self._y, self._weight = X, y, sample_weight
 
     def reduce(self, job):
-        """Return the sum of what a job returns for each block."""
         task = shared((self._maker(), job))
         total = tree_sum(blockwise(job_on_block, self._X, self._y, self._weight, task=task))
         self._is_checked = True
@@ -325,18 +316,15 @@ class DaskRows(BlockRows):
         return joined(parts, self.n_classes)
 
     def pick(self, ranks):
-        """Return some rows in memory; see `Rows`."""
         seen = np.cumsum(self._counts, axis=0) - self._counts
         return self._gather(
             [ranks_among(ranks, *block) for block in zip(seen, self._counts, strict=True)]
         )
 
     def load(self):
-        """Return all rows in memory."""
         return self._gather([None] * len(self._lengths))
 
     def per_sample(self, solution):
-        """Return lazy results for each row."""
         rules = solution.flag_rule, solution.leave_out_rule, solution.norm, solution.weigh
         table = blockwise(
             measure_block,
@@ -351,7 +339,6 @@ class DaskRows(BlockRows):
 
 
 def measure_block(X, y, rules, classes):
-    """Return distances, weights and flags of a block of rows as columns."""
     (X,) = X
     if len(X) == 0:
         return np.empty((0, 4))
@@ -378,7 +365,6 @@ def predicted(model, function, X, y, **settings):
 
 
 def predict_block(X, y, model, find, empty):
-    """Return what a function of (model, X, y) gives for a block of rows."""
     (X,) = X
     if len(X) == 0:
         return empty

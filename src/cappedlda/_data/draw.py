@@ -34,7 +34,6 @@ class Draw(NamedTuple):
 
     @classmethod
     def of_all(cls, n_classes):
-        """Return what draws all rows."""
         return cls(np.full(n_classes, _MOST, np.uint64), weightless=True)
 
     @classmethod

@@ -27,11 +27,9 @@ class ImplicitScatter:
         self._members = sparse.csr_array(members, (n_rows, n_classes))
 
     def diagonal(self):
-        """Return the diagonal, shape (n,)."""
         return self._diagonal
 
     def trace(self):
-        """Return the trace."""
         return self._diagonal.sum()
 
     def images(self, V):

@@ -102,7 +102,6 @@ def weights_inside(inside, sample_weight):
 
 
 def norms_job(centres, scale):
-    """Return a job that makes the histograms of the scaled norms of a block of rows."""
     return partial(norm_histograms, centres=centres, scale=scale)
 
 
@@ -122,7 +121,6 @@ def norm_histograms(X, codes, sample_weight, norms=None, *, centres, scale):
 
 
 def histograms_of(distances, codes, n_classes, sample_weight=None):
-    """Return the histograms of distances of shape (N,), one per class."""
     histograms = np.zeros((n_classes, kernels.HISTOGRAM_BINS))
     weights = _NOTHING if sample_weight is None else sample_weight
     kernels.add_to_histograms(distances, codes, weights, histograms)

@@ -52,7 +52,6 @@ def is_dask(X):
 
 
 def is_dask_frame(X):
-    """Return whether X is a frame of dask: columns with names, in partitions."""
     return is_dask(X) and hasattr(X, "to_dask_array") and hasattr(X, "columns")
 
 
@@ -79,7 +78,6 @@ def index_of(X):
 
 
 def is_polars(X):
-    """Return whether X is a frame of polars; does not import it."""
     return type(X).__module__.partition(".")[0] == "polars"
 
 
@@ -118,7 +116,6 @@ def training_rows(estimator, X, y, sample_weight, n_jobs, regime=REGIME):
 
 
 def rows_of(X, codes, n_classes, sample_weight=None, n_jobs=1, regime=REGIME):
-    """Return the rows of an array or of a CSR matrix."""
     kind = ArrayRows
     if sparse.issparse(X):
         X, many = canonical(X), X.shape[1] > regime.most_dense_features
@@ -127,7 +124,6 @@ def rows_of(X, codes, n_classes, sample_weight=None, n_jobs=1, regime=REGIME):
 
 
 def check_shape(shape):
-    """Check that there are enough rows and features for a fit."""
     for size, least, what in zip(shape, (2, 1), ("rows", "features"), strict=True):
         if size < least:
             raise ValueError(f"X has {size} {what}; a fit needs at least {least}.")
@@ -145,7 +141,6 @@ def blocks_of(X, y=None, regime=REGIME):
 
 
 def float_type(dtype, name="X"):
-    """Return the type in which numbers of some type are worked with."""
     if dtype.kind not in "fiub":
         raise TypeError(f"{name} has the type {dtype}; give real numbers.")
     return np.dtype(np.float32 if dtype == np.float32 else np.float64)

@@ -36,12 +36,10 @@ class Moments:
 
     @property
     def total(self):
-        """Weight of all rows."""
         return math.fsum(self.weights.tolist())
 
     @property
     def freedom(self):
-        """Degrees of freedom of the scatter about the means."""
         return freedom_of(self.total, len(self.weights))
 
     @property
@@ -54,7 +52,6 @@ class Moments:
         return Moments(*sums, self.centres, self.scale, self.factor)
 
     def recentred(self):
-        """Return the moments about the means of the classes."""
         means, moves = np.empty(self.sums.shape), np.empty(self.sums.shape)
         given = np.ascontiguousarray(self.centres), self.sums, self.weights, self.factor
         algebra.move_centres(*given, np.ascontiguousarray(self.scale), means, moves)

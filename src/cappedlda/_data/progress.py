@@ -25,7 +25,6 @@ def watch(results, n_rows, step):
 
 
 def print_decisions(solution):
-    """Print what a fit has decided for itself."""
     sampled = f"a sample of {solution.n_sampled:,} rows" if solution.n_sampled else "all rows"
     norm = "" if solution.norm is None else f", q {solution.q:g}"
     print(f"started with {sampled}{norm}, shrinkage {solution.shrinkage:.3g}")
@@ -37,7 +36,6 @@ def pass_printer(rows):
 
 
 def print_pass(n_iter, method, kept, *, weight, begin):
-    """Print what a pass of a method has found, given the weight that it kept of all weight."""
     objective = f"{method.objective_path[-1]:.6e}" if method.objective_path else "settling"
     print(
         f"pass {n_iter:3d}  objective {objective:>12}  kept {kept / weight:7.2%}  "

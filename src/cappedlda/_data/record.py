@@ -61,12 +61,10 @@ class Record:
 
     @property
     def kept_weight(self):
-        """Weight of the kept rows."""
         return math.fsum(self.kept[:, 1].tolist())
 
     @property
     def freedom(self):
-        """Degrees of freedom of the scatter of the kept rows."""
         return freedom_of(self.kept_weight, len(self.kept))
 
     @property
@@ -87,7 +85,6 @@ class Record:
         return self
 
     def note(self, border):
-        """Add rows near the caps."""
         if self.border is None:
             self.border = border
         else:
@@ -143,7 +140,6 @@ class Border:
 
     @classmethod
     def of(cls, distances, codes, sample_weight, caps, most_rows):
-        """Return the border among some rows."""
         rows, given = np.empty(len(codes), np.int32), sample_weight is not None
         found = selection.find_between(
             distances, codes, sample_weight if given else np.empty(0), *_border(caps), rows

@@ -28,7 +28,6 @@ class ScatterCacheRows(ArrayRows):
         self._support, self._moments = support, moments
 
     def run(self, query, distances=None):
-        """Return the record of one pass over all rows; `distances` are filled if given."""
         if not (query.scatter and query.sums and query.q == 2.0):
             return super().run(query, distances)
         distances = np.empty(self.shape[0]) if distances is None else distances

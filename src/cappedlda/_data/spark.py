@@ -105,7 +105,6 @@ def total_of(results):
 
 
 def packed(number, *results):
-    """Return results as a batch of one row."""
     import pyarrow as pa
 
     results = [pa.array([pickle.dumps(result)], pa.binary()) for result in results]
@@ -115,7 +114,6 @@ def packed(number, *results):
 
 
 def add_results(batches):
-    """Yield the sums of the results of some partitions."""
     from pyspark import TaskContext
 
     results = [result for batch in batches for result in batch.to_pylist()]
@@ -123,7 +121,6 @@ def add_results(batches):
 
 
 def totals(results):
-    """Return the sums of fingerprints and findings."""
     return [total_of(pickle.loads(row[name]) for row in results) for name in ("seen", "found")]
 
 
@@ -220,7 +217,6 @@ class SparkRows(BlockRows):
         self._seen = None  # what the rows of the first pass are recognised by
 
     def reduce(self, job):
-        """Return the sum of what a job, or a `Draw`, returns for each batch."""
         task = partial(pass_over, self._layout, self._maker(), job, self.n_classes)
         seen, found = tree_sum(self._frame, task, self._n_partitions)
         if self._seen is None:
@@ -292,6 +288,5 @@ def with_columns(model, find, frame, y):
 
 
 def spark_type(values):
-    """Return the type of Spark for an array of results."""
     word = SPARK_TYPES.get(values.dtype.kind, "string")
     return f"array<{word}>" if values.ndim == 2 else word

@@ -35,7 +35,6 @@ class Layout(NamedTuple):
 
     @classmethod
     def of(cls, frame, columns, label=None, weight=None):
-        """Return the layout of a DataFrame, of which some columns have the features."""
         kinds = dict(frame.dtypes)
         check_types(kinds, columns, label, weight)
         widths = [
@@ -103,7 +102,6 @@ def columns_with(names, columns):
 
 
 def column_of(batch, field, name):
-    """Return a column of a batch as an array, None for one without a name."""
     if name is None:
         return None
     values = batch.column(field)
@@ -113,7 +111,6 @@ def column_of(batch, field, name):
 
 
 def check_frame(frame):
-    """Check that X is a DataFrame of Spark SQL."""
     if not hasattr(frame, "mapInArrow"):
         raise TypeError(
             f"X is a {type(frame).__name__} of pyspark; give a DataFrame of Spark SQL, as "
@@ -122,7 +119,6 @@ def check_frame(frame):
 
 
 def check_types(kinds, columns, label, weight):
-    """Check the types of the columns of a DataFrame."""
     odd = [name for name in columns if item_type(kinds[name]) is None]
     if odd:
         raise ValueError(
@@ -142,7 +138,6 @@ def check_types(kinds, columns, label, weight):
 
 
 def is_number(kind):
-    """Return whether a type of Spark is one of numbers."""
     return kind.partition("(")[0] in NUMBERS
 
 
@@ -164,7 +159,6 @@ def vectors(frame, name, kind, word):
 
 
 def width_of(frame, name, kind):
-    """Return the length of the first vector of a column."""
     from pyspark.sql.functions import size
 
     first = frame.select(size(vectors(frame, name, kind, "double"))).head()
@@ -176,17 +170,14 @@ def width_of(frame, name, kind):
 
 
 def quoted(name):
-    """Return the name of a column as Spark takes it, whatever is in it."""
     return "`" + name.replace("`", "``") + "`"
 
 
 def no_rows():
-    """Return the error for a DataFrame that has no rows."""
     return ValueError("X has no rows; give some.")
 
 
 def null_in(name):
-    """Return the error for a column that has a null."""
     return ValueError(
         f"X has nulls in the column {name!r}; remove such rows (X.dropna(subset=[{name!r}])), or "
         "impute them."

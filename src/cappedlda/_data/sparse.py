@@ -47,7 +47,6 @@ class SparseRows(ArrayRows):
         self._transpose = []  # of X, common to all rows that have it
 
     def check_has_matrix(self, what):
-        """Raise an error for what needs a scatter matrix."""
         n, most = self.shape[1], self.regime.most_dense_features
         raise ValueError(
             f"X is sparse and has n_features={n}, more than {most}, too many for {what}"
@@ -57,32 +56,26 @@ class SparseRows(ArrayRows):
         """Return None: the entries are checked before the matrix is taken."""
 
     def gated(self, gate):
-        """Return the rows, which know how they lie to a gate."""
         return self.measured(gate)
 
     def slab(self, rows):
-        """Return a slice of rows as a C-ordered array."""
         return self.X[rows].toarray()
 
     def take(self, rows):
-        """Return a copy of some rows as rows of their own."""
         weight = None if self.sample_weight is None else self.sample_weight[rows]
         settings = self.n_classes, weight, self.n_jobs, self.regime
         return SparseRows(self.X[rows], self.codes[rows], *settings)
 
     def with_features(self, X):
-        """Return the same rows with other features."""
         rows = super().with_features(X)
         rows._transpose = []
         return rows
 
     def slabs(self):
-        """Return the slices of rows that are worked on one at a time."""
         least = self.regime.slab_entries_per_feature * self.shape[1]
         return slices_by_entries(self.X, self.X.nnz // least)
 
     def run(self, query, distances=None):
-        """Return the record of one pass over all rows; `distances` are filled if given."""
         distances = np.empty(self.shape[0]) if distances is None else distances
         d = query.W.shape[1]
         W = np.ascontiguousarray(query.W, np.float64)
@@ -142,11 +135,9 @@ class SparseRows(ArrayRows):
         return ImplicitScatter(self, weights, query.centres, query.scale, diagonal)
 
     def _sum(self, job):
-        """Return the sum of `job(rows)` over slabs, in their order."""
         return sum_in_order(ordered_map(job, self.slabs(), self.n_jobs))
 
     def norms(self, centres, scale):
-        """Return the scaled norm of each row, and their histograms."""
         norms, inverse = np.empty(self.shape[0]), 1.0 / scale
         empty = np.sum((centres / scale) ** 2, axis=1)  # of rows without entries
 

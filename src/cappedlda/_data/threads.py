@@ -41,7 +41,6 @@ def _blas_libraries():
 
 
 def blas_threads():
-    """Return the number of threads that BLAS may use."""
     counts = (library.get_num_threads() for library in _blas_libraries())
     return max((count for count in counts if count is not None), default=1)
 

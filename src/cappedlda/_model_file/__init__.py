@@ -159,7 +159,6 @@ def write_model(path, model, recipe=None, notes=None):
 
 
 def recipe_lists(recipe):
-    """Return a recipe as JSON can hold it."""
     if recipe is None:
         return {}
     return {
@@ -169,7 +168,6 @@ def recipe_lists(recipe):
 
 
 def recipe_of(path, lists):
-    """Return the recipe that a header holds."""
     if not lists:
         return Recipe([])
     try:
@@ -197,7 +195,6 @@ def fitted_values(model):
 
 
 def rule_values(model):
-    """Return what `RULES` lists."""
     flag, leave_out = model._flag_rule, model._leave_out_rule
     gate = None if leave_out.gate is None else leave_out.gate.caps
     parts = flag.W, flag.centres, leave_out.W, leave_out.centres, leave_out.caps, gate, model._norm
@@ -282,7 +279,6 @@ def checked_values(path, found, cv):
 
 
 def read_archive(path, max_bytes):
-    """Return the header and the arrays of a model file."""
     entries = read_entries(path, max_bytes)
     try:
         header = json.loads(str(entries["header"]))
@@ -307,7 +303,6 @@ def read_archive(path, max_bytes):
 
 
 def read_entries(path, max_bytes):
-    """Return all arrays in an .npz file by their names."""
     try:
         return read_npz(path, check=lambda archive: check_size(path, archive, max_bytes))
     except TooLargeError:
@@ -357,12 +352,10 @@ def encoded(name, value):
 
 
 def foreign(path):
-    """Return the error for a file that never was a model."""
     return ValueError(
         f"{path} is not a model of cappedlda; write one with save_model or cappedlda fit --model."
     )
 
 
 def damaged(path, reason):
-    """Return the error for a model file that is not what was written."""
     return ValueError(f"{path} is damaged: {reason}. Save the model again.")

@@ -39,7 +39,6 @@ class Category(NamedTuple):
         return [*self.levels, *self.levels, *self.rare]
 
     def feature_names(self):
-        """Return the names of the features."""
         return [f"{self.column}={level}" for level in self.levels[1:] + [OTHER] * self.has_other]
 
 
@@ -55,7 +54,6 @@ class Log(NamedTuple):
     high: float
 
     def take(self, amounts):
-        """Return the feature."""
         inner = np.clip(amounts, self.low, self.high)
         return np.log(inner) + (amounts - inner) / inner
 
@@ -79,7 +77,6 @@ class Recipe(NamedTuple):
 
     @property
     def takes_gaps(self):
-        """Whether a table may have gaps."""
         return self.keep_gaps or self.medians is not None
 
     @property
@@ -89,11 +86,9 @@ class Recipe(NamedTuple):
 
     @property
     def columns(self):
-        """All columns that are used."""
         return [*self.numbers, *(category.column for category in self.categories)]
 
     def feature_names(self):
-        """Return the names of the features."""
         return [*map(str, self.numbers), *sum((c.feature_names() for c in self.categories), [])]
 
     def renamed(self, names):
@@ -200,7 +195,6 @@ def names_given(transformer, _):
 
 
 def feature_name(column, level):
-    """Return the name of a feature, for OneHotEncoder."""
     return f"{column}={OTHER if level == 'infrequent_sklearn' else level}"
 
 
