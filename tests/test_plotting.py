@@ -719,7 +719,7 @@ class TestLoadings:
             display = LoadingsDisplay.from_estimator(model, component=component, n_features=3)
             names = [label.get_text() for label in display.ax_.get_yticklabels()]
             bars = [bar.get_width() for bar in display.bars_]
-            parts = [f"{name} {width:+.2g}" for name, width in zip(names, bars, strict=True)]
+            parts = [f"{name} {width:+.2f}" for name, width in zip(names, bars, strict=True)]
             assert line.endswith(": " + ", ".join(parts))
             assert line.startswith(f"direction {component + 1} ")
             label = display.ax_.get_xlabel()
