@@ -63,11 +63,6 @@ class CLDA(CappedDiscriminant):
     --------
     cappedlda.CappedLDA : The robust discriminant analysis to use.
 
-    References
-    ----------
-    .. [1] J. Liu, X. Xiong, P.-W. Ren, D. Zhao, C.-N. Li, Y.-H. Shao, "Capped norm linear
-       discriminant analysis and its applications", Applied Intelligence, 2022.
-
     Examples
     --------
     >>> from sklearn.datasets import load_iris

@@ -9,6 +9,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
 from cappedlda._data.kinds import index_of
+from cappedlda._model import summary
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -95,13 +96,11 @@ def check_capped(model):
 def feature_names(estimator):
     """Return the names of the features that the discriminant, or that of a pipeline, sees."""
     model, _ = last_step(estimator)
-    if hasattr(model, "feature_names_in_"):
-        return model.feature_names_in_
-    if isinstance(estimator, Pipeline) and len(estimator) > 1:
-        earlier = estimator[:-1]
-        if all(hasattr(step, "get_feature_names_out") for _, step in earlier.steps):
-            return earlier.get_feature_names_out()
-    return np.array([f"x{i}" for i in range(model.n_features_in_)], dtype=object)
+    steps = estimator.steps[:-1] if isinstance(estimator, Pipeline) else []
+    named = steps and all(hasattr(step, "get_feature_names_out") for _, step in steps)
+    if named and not hasattr(model, "feature_names_in_"):
+        return estimator[:-1].get_feature_names_out()
+    return summary.feature_names(model)
 
 
 def row_names(X):

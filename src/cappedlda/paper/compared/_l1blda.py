@@ -14,7 +14,7 @@ from cappedlda.paper.compared._method import ComparedMethod, Directions
 class L1BLDA(ComparedMethod):
     """Discriminant analysis by the L1 Bhattacharyya bound.
 
-    Minimises over orthonormal W [1]_::
+    Minimises over orthonormal W, as published together with `L2BLDA`::
 
         delta sum_j ||W'h_j||_1 - sum_{i<k} t_ik ||W'(m_i - m_k)||_1,   t_ik = sqrt(N_i N_k) / N
 
@@ -43,11 +43,6 @@ class L1BLDA(ComparedMethod):
         Objective by sweep; it never rises.
     classes_, scalings_, ...
         The attributes of `LDA`.
-
-    References
-    ----------
-    .. [1] C.-N. Li, Y.-H. Shao, Z. Wang, N.-Y. Deng, "Robust Bhattacharyya bound linear
-       discriminant analysis through adaptive algorithm", arXiv:1811.02384, 2018.
 
     Examples
     --------

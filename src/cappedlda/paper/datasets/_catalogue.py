@@ -23,31 +23,14 @@ _WAVEFORM_SEED = 0
 
 
 class DatasetInfo(NamedTuple):
-    """What is known about a data set.
+    """What is known about a data set."""
 
-    Attributes
-    ----------
-    paper : tuple of int or None
-        Rows, features and classes as the paper states them; None for a variant of ours.
-    shape : tuple of int
-        Rows, features and classes of the set itself.
-    group : {"uci", "image", "variant"}
-        The table of the paper, or a variant that the paper may have used.
-    openml : int or None
-        Identifier at OpenML; None if no copy with these rows is known there.
-    target : str
-        Column of the class at OpenML.
-    make : callable or None
-        Makes the set where there is no folder; returns X, y.
-    remark : str
-    """
-
-    paper: tuple | None
-    shape: tuple
-    group: str = "uci"
-    openml: int | None = None
-    target: str = "default-target"
-    make: Callable | None = None
+    paper: tuple | None  # rows, features, classes as the paper states them; None: a variant of ours
+    shape: tuple  # rows, features, classes of the set itself
+    group: str = "uci"  # "uci", "image", or "variant", which the paper may have used
+    openml: int | None = None  # identifier, if a copy with these rows is known there
+    target: str = "default-target"  # column of the class at OpenML
+    make: Callable | None = None  # makes X, y where there is no folder
     remark: str = ""
 
 
