@@ -20,6 +20,8 @@ from cappedlda._rules.fences import STRICT_REACH
 SEARCH_STEPS = 3
 # A smaller share of the core is a tail, not a cloud.
 LEAST_CLOUD = 0.05
+# Of many rows about as many tell that there is none, if fewer than this share of them are beyond.
+LOOKED_AT, SURELY = 1000, 0.5
 
 
 def core_without_cloud(sample, core, objective, gate, options, shrinkage=0.0):
@@ -48,12 +50,9 @@ def larger_part(sample, frame, inside, priors):
     `inside` is in the part.
     """
     part, found, n_passes = inside, False, 0
-    counted = numbers, _ = counted_rows(sample)
-    for _ in range(SEARCH_STEPS):
-        images = images_of(sample, frame, *counted)
-        nearer = np.zeros_like(inside)
-        nearer[numbers] = concentrated_support(images, medians_and_scale(images), STRICT_REACH)
-        if (nearer == part).all() or not found and few_others(sample, nearer, inside):
+    for _ in range(0 if surely_few_others(sample, frame, inside) else SEARCH_STEPS):
+        nearer = nearer_rows(sample, frame)
+        if (nearer == part).all() or not found and few_others(sample, nearer, inside, LEAST_CLOUD):
             break
         part, found, n_passes = nearer, True, n_passes + 1
         support = InitialEstimate(frame.centres, frame.scale, part, frame.least)
@@ -61,6 +60,24 @@ def larger_part(sample, frame, inside, priors):
     if not found:
         return part, None, n_passes
     return part, with_caps_by_distances(sample, frame, STRICT_REACH), n_passes + 1
+
+
+def surely_few_others(rows, frame, inside):
+    """Return whether some rows are enough to see that nearly all of the core is in one part."""
+    step = rows.shape[0] // LOOKED_AT
+    if step < 2:
+        return False
+    numbers = rows.class_order()[::step]
+    some = rows.take(numbers)
+    return few_others(some, nearer_rows(some, frame), inside[numbers], SURELY * LEAST_CLOUD)
+
+
+def nearer_rows(rows, frame):
+    """Return the concentrated part of every class in the discriminant space, (N,)."""
+    numbers, weights = counted_rows(rows)
+    images, nearer = images_of(rows, frame, numbers, weights), np.zeros(rows.shape[0], bool)
+    nearer[numbers] = concentrated_support(images, medians_and_scale(images), STRICT_REACH)
+    return nearer
 
 
 def counted_rows(rows):
@@ -81,6 +98,6 @@ def images_of(rows, frame, numbers, weights):
     return ArrayRows(images[numbers], *known)
 
 
-def few_others(rows, part, inside):
-    """Return whether nearly all of the core is in a part."""
-    return rows.weight_of(inside & ~part) < LEAST_CLOUD * rows.weight_of(inside)
+def few_others(rows, part, inside, share):
+    """Return whether a part has all of the core but a share."""
+    return rows.weight_of(inside & ~part) < share * rows.weight_of(inside)
