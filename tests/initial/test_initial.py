@@ -49,8 +49,9 @@ def test_medians_and_deviations_are_those_of_each_class_and_of_all(rng, dtype, w
     weight, _ = some_weights(rng, len(y), weighted)
     if weighted:
         weight[y == 1] = 2.0
-    rows, _ = rows_of(X, y, weight).by_class()
-    medians, quantiles = standardize.medians_and_deviations(rows, (0.5, 0.7))
+    shuffled = rng.permutation(len(y))
+    X, y, weight = X[shuffled], y[shuffled], None if weight is None else weight[shuffled]
+    medians, quantiles = standardize.medians_and_deviations(rows_of(X, y, weight), (0.5, 0.7))
     repeated = np.repeat(np.arange(len(y)), 1 if weight is None else weight.astype(int))
     X, y = X[repeated].astype(float), y[repeated]
     expected = np.array([np.median(X[y == i], axis=0) for i in range(3)])
@@ -62,14 +63,16 @@ def test_medians_and_deviations_are_those_of_each_class_and_of_all(rng, dtype, w
     )
 
 
-def test_rows_in_units_are_cut_off(rng, dtype):
-    X, y = make_classes(rng, (20, 30), 5, dtype=dtype)
-    X[3, 2], X[4, 2] = 1e30, -1e30
+@pytest.mark.parametrize("order", [None, np.arange(49, 9, -1)], ids=["all", "some backwards"])
+def test_rows_in_units_are_cut_off(rng, order):
+    X, y = make_classes(rng, (20, 30), 5)
+    X[13, 2], X[14, 2] = 1e30, -1e30
     centres, scale = rng.normal(size=(2, 5)), rng.uniform(1, 2, 5)
-    rows, order = rows_of(X, y).by_class()
-    X, y = X[order], y[order]
+    rows = rows_of(X, y)
+    X, y = (X, y) if order is None else (X[order], y[order])
     for farthest in (standardize.FARTHEST, 2.0, np.inf):
-        scaled, squares = standardize.in_units(rows, centres, scale, farthest=farthest)
+        limit = {"farthest": farthest, "order": order}
+        scaled, squares = standardize.in_units(rows, centres, scale, **limit)
         expected = np.clip((X - centres[y]) / scale, -farthest, farthest)
         # A product with the reciprocal rounds once more than a quotient.
         np.testing.assert_allclose(scaled, expected, rtol=4e-16)
@@ -128,18 +131,6 @@ def test_a_class_of_no_kept_row_is_measured_from_the_origin(rng):
     found = shrunk_distances(rows_of(X, y), y == 0, np.full(3, 0.1))
     assert np.isfinite(found).all()
     np.testing.assert_array_equal(np.flatnonzero(found == 0.0), [np.argmax(y)])
-
-
-def test_rows_class_by_class_and_back(rng, dtype):
-    X, y = make_classes(rng, (30, 0, 20), 4, dtype=dtype)
-    rows, order = rows_of(X, y, rng.uniform(size=len(y)), n_classes=3).by_class()
-    np.testing.assert_array_equal(rows.codes, np.sort(y))
-    np.testing.assert_array_equal(rows.X, X[order])
-    np.testing.assert_array_equal(rows.class_ends(), [30, 30, 50])
-    again, order = rows.with_features(np.asfortranarray(rows.X)).by_class()
-    np.testing.assert_array_equal(again.X, again.X[order])
-    assert again.X.flags.c_contiguous
-    assert again.X.dtype == np.float64
 
 
 @WEIGHTED

@@ -162,15 +162,6 @@ class ArrayRows(Rows):
         X, codes = np.ascontiguousarray(self.X[rows]), self.codes[rows]
         return ArrayRows(X, codes, self.n_classes, weight, self.n_jobs, self.regime)
 
-    def by_class(self):
-        """Return the rows class by class, C-ordered and in float64, and the order taken."""
-        rows, order = self, slice(None)
-        if not selection.are_ascending(self.codes):
-            order = self.class_order()
-            rows = self.take(order)
-        X = np.ascontiguousarray(rows.X, np.float64)
-        return (rows if X is rows.X else rows.with_features(X)), order
-
     def class_order(self):
         # Small integers are sorted in linear time.
         codes = self.codes.astype(np.min_scalar_type(self.n_classes))

@@ -74,28 +74,28 @@ def surely_few_others(rows, frame, inside):
 
 def nearer_rows(rows, frame):
     """Return the concentrated part of every class in the discriminant space, (N,)."""
-    numbers, weights = counted_rows(rows)
-    images, nearer = images_of(rows, frame, numbers, weights), np.zeros(rows.shape[0], bool)
-    nearer[numbers] = concentrated_support(images, medians_and_scale(images), STRICT_REACH)
+    counted, weights = counted_rows(rows)
+    images, nearer = images_of(rows, frame, counted, weights), np.zeros(rows.shape[0], bool)
+    nearer[counted] = concentrated_support(images, medians_and_scale(images), STRICT_REACH)
     return nearer
 
 
 def counted_rows(rows):
-    """Return the numbers of the rows that count, by class, and their weights; None if all are 1."""
-    weights, numbers = rows.sample_weight, rows.class_order()
+    """Return which rows count, and their weights; None if all are 1."""
+    weights, counted = rows.sample_weight, slice(None)
     if weights is not None:
-        numbers = numbers[weights[numbers] > 0.0]
-        weights = weights[numbers]
+        counted = weights > 0.0
+        weights = weights[counted]
         weights = None if (weights == 1.0).all() else weights
-    return numbers, weights
+    return counted, weights
 
 
 @np.errstate(over="ignore", invalid="ignore")  # far rows
-def images_of(rows, frame, numbers, weights):
+def images_of(rows, frame, counted, weights):
     """Return some rows in the discriminant space, with other weights."""
     images = np.asarray(rows.X, np.float64) @ (frame.W / frame.scale[:, None])
-    known = rows.codes[numbers], rows.n_classes, weights, rows.n_jobs, rows.regime
-    return ArrayRows(images[numbers], *known)
+    known = rows.codes[counted], rows.n_classes, weights, rows.n_jobs, rows.regime
+    return ArrayRows(images[counted], *known)
 
 
 def few_others(rows, part, inside, share):

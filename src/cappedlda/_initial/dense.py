@@ -65,7 +65,7 @@ def robust_estimate(rows):
     """Return class medians, pooled scales and the support, which outliers cannot spoil."""
     regime, (n_rows, n) = rows.regime, rows.shape
     n_jobs = rows.n_jobs if n_rows * n >= regime.threaded_elements else 1
-    rows, order = rows.by_class()
+    rows = rows.with_features(np.ascontiguousarray(rows.X, np.float64))
     many = rows.class_weights.sum() >= regime.covariance_rows_per_feature * n
     apart = None
     with shared_threads(n_jobs) as map_:
@@ -83,9 +83,7 @@ def robust_estimate(rows):
         else:
             histograms = histograms_of(norms, rows.codes, rows.n_classes, rows.sample_weight)
             support = (norms <= gate_caps(histograms, n, regime)[rows.codes]) & ~apart
-    unordered = np.empty_like(support)
-    unordered[order] = support
-    return InitialEstimate(medians, scale, unordered, np.sqrt(floor) * scale)
+    return InitialEstimate(medians, scale, support, np.sqrt(floor) * scale)
 
 
 def rows_apart(rows, map_=map):

@@ -53,7 +53,6 @@ def medians_and_scale(rows, map_=map):
     comes from the others. A feature that is constant within the classes gets the spread of its
     class medians, and a constant feature gets 1.
     """
-    rows, _ = rows.by_class()
     centres, (median, wider) = medians_and_deviations(rows, (0.5, WIDER_LEVEL), map_)
     wider /= WIDEST_TAIL
     scale = MAD_TO_SIGMA * np.maximum(median, np.minimum(wider, MOST_RAISED * median))
@@ -71,10 +70,11 @@ def medians_and_deviations(rows, levels, map_=map):
 
     The rows are sorted by class. The quantiles (levels, n) are those of all classes together.
     """
-    n = rows.shape[1]
+    n, order, weights = rows.shape[1], rows.class_order(), rows.sample_weight
     medians, quantiles = np.empty((rows.n_classes, n)), np.empty((len(levels), n))
-    levels, ends = np.array(levels, float), rows.class_ends()
-    given = rows.X, ends, rows.sample_weight, levels
+    weights = None if weights is None else weights[order]
+    X, levels = rows.X.astype(np.float64, copy=False), np.array(levels, float)
+    given = X, order, rows.class_ends(), weights, levels
     fill = partial(selection.medians_and_deviations, *given, medians, quantiles)
     step = -(-n // (rows.regime.column_blocks * BLOCK_COLUMNS)) * BLOCK_COLUMNS
     begins = range(0, n, step)

@@ -234,13 +234,15 @@ cdef double quantile(
 
 
 cdef void read_columns(
-    const double[:, :] X, Py_ssize_t first, Py_ssize_t width, double *columns,
+    const double[:, :] X, const int64_t *order, Py_ssize_t first, Py_ssize_t width,
+    double *columns,
 ) noexcept nogil:
-    """Copy some columns, each to numbers that lie side by side."""
-    cdef Py_ssize_t j, k, rows = X.shape[0]
+    """Copy some columns, each to numbers that lie side by side; the order may be NULL."""
+    cdef Py_ssize_t j, i, k, rows = X.shape[0]
     for j in range(rows):
+        i = j if order == NULL else order[j]
         for k in range(width):
-            columns[k * rows + j] = X[j, first + k]
+            columns[k * rows + j] = X[i, first + k]
 
 
 def column_quantiles(
@@ -256,7 +258,7 @@ def column_quantiles(
     with nogil:
         while first < X.shape[1]:
             width = min(<Py_ssize_t> LANES, X.shape[1] - first)
-            read_columns(X, first, width, columns)
+            read_columns(X, NULL, first, width, columns)
             for k in range(width):
                 for level in range(levels.shape[0]):
                     quantiles[level, first + k] = quantile(
@@ -266,9 +268,10 @@ def column_quantiles(
 
 
 def medians_and_deviations(
-    const double[:, :] X,         # IN (N, n), class by class
-    const Py_ssize_t[::1] ends,   # IN (c,) where the rows of each class end; each has some
-    const double[::1] weights,    # IN (N,), or None: all ones
+    const double[:, :] X,         # IN (N, n)
+    const int64_t[::1] order,     # IN (N,) numbers of the rows class by class
+    const Py_ssize_t[::1] ends,   # IN (c,) where those of each class end; each has some
+    const double[::1] weights,    # IN (N,) in that order, or None: all ones
     const double[::1] levels,     # IN (l,)
     double[:, ::1] medians,       # OUT (c, n) of each class
     double[:, ::1] quantiles,     # OUT (l, n) of the absolute deviations from them, all rows
@@ -284,7 +287,7 @@ def medians_and_deviations(
     with nogil:
         while first < stop:
             width = min(<Py_ssize_t> LANES, stop - first)
-            read_columns(X, first, width, columns)
+            read_columns(X, &order[0], first, width, columns)
             for k in range(width):
                 column = columns + k * rows
                 begin = 0
