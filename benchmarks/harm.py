@@ -154,10 +154,10 @@ def page(frame, folders, state, command):
     """Return harm.md."""
     fast = [method for method in METHODS if method not in (*SLOW, ORACLE)]
     parts = [
-        "# Does the default do harm?",
+        f"# Does the default do harm{f' on {folders[0]}' if len(folders) == 1 else ''}?",
         "A robust method should cost nothing where the data are clean, and little more than a "
         "perfect cleaner where they are not. The tables have points of accuracy on clean test rows "
-        "against LDA fitted without the planted rows; on clean data that is LDA on the same rows. "
+        "against LDA fitted without the planted rows. On clean data that is LDA on the same rows. "
         "Negative is worse. In brackets: the number of sets that lose more than one and more than "
         f"three points. {frame.data.nunique()} real data sets with at least 8 rows per class and "
         f"5 training rows per feature, {frame.split.nunique()} splits of 60 % training rows, raw "
@@ -167,7 +167,7 @@ def page(frame, folders, state, command):
         "## The default",
         "*Flagged* rows are unusual (`outliers_`); rows *left out* (`left_out_`) have weight 0 "
         "because their presence hurts. A rule is *broken* if it is "
-        f"{BROKEN:.0f} points worse than plain LDA on the very rows it kept; counted over all "
+        f"{BROKEN:.0f} points worse than plain LDA on the rows it kept, counted over all "
         "splits. " + broken_cases(frame),
         "![Points of accuracy against the oracle, one dot per data set](harm.png)",
         f"All {frame.data.nunique()} sets:",
@@ -180,7 +180,7 @@ def page(frame, folders, state, command):
         "## Which clouds are found",
         "Far leverage by the distance of the cloud from its own class, in Mahalanobis units of the "
         "clean rows (the least over the classes), all sets and splits. A cloud near its class, "
-        "or of classes that hardly differ, cannot be told from it.",
+        "or between classes that hardly differ, looks like part of its class.",
         cloud_table(frame),
         "## The kinds of dirt",
         "Rows are drawn from each class; s are the standard deviations of the features over all "

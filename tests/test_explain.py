@@ -102,6 +102,7 @@ def test_without_labels_wrong_cells_are_those_that_predict_ignores(rng):
     assert (table["class"] != table["predicted"]).any()
     np.testing.assert_array_equal(table["wrong_cells"] != "", lda.wrong_cells(X).any(axis=1))
     expected = lda.expected_cells(X)[0, 1]
+    assert table["wrong_cells"][0].startswith("feature ")
     assert table["wrong_cells"][0].endswith(f"expected about {expected:.3g}")
 
 

@@ -177,6 +177,7 @@ def wrong_cells_of(model, X, found, labelled, most, names, raw):
         expected, deviations = cells.expected_cells(model, X[rows], codes[rows])
         sizes = np.where(wrong[rows], np.abs(deviations), -1.0)
         X, expected = raw(X), raw(expected)
+        names = [name if isinstance(name, str) else f"feature {name}" for name in names]
         for i, row in enumerate(rows):
             features = np.argsort(-sizes[i], kind="stable")[: np.count_nonzero(wrong[row])]
             parts = [
