@@ -1,8 +1,6 @@
 """The experiments of the paper: soundness of the protocol, tables, resuming, exit status."""
 
-import io
 import json
-from contextlib import redirect_stderr
 from functools import partial
 
 import numpy as np
@@ -566,32 +564,11 @@ def test_several_processes_give_the_same(folder):
     assert [row["accuracies"] for row in one] == [row["accuracies"] for row in two]
 
 
-ROW = {"dataset": "iris", "method": "LDA", "mean": 96.0, "std": 1.0}
-
-
-def told_of_one_row():
-    table = run.TableRun("uci", None, None, False, 1, 0, verbose=True)
-    assert list(table._told(iter([ROW]), 2, 3)) == [ROW]
-
-
-def test_plain_progress(capsys):
-    told_of_one_row()
+def test_every_row_is_reported(folder, capsys):
+    assert command("uci", folder, "--datasets", "iris", "--methods", "LDA", "RDA") == 0
     lines = capsys.readouterr().err.splitlines()
-    assert lines[0] == "uci: 1 rows were there"
-    assert lines[1].startswith("uci: iris, LDA: 96.00 ± 1.00 (2 of 3, ")
-
-
-class Terminal(io.StringIO):
-    def isatty(self):
-        return True
-
-
-def test_progress_bar_on_a_terminal():
-    pytest.importorskip("tqdm")
-    with redirect_stderr(Terminal()) as terminal:
-        told_of_one_row()
-    assert "uci:  33%" in terminal.getvalue()
-    assert " 1/3 " in terminal.getvalue()
+    assert [line.split()[-3:] for line in lines] == [["(1", "of", "2)"], ["(2", "of", "2)"]]
+    assert lines[0].startswith("uci: iris, LDA: ")
 
 
 # Pictures

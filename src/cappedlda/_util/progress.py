@@ -2,6 +2,7 @@
 
 import sys
 import time
+from contextlib import nullcontext
 
 
 class Progress:
@@ -17,40 +18,27 @@ class Progress:
         if not self._quiet:
             print(text, file=self._stream, flush=True)
 
-    def count(self, parts, title, size=lambda part: 1, *, done=0, total=None, tell=None):
+    def count(self, parts, title, size):
         """Yield the parts while their sizes are added up and shown."""
         if self._quiet:
             yield from parts
             return
-        bar = self._bar(title, done, total)
-        if bar is None:
-            yield from self._in_lines(parts, title, size, done, total, tell)
-            return
-        with bar:
+        done, last = 0, time.monotonic()
+        with self._bar(title) as bar:
             for part in parts:
                 yield part
-                bar.update(size(part))
+                done += size(part)
+                if bar is not None:
+                    bar.update(size(part))
+                elif time.monotonic() - last >= self._seconds:
+                    last = time.monotonic()
+                    self.say(f"{title}: {done} rows")
 
-    def _bar(self, title, done, total):
+    def _bar(self, title):
         if not self._stream.isatty():
-            return None
+            return nullcontext()
         try:
             from tqdm import tqdm
         except ImportError:
-            return None
-        options = {"unit": " rows", "unit_scale": total is None, "file": self._stream}
-        return tqdm(desc=title, initial=done, total=total, leave=total is not None, **options)
-
-    def _in_lines(self, parts, title, size, done, total, tell):
-        begin = last = time.monotonic()
-        first = done
-        for part in parts:
-            yield part
-            done += size(part)
-            now = time.monotonic()
-            if tell is not None:
-                left = 0.0 if total is None else (now - begin) / (done - first) * (total - done)
-                self.say(f"{title}: {tell(part, done, left)}")
-            elif now - last >= self._seconds:
-                last = now
-                self.say(f"{title}: {done} rows")
+            return nullcontext()
+        return tqdm(desc=title, unit=" rows", unit_scale=True, leave=False, file=self._stream)

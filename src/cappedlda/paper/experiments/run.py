@@ -132,9 +132,15 @@ class TableRun:
         rows = {pair: report.read_row(self._path(*pair), self.settings) for pair in wanted}
         pending = [pair for pair in wanted if rows[pair] is None]
         self._tell_of_other_code(rows)
-        for row in self._told(self._run(pending), len(pending), len(wanted)):
+        progress, n_there = Progress(quiet=not self.verbose), len(wanted) - len(pending)
+        if n_there:
+            progress.say(f"{self.name}: {n_there} rows were there")
+        for done, row in enumerate(self._run(pending), n_there + 1):
             report.write_json(self._path(row["dataset"], row["method"]), row)
             rows[row["dataset"], row["method"]] = row
+            result = "failed" if row["mean"] is None else f"{row['mean']:.2f} ± {row['std']:.2f}"
+            where = f"{row['dataset']}, {row['method']}"
+            progress.say(f"{self.name}: {where}: {result} ({done} of {len(wanted)})")
         for reason in self.missing.values():
             print(f"cappedlda reproduce: {self.name}: {reason}", file=sys.stderr)
         found = [row for row in rows.values() if row is not None]
@@ -153,19 +159,6 @@ class TableRun:
 
             draw_table(summary, self.out)
         return not self.missing and all(row["mean"] is not None for row in found)
-
-    def _told(self, found, n_pending, n_rows):
-        """Yield the rows, and report each."""
-
-        def tell(row, done, left):
-            result = "failed" if row["mean"] is None else f"{row['mean']:.2f} ± {row['std']:.2f}"
-            where = f"({done} of {n_rows}, {left:.0f} s left)"
-            return f"{row['dataset']}, {row['method']}: {result} {where}"
-
-        progress, done = Progress(quiet=not self.verbose), n_rows - n_pending
-        if done:
-            progress.say(f"{self.name}: {done} rows were there")
-        return progress.count(found, self.name, done=done, total=n_rows, tell=tell)
 
     def _tell_of_other_code(self, rows):
         others = sum(
