@@ -508,6 +508,11 @@ class CappedDiscriminant(LinearDiscriminant):
                     "returns them chunk by chunk, transform_frame(X, y) for Spark, or "
                     "outlyingness(X, y) > 1 for flagged rows."
                 )
+            judge = vars(self).get("_judge_rows") if name in OF_LABELS else None
+            if judge is not None:
+                vars(self).update(judge(), _judge_rows=None)
+            if name in OF_LABELS and name in vars(self):  # perhaps by another thread
+                return vars(self)[name]
             if name in OF_LABELS and "scalings_" in vars(self):
                 looked = hasattr(self, "label_status_")
                 remedy = (
@@ -524,6 +529,7 @@ class CappedDiscriminant(LinearDiscriminant):
     def __getstate__(self):
         cuts = self.cell_cuts_ if hasattr(self, "classes_") else None
         decision.calibration_of(self)  # no training row is stored
+        hasattr(self, OF_LABELS[0])  # nor those of which labels are still to be judged
         state = dict(super().__getstate__())
         if "_make_covariance" in state:
             del state["_make_covariance"]

@@ -1,5 +1,7 @@
 """Wrong labels: the two rounds, what they find, and what they must not change."""
 
+import pickle
+
 import numpy as np
 import pytest
 import reference
@@ -597,6 +599,37 @@ def test_a_sample_judges_and_all_rows_are_weighed(many):
     np.testing.assert_allclose(model.priors_, shares / shares.sum(), rtol=1e-9)
     counts = np.bincount(y[model.left_out_], minlength=4)
     np.testing.assert_array_equal(model._class_counts[:, 2], counts)
+
+
+def test_a_part_of_the_sample_judges(many, rng, monkeypatch, spy):
+    X, y, wrong = many
+    monkeypatch.setattr(labels_of_fit, "LEAST_JUDGED", 200)
+    X, y = np.vstack([X, 20.0 + rng.normal(size=(60, 5))]), np.append(y, np.full(60, 4))
+    looked = spy(labels_of_fit, "label_noise")
+    model = sampled().fit(X, y)
+    ((rows, *_),) = looked
+    assert model.n_sampled_ > 600 > len(rows.codes)
+    assert np.bincount(rows.codes).min() >= 50  # of every class enough, as in the sample
+    assert model.label_status_ == "found"
+    assert wrong[model.mislabelled_[: len(wrong)]].mean() > 0.8
+    assert model.mislabelled_[: len(wrong)][wrong].mean() > 0.5
+    assert len(model.label_quality_) == len(y)
+
+
+def test_rows_are_judged_as_they_were_when_fitted(correlated):
+    X, y, z, _ = correlated
+    X = X.copy()
+    X[::7, 7] = np.nan
+    X[::40, 5] += 1000.0
+    options = {"missing": "ignore", "label_noise": "auto", "leave_out": "flagged"}
+    expected, model, copied = (CappedLDA(**options).fit(X, z) for _ in range(3))
+    expected.label_quality_  # noqa: B018
+    model.set_params(cells="all", missing="error")
+    copied = pickle.loads(pickle.dumps(copied))
+    X[:] = 0.0
+    for name in ("label_quality_", "mislabelled_", "suggested_labels_"):
+        for other in (model, copied):
+            np.testing.assert_array_equal(getattr(other, name), getattr(expected, name))
 
 
 @pytest.mark.parametrize("n_jobs", [1, 2])

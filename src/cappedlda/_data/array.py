@@ -112,7 +112,8 @@ class ArrayRows(Rows):
         return job(X, codes, weight, *[None if out is None else out[rows] for out in outs])
 
     def each(self, function):
-        return np.concatenate([*self.map(lambda X, codes, _: function(X, codes))])
+        found = self.map(lambda X, codes, _: function(X, codes))
+        return [np.concatenate(parts) for parts in zip(*found, strict=True)]
 
     def weight_of(self, kept):
         weight = self.sample_weight

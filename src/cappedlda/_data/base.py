@@ -132,7 +132,7 @@ class Rows:
         return rows
 
     def each(self, function):
-        """Return what a function of (X, codes) returns for all rows; None if it is not kept."""
+        """Return arrays that a function of (X, codes) returns for all rows, if they are kept."""
 
     def _with_gate(self, gate, level):
         rows = self._copy()

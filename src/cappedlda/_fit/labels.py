@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 
 from cappedlda._fit.reweighting import solution_of
-from cappedlda._loo.labels import label_noise
+from cappedlda._loo.labels import LEAST_JUDGED, LEAST_PER_FEATURE, label_noise
 from cappedlda._metrics.shrinkage import MOST_SHRUNK
 
 
@@ -15,16 +15,33 @@ def noise_of_labels(prepared, reweighted, kept, options):
     `reweighted` is LDA on the kept rows or on their core, and `kept` (N,) marks the rows of the
     sample that are not left out.
     """
-    answer = reweighted.answer
+    answer, sample = reweighted.answer, prepared.all_sample
     units = answer.centres, np.where(answer.flat, np.inf, answer.scale)
     shrinkage = min(reweighted.shrinkage, MOST_SHRUNK)
     shrunk = {"n_features": reweighted.frame.n_features, "shrinkage": shrinkage}
     totals = prepared.all_rows.class_weights
     rate = None if options.label_noise == "auto" else float(options.label_noise)
-    labels = label_noise(prepared.all_sample, kept, units, totals, rate, **shrunk)
     if prepared.n_sampled == 0:
-        return labels
-    return replace(labels, quality=prepared.all_rows.each(labels.rule))
+        return label_noise(sample, kept, units, totals, rate, **shrunk)
+    some = judged_rows(sample)
+    labels = label_noise(sample.take(some), kept[some], units, totals, rate, **shrunk)
+    weights = labels.rule.weights(sample.X, sample.codes)
+    quality, likely = prepared.all_rows.each(labels.rule) or (None, None)
+    return replace(labels, quality=quality, likely=likely, weights=weights)
+
+
+def judged_rows(sample):
+    """Return the numbers of rows of a sample that tell as much of labels as all of it.
+
+    Every class gives the same part of its rows, but for small ones.
+    """
+    regime, order = sample.regime, sample.class_order()
+    most = max(LEAST_JUDGED, LEAST_PER_FEATURE * sample.shape[1])
+    counts = np.bincount(sample.codes, minlength=sample.n_classes)
+    steps = np.clip(counts // regime.sample_rows_per_class, 1, -(-len(order) // most))
+    codes = sample.codes[order]
+    ranks = np.arange(len(order)) - (np.cumsum(counts) - counts)[codes]
+    return np.sort(order[ranks % steps[codes] == 0])
 
 
 def with_wrong_labels(options):

@@ -55,6 +55,8 @@ LEAST_SHARE = 0.01
 LEAST_WEIGHT = 2.0
 # A row left out fits another class if it is this many times nearer to it.
 NEARER = 2.0
+# Rows, and rows per feature, of a sample that tell as much as all of it.
+LEAST_JUDGED, LEAST_PER_FEATURE = 2048, 20
 # With more rows, all factors are tried on a part, and only the best one on all rows.
 MOST_TRIED = 1024
 
@@ -83,22 +85,35 @@ class LabelRule:
         return scores
 
     def __call__(self, X, codes):
-        """Return the probability that each label is right, shape (N,); 1 where none can be told."""
-        return self.quality(self.scores(X), codes)
+        """Return what is told of the labels of rows; see `judge`."""
+        return self.judge(self.scores(X), codes)
 
-    def quality(self, scores, codes):
-        """Return the same by scores (N, c), which are overwritten."""
+    def judge(self, scores, codes):
+        """Return the probability that each label is right, and the likeliest one, as codes (N,).
+
+        The probability is 1 where nothing can be told. The likeliest label of a doubtful row is
+        another one, of other rows it is their own. The scores (N, c) are changed.
+        """
         c = scores.shape[1]
         with np.errstate(over="ignore", invalid="ignore"):
             scores -= scores.ravel().take(np.arange(0, scores.size, c) + codes)[:, None]
-            odds = np.exp(scores, out=scores) @ np.ones(c) - 1.0
+            odds = np.exp(scores) @ np.ones(c) - 1.0
             quality = right_label(odds, self.odds)
         quality[np.isnan(quality)] = 1.0
-        return quality
+        return quality, likeliest(scores, quality, codes)
 
     def weights(self, X, codes):
         """Return the weights of rows."""
-        return weights_by(self(X, codes), self.judged, codes)
+        return weights_by(self(X, codes)[0], self.judged, codes)
+
+
+def likeliest(scores, quality, codes):
+    """Return the likeliest other class of rows (N,) that are doubtful, and the own of others."""
+    (doubtful,), likely = np.nonzero(quality < 0.5), codes.copy()
+    others = scores[doubtful]
+    others[np.arange(len(doubtful)), codes[doubtful]] = -np.inf
+    likely[doubtful] = others.argmax(axis=1)
+    return likely
 
 
 def weights_by(quality, judged, codes):
@@ -165,6 +180,7 @@ class LabelNoise:
     gain: float = 0.0  # of the log-likelihood of the labels, by wrong ones
     rule: LabelRule | None = None
     quality: np.ndarray | None = None  # (N,), probability that each label is right, of all rows
+    likely: np.ndarray | None = None  # (N,), the likeliest labels as codes; see `LabelRule.judge`
     weights: np.ndarray | None = None  # of the sample that was judged; 1 of what it leaves out
 
     @property
@@ -249,6 +265,8 @@ class LabelJudge:
         self._rule = self._rule_of(discriminant, best.sharpness)
         quality = right_label((1.0 - own) / own, self._odds)
         self._quality = np.where(judged, quality, 1.0)
+        scores = self._log_priors - 0.5 * best.sharpness * distances
+        self._likely = likeliest(scores, self._quality, self._codes)
         self._weights = weights_by(self._quality, self._judged_classes, self._codes)
         left = np.bincount(self._codes, self._of_rows * self._kept * self._weights)
         self.lost = bool((self._judged_classes & (left < LEAST_WEIGHT)).any())
@@ -307,10 +325,11 @@ class LabelJudge:
         return odds_by_rate(self.rate, n_others(self._judged_classes))
 
     def answer(self, pays):
-        """Return the rule, the quality of all labels, and the weights of the rows if they pay."""
-        quality, (others,) = self._quality.copy(), np.nonzero(~self._kept)
-        quality[others] = self._rule(self._raw.X[others], self._codes[others])
+        """Return the rule, what it tells of labels, and the weights of the rows, if these pay."""
+        quality, likely, (others,) = self._quality, self._likely, np.nonzero(~self._kept)
+        told = self._rule(self._raw.X[others], self._codes[others])
+        quality[others], likely[others] = told
         if pays:
-            return self._rule, quality, self._weights
+            return self._rule, quality, likely, self._weights
         no_class = np.zeros_like(self._judged_classes)
-        return replace(self._rule, judged=no_class), quality, np.ones_like(self._weights)
+        return replace(self._rule, judged=no_class), quality, likely, np.ones_like(self._weights)

@@ -80,7 +80,12 @@ def columns_of(model, X, y):
 
 def label_quality(model, X, codes):
     """Return the probability that labels of checked rows are right, by the cells that count."""
-    return model._label_rule.quality(cells.label_scores(model, X), codes)
+    return judged(model, X, codes)[0]
+
+
+def judged(model, X, codes):
+    """Return the same, and the likeliest labels; see `LabelRule.judge`."""
+    return model._label_rule.judge(cells.label_scores(model, X), codes)
 
 
 def codes_of(model, y, n_rows):

@@ -1,5 +1,7 @@
 """Wrong labels: what a fit keeps of them, and what it tells about labels of other rows."""
 
+from functools import partial
+
 import numpy as np
 from scipy.sparse import issparse
 from sklearn.utils.validation import check_is_fitted
@@ -11,13 +13,14 @@ from cappedlda._loo.labels import NEARER
 from cappedlda._model import cells
 from cappedlda._model.distances import (
     codes_of,
+    judged,
     label_quality,
     outlyingness_and_codes,
     per_sample,
 )
 
 # What is known if wrong labels were looked for.
-FOUND = ("label_noise_", "label_status_", "label_gain_", "_label_rule")
+FOUND = ("label_noise_", "label_status_", "label_gain_", "_label_rule", "_judge_rows")
 
 
 def store(model, rows, solution):
@@ -37,13 +40,31 @@ def store(model, rows, solution):
     model.label_gain_ = labels.gain
     model._label_rule = labels.rule
     if isinstance(rows, ArrayRows):
-        quality, left_out = labels.quality, solution.samples.left_out
+        left_out = solution.samples.left_out
         (new,) = np.nonzero(left_out | completed_rows(rows, solution.fitted))
-        if len(new):
-            quality[new] = label_quality(model, rows.X[new], rows.codes[new])
-        model.label_quality_ = quality
-        model.mislabelled_, codes = suspects(model, rows, quality, left_out)
-        model.suggested_labels_ = model.classes_.take(codes)
+        told, others = (rows.codes, labels.quality, labels.likely), (new, rows.take(new))
+        # Which cells are wrong is not chosen before it is asked for: these results wait for it.
+        model._judge_rows = partial(per_row, as_it_is(model), *told, *others, left_out[new])
+
+
+def as_it_is(model):
+    """Return a model that stays as it is now, whatever becomes of parameters."""
+    same = object.__new__(type(model))
+    vars(same).update(vars(model))
+    return same
+
+
+def per_row(model, codes, quality, likely, new, rows, left_out):
+    """Return the attributes with an entry for each training row, by name.
+
+    Given are what the fit has told of all rows, the numbers of `new` ones, these rows, and which of
+    them are left out.
+    """
+    if len(new):
+        quality[new], likely[new] = judged(model, rows.X, rows.codes)
+    wrong = suspects(model, quality, likely, new[left_out], rows.take(left_out))
+    suggested = model.classes_.take(np.where(wrong, likely, codes))
+    return dict(zip(OF_LABELS, (quality, wrong, suggested), strict=True))
 
 
 def completed_rows(rows, fitted):
@@ -53,22 +74,16 @@ def completed_rows(rows, fitted):
     return (fitted.X != rows.X).any(axis=1)
 
 
-def suspects(model, rows, quality, left_out):
-    """Return which labels of rows look wrong, and the most likely ones, as codes.
+def suspects(model, quality, likely, out, rows):
+    """Return which labels look wrong, (N,).
 
-    A row that is left out must fit another class. If no wrong labels were found, no others count.
+    The `rows` with the numbers `out` are left out. They must fit another class, but count also if
+    no wrong labels were found among the others.
     """
-    wrong = (quality < 0.5) & (left_out | (model.label_status_ == "found"))
-    wrong &= model.label_status_ != "too_few_rows"
-    (doubted,) = np.nonzero(wrong)
-    some, suggested = rows.take(doubted), rows.codes.copy()
-    if len(doubted):
-        scores = cells.label_scores(model, some.X)
-        scores[np.arange(len(doubted)), some.codes] = -np.inf
-        likely = scores.argmax(axis=1).astype(some.codes.dtype)
-        wrong[doubted] = ~left_out[doubted] | fits_as(model, some, likely)
-        suggested[doubted] = np.where(wrong[doubted], likely, some.codes)
-    return wrong, suggested
+    wrong = (quality < 0.5) & (model.label_status_ == "found")
+    if len(out) and model.label_status_ != "too_few_rows":
+        wrong[out] = (quality[out] < 0.5) & fits_as(model, rows, likely[out])
+    return wrong
 
 
 def fits_as(model, rows, codes):
@@ -99,9 +114,11 @@ def quality(model, X, y):
 def doubts(model, X, y):
     """Return what a table of checked rows says about labels: its columns by name."""
     codes = codes_of(model, y, X.shape[0])
-    samples, found = per_sample(model, X, codes), label_quality(model, X, codes)
-    rows = rows_of(X, codes, len(model.classes_))
-    wrong, suggested = suspects(model, rows, found, samples.left_out)
+    samples, (found, likely) = per_sample(model, X, codes), judged(model, X, codes)
+    (out,) = np.nonzero(samples.left_out)
+    rows = rows_of(X, codes, len(model.classes_)).take(out)
+    wrong = suspects(model, found, likely, out, rows)
+    suggested = np.where(wrong, likely, codes)
     return {
         "flagged": samples.outliers,
         "left_out": samples.left_out,
