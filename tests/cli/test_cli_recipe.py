@@ -19,7 +19,7 @@ def test_dates_of_parquet_are_no_numbers(unit, tmp_path):
     since = np.array(["2024-01-31", "2024-02-29"], dtype=f"datetime64[{unit}]")
     pd.DataFrame({"since": since, "x": [1.0, 2.0]}).to_parquet(tmp_path / "d.parquet")
     with pytest.raises(ValueError, match="'since' holds dates"):
-        list(open_table(str(tmp_path / "d.parquet")).blocks([0, 1]))
+        list(open_table(str(tmp_path / "d.parquet")).blocks(["since", "x"]))
 
 
 GERMAN = "since;amount;rate;count\n01.02.2024;1.234,50;0,5;1.000\n31.12.2023;17,5;1,25;12\n"
@@ -30,11 +30,11 @@ def test_thousands_separators_are_recognised_and_dates_stay_dates(tmp_path):
     (tmp_path / "t.csv").write_text(GERMAN)
     table = open_table(str(tmp_path / "t.csv"))
     assert table.notation == (",", ".")
-    (block,) = table.blocks([1, 2, 3], [0])
+    (block,) = table.blocks(["amount", "rate", "count"], ["since"])
     np.testing.assert_array_equal(block.X, [[1234.5, 0.5, 1000.0], [17.5, 1.25, 12.0]])
     assert block.others.iloc[:, 0].tolist() == ["01.02.2024", "31.12.2023"]
     with pytest.raises(ValueError, match="'01.02.2024' is not a number.*'since' holds dates"):
-        list(table.blocks([0, 1]))
+        list(table.blocks(["since", "amount"]))
 
 
 @pytest.mark.parametrize(
@@ -90,11 +90,11 @@ def book(tmp_path):
 
 def test_spreadsheets(book):
     table = open_table(book)
-    assert table.names == ["x", "kind"]
-    (block,) = table.blocks([0], [1])
+    assert table.columns == ["x", "kind"]
+    (block,) = table.blocks(["x"], ["kind"])
     np.testing.assert_array_equal(block.X[:, 0], [1.5, np.nan, 2.5])
     assert block.others.iloc[:, 0].tolist() == ["a", "b", "a"]
-    (block,) = open_table(book, sheet="second", decimal=",", thousands=".").blocks([0])
+    (block,) = open_table(book, sheet="second", decimal=",", thousands=".").blocks(["y"])
     np.testing.assert_array_equal(block.X[:, 0], [1234.5, 2.0])
 
 

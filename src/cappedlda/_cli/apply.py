@@ -44,8 +44,7 @@ def transform(args):
     directions = fitted.model.get_feature_names_out().tolist()
 
     def results(rows):
-        found = fitted.model.transform(rows.X).T
-        return rows.kept.assign(**dict(zip(directions, found, strict=True)))
+        return dict(zip(directions, fitted.model.transform(rows.X).T, strict=True)), None
 
     return write(args, applied_reader(args, fitted, keep=args.keep), results)
 
@@ -72,7 +71,7 @@ def predict(args):
         for name, which in marks.items():
             counts[name] += int(np.count_nonzero(which))
         marks["ignored"] = ["; ".join(compress(names, row)) for row in marks["ignored"]]
-        return rows.kept.assign(**found, **({} if is_array else marks))
+        return found | ({} if is_array else marks), None
 
     return write(args, reader, results, counts)
 
@@ -95,7 +94,7 @@ def read(path):
 def write(args, reader, results, counts=None, order=None):
     """Write what is found for each block of rows, and tell how many there were.
 
-    `results` takes `Rows` and returns a data frame that begins with the columns to keep. `counts`
+    `results` takes `Rows` and returns columns, and which rows they are of, None for all. `counts`
     are further facts to tell. `order` sorts the data frame of all results; without it they are
     written block by block.
     """
@@ -103,7 +102,7 @@ def write(args, reader, results, counts=None, order=None):
 
     progress = Progress(args.quiet, LIMITS.seconds)
     blocks = progress.count(reader, "Rows done", count_rows)
-    frames = (finished(reader, results(rows)) for rows in blocks)
+    frames = (finished(rows.kept, *results(rows)) for rows in blocks)
     write_table(frames if order is None else [order(concat(frames))], args.out, args.json)
     facts = {"rows": reader.n_rows - reader.n_skipped, "skipped": reader.n_skipped}
     facts |= counts or {}
@@ -114,15 +113,15 @@ def write(args, reader, results, counts=None, order=None):
     return 0
 
 
-def finished(reader, frame):
-    """Return results with the names of kept columns, after the numbers of the rows."""
-    kept = {j: reader.table.column_name(j) for j in reader.keep}
-    if clash := {"row", *frame.columns[len(kept) :]}.intersection(kept.values()):
+def finished(kept, found, rows):
+    """Return results after the numbers of the rows and the kept columns."""
+    kept = (kept if rows is None else kept.iloc[rows]).rename(columns=str)
+    if clash := {"row", *found}.intersection(kept.columns):
         raise UsageError(
             f"--keep {min(clash)}: the output already has a column of that name; rename the column "
             "in the file, or do not keep it."
         )
-    return frame.rename(columns=kept).rename_axis("row").reset_index()
+    return kept.assign(**found).rename_axis("row").reset_index()
 
 
 TOLD = (

@@ -81,25 +81,22 @@ def telling_passes(model, X, quiet):
 def warn_of_numbers(reader, data):
     """Warn of numbers that look like dates, ids or amounts, in files with names of columns."""
     table = reader.table
-    if table.names is None or data.X is None or data.n_rows < LEAST_ROWS:
+    if not table.has_names or data.X is None or data.n_rows < LEAST_ROWS:
         return
     classes = [data.y == label for label in np.unique(data.y)]
-    for column, position in zip(data.X.T, reader.recipe.numbers, strict=False):
+    for column, name in zip(data.X.T, reader.recipe.numbers, strict=False):
         values = column[~np.isnan(column)]
         if len(values) == 0:
             continue  # the fit says what to do
-        name = repr(table.column_name(position))
         if looks_like_dates(values):
-            doubt = f"Column {name} looks like dates written as numbers, such as 20200112. If"
-            warnings.warn(f"{doubt} {table.remedy('date', [position])}.", stacklevel=2)
+            doubt = f"Column {name!r} looks like dates written as numbers, such as 20200112. If"
+            warnings.warn(f"{doubt} {table.remedy('date', [name])}.", stacklevel=2)
         elif np.all(values == np.rint(values)) and len(np.unique(values)) == len(column):
-            doubt = f"Column {name} has a different integer in every row. If it is an id, give"
-            warnings.warn(f"{doubt} {table.option('--keep', [position])}.", stacklevel=2)
+            doubt = f"Column {name!r} has a different integer in every row. If it is an id, give"
+            warnings.warn(f"{doubt} {table.option('--keep', [name])}.", stacklevel=2)
         elif are_skewed(column, classes):
-            doubt = f"Column {name} is strongly skewed, so good rows may be flagged. If it holds"
-            warnings.warn(
-                f"{doubt} amounts, try {table.option('--log', [position])}.", stacklevel=2
-            )
+            doubt = f"Column {name!r} is strongly skewed, so good rows may be flagged. If it holds"
+            warnings.warn(f"{doubt} amounts, try {table.option('--log', [name])}.", stacklevel=2)
 
 
 def are_skewed(column, classes):
@@ -150,12 +147,10 @@ def new_model(args):
 def save(path, model, reader, notes):
     from cappedlda._model_file import write_model
 
-    recipe = reader.recipe
-    if reader.table.names is not None:
-        recipe = reader.named
+    if reader.table.has_names:
         model = copy(model)  # which goes on to measure arrays without names
-        model.feature_names_in_ = np.array(recipe.feature_names(), dtype=object)
-    write_model(path, model, recipe, notes)
+        model.feature_names_in_ = np.array(reader.feature_names(), dtype=object)
+    write_model(path, model, reader.recipe, notes)
 
 
 RECIPE = (

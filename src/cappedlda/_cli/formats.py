@@ -75,7 +75,7 @@ def array_table(label, array):
         for start in range(0, len(array), n_rows):
             yield DataFrame(array[start : start + n_rows, as_slice(wanted)], columns=wanted)
 
-    return Table(label, None, array.shape[1], frames, array=array)
+    return Table(label, range(array.shape[1]), frames, array=array)
 
 
 def as_slice(positions):
@@ -114,12 +114,11 @@ def parquet_table(label, paths):
             )
 
     def frames(wanted, text, n_rows):
-        chosen = [names[j] for j in wanted]
         for file in files:
-            for batch in file.iter_batches(n_rows, columns=chosen):
-                yield batch.to_pandas(ignore_metadata=True)[chosen].set_axis(wanted, axis=1)
+            for batch in file.iter_batches(n_rows, columns=wanted):
+                yield batch.to_pandas(ignore_metadata=True)[wanted]
 
-    return Table(label, names, len(names), frames)
+    return Table(label, names, frames)
 
 
 def sheet_table(
@@ -134,7 +133,7 @@ def sheet_table(
     cells = cells.dropna(how="all").dropna(how="all", axis=1)
     if cells.empty:
         raise ValueError(f"{path} cannot be read as a spreadsheet: the sheet is empty")
-    names = None
+    names = range(cells.shape[1])
     if header:
         first = cells.iloc[0]
         unnamed = [f"Unnamed: {j}" for j in range(len(first))]
@@ -143,13 +142,13 @@ def sheet_table(
         cells = cells.iloc[1:]
     if decimal or thousands or notation is None:
         notation = Notation(decimal or ".", thousands)
-    cells = cells.infer_objects().set_axis(range(cells.shape[1]), axis=1)
+    cells = cells.infer_objects().set_axis(names, axis=1)
 
     def frames(wanted, text, n_rows):
         for start in range(0, len(cells), n_rows):
             yield cells.iloc[start : start + n_rows][wanted]
 
-    return Table(path, names, cells.shape[1], frames, notation)
+    return Table(path, names, frames, notation)
 
 
 def read_cells(path, sheet, na):
@@ -204,7 +203,7 @@ class CsvFile:
 
     def frames(self, wanted, text, n_rows):
         """Yield data frames of some rows with the wanted columns, of which some are text."""
-        types = str if self._as_text else {self.names[j]: str for j in text}
+        types = str if self._as_text else dict.fromkeys(text, str)
         with self._reading():
             # All columns, for only then does pandas object to lines that are too long.
             reader = self._read(dtype=types, chunksize=n_rows)
@@ -214,7 +213,7 @@ class CsvFile:
                     frame = next(reader, None)
                 if frame is None:
                     return
-                yield frame[[self.names[j] for j in wanted]].set_axis(wanted, axis=1)
+                yield frame[wanted]
 
     @contextmanager
     def _reading(self):
@@ -245,8 +244,7 @@ def csv_table(label, source, usual, *, delimiter=None, header=True, encoding, na
     sep, notation = dialect_of(head_of(source, encoding), usual, delimiter, **how)
     options = {"sep": sep, "encoding": encoding, "na_values": list(na)}
     file = CsvFile(label, source, notation, header=header, **options)
-    names = [str(name) for name in file.names] if header else None
-    return Table(label, names, len(file.names), file.frames, notation)
+    return Table(label, file.names, file.frames, notation)
 
 
 def stdin_table(**text):
@@ -298,4 +296,4 @@ def arff_table(path, encoding):
     refuse_repeated(path, names)
     options = {"skiprows": n_lines, "comment": "%", "quotechar": "'", "na_values": "?"}
     file = CsvFile(path, Path(path), Notation(), names=names, encoding=encoding, **options)
-    return Table(path, names, len(names), file.frames)
+    return Table(path, names, file.frames)

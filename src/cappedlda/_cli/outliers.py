@@ -60,8 +60,7 @@ def outliers(args):
             differs = found["flagged"] & (found["class"] != found["predicted"])
             counts["nearest_not_predicted"] += int(differs.sum())
         found = found.sort_values("row")
-        kept = rows.kept.iloc[found["row"]]
-        return kept.assign(**readable(found.drop(columns="row")))
+        return readable(found.drop(columns="row")), found["row"]
 
     return write(args, reader, results, counts, None if args.sort == "row" else sorter(args.sort))
 

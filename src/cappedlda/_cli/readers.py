@@ -32,8 +32,8 @@ def text_options(args):
 
 def training_reader(args, labels, progress):
     table = open_table(args.data, key=args.key, sheet=args.sheet, **text_options(args))
-    keep = table.positions(args.keep, "--keep")
-    if clash := RESULT_NAMES.intersection(map(table.column_name, keep)):
+    keep = table.find_all(args.keep, "--keep")
+    if clash := RESULT_NAMES.intersection(keep):
         raise UsageError(
             f"--keep {min(clash)}: results have a column of that name; rename it in the table."
         )
@@ -50,22 +50,23 @@ def training_reader(args, labels, progress):
     refuse_repeated(f"With --encode, {table.label}", reader.feature_names())
     notes = {
         "target": name,
-        "target_position": target if isinstance(target, int) else None,
-        "n_columns": table.n_columns,
-        "columns": recipe.columns,
-        "keep": [table.column_name(j) for j in keep],
+        "target_position": None,
+        "n_columns": len(table.columns),
+        "columns": [table.columns.index(column) for column in recipe.columns],
+        "keep": list(map(str, keep)),
         "na": args.na,
         "notation": list(table.notation),
     }
+    if not isinstance(target, np.ndarray):
+        notes["target_position"] = table.columns.index(target)
     return reader, notes
 
 
 def feature_columns(args, table, target):
     """Return the columns that are features: neither dropped, nor kept, nor the target."""
-    unused = [*table.positions(args.drop, "--drop"), *table.positions(args.keep, "--keep")]
-    if isinstance(target, int):
-        unused.append(target)
-    return [j for j in range(table.n_columns) if j not in unused]
+    unused = [*table.find_all(args.drop, "--drop"), *table.find_all(args.keep, "--keep")]
+    unused += [] if isinstance(target, np.ndarray) else [target]
+    return [column for column in table.columns if column not in unused]
 
 
 def with_advice(error, args):
@@ -79,10 +80,10 @@ def with_advice(error, args):
 
 def training_recipe(args, table, columns, target, progress):
     """Return how columns become features, learnt from all rows if anything has to be learnt."""
-    declared = table.positions(args.categories, "--categories")
+    declared = table.find_all(args.categories, "--categories")
     if other := [j for j in declared if j not in columns]:
         raise UsageError(f"{table.option('--categories', other)}: this is not a feature")
-    logs = table.positions(args.log, "--log")
+    logs = table.find_all(args.log, "--log")
     keep_gaps = args.missing == "ignore"
     if not (declared or args.encode or args.impute or logs):
         return Recipe(columns, keep_gaps=keep_gaps)
@@ -100,7 +101,7 @@ def labelled_blocks(table, numbers, categories, target):
     """Yield the numbers and categories of the rows that have a label."""
     from pandas import notna
 
-    others = [*categories, *([target] if isinstance(target, int) else [])]
+    others = [*categories, *([] if isinstance(target, np.ndarray) else [target])]
     for block in table.blocks(numbers, others):
         known = notna(labels_of(table, block, target))
         yield block.X[known], block.others[known]
@@ -121,8 +122,8 @@ def find_target(args, table):
             f"{args.data} has no array {name!r} for --target; it has "
             f"{', '.join(map(repr, arrays))}."
         )
-    position = table.position(args.target, "--target")
-    return position, table.column_name(position)
+    column = table.find(args.target, "--target")
+    return column, str(column)
 
 
 def read_labels(args):
@@ -131,11 +132,13 @@ def read_labels(args):
         return one_dimensional(args.labels, read_array(args.labels, args.target or "y"))
     table = open_table(args.labels, **text_options(args))
     if args.target is not None:
-        column = table.position(args.target, "--target")
-    elif table.n_columns == 1:
-        column = 0
+        column = table.find(args.target, "--target")
+    elif len(table.columns) == 1:
+        (column,) = table.columns
     else:
-        raise UsageError(f"{args.labels} has {table.n_columns} columns: choose one with --target")
+        raise UsageError(
+            f"{args.labels} has {len(table.columns)} columns: choose one with --target"
+        )
     blocks = [block.others[column].to_numpy() for block in table.blocks([], [column])]
     return np.concatenate(blocks) if blocks else np.empty(0)
 
@@ -160,22 +163,21 @@ def applied_reader(args, fitted, labels=None, keep=None):
     table = open_table(args.data, key=args.key, sheet=args.sheet, **text)
     table.may_drop = False
     if keep:
-        kept = table.positions(keep, "--keep")
+        kept = table.find_all(keep, "--keep")
     else:  # an array takes values only
         kept = [] if suffix_of(args.out or "") == ".npy" else noted_keep(table, notes)
-    named = table.names is not None and all(isinstance(column, str) for column in recipe.columns)
-    find = named_columns if named else placed_columns
-    placed = recipe.renamed(find(args, table, recipe, notes))
+    if table.has_names and all(isinstance(column, str) for column in recipe.columns):
+        check_columns(table, recipe)
+    else:
+        recipe = recipe.renamed(placed_columns(args, table, recipe, notes))
     target = None if labels is None else known_target(args, table, notes)
-    return RowReader(table, placed, target, labels, kept, args.skip_missing)
+    return RowReader(table, recipe, target, labels, kept, args.skip_missing)
 
 
 def noted_keep(table, notes):
     """Return the columns that the fit was told to keep; say which ones a table lacks."""
-    known = table.names
-    if known is None:
-        alike = table.n_columns == notes.get("n_columns")
-        known = [str(j) for j in range(table.n_columns)] if alike else []
+    comparable = table.has_names or is_alike(table, notes)
+    known = {str(column): column for column in table.columns} if comparable else {}
     wanted = notes.get("keep", [])
     for name in wanted:
         if name not in known:
@@ -183,33 +185,38 @@ def noted_keep(table, notes):
                 f"{table.label} has no column {name!r}, which the fit kept.",
                 file=sys.stderr,
             )
-    return [known.index(name) for name in wanted if name in known]
+    return [known[name] for name in wanted if name in known]
 
 
-def named_columns(args, table, recipe, notes):
-    """Return the place of each column of a recipe in a table with names."""
-    if missing := [name for name in recipe.columns if name not in table.names]:
+def is_alike(table, notes):
+    """Tell whether a table has as many columns as that of the fit."""
+    return len(table.columns) == notes.get("n_columns")
+
+
+def check_columns(table, recipe):
+    """Check that a table with names has all columns of a recipe."""
+    if missing := [name for name in recipe.columns if name not in table.columns]:
         more = f" (and lacks {len(missing) - 1} more)" if len(missing) > 1 else ""
         raise ValueError(
             f"{table.label} has no column {missing[0]!r}, which the model was fitted to{more}; "
             "rename the columns, or fit a model to this file."
         )
-    return {name: table.names.index(name) for name in recipe.columns}
 
 
 def placed_columns(args, table, recipe, notes):
     """Return the place of each column of a recipe where names do not tell."""
     places = notes.get("columns", range(len(recipe.columns)))  # in the training file
-    dropped = table.positions(args.drop, "--drop")
-    if dropped or table.n_columns != notes.get("n_columns"):
-        columns = [j for j in range(table.n_columns) if j not in dropped]
+    dropped = table.find_all(args.drop, "--drop")
+    columns = table.columns
+    if dropped or not is_alike(table, notes):
+        columns = [column for column in table.columns if column not in dropped]
         if len(columns) != len(places):
             raise ValueError(
                 f"{table.label} has {len(columns)} columns, but the model was fitted to "
                 f"{len(places)}; leave others out with --drop."
             )
-        places = [columns[k] for k in np.argsort(np.argsort(places))]
-    return dict(zip(recipe.columns, places, strict=True))
+        places = np.argsort(np.argsort(places))
+    return {column: columns[k] for column, k in zip(recipe.columns, places, strict=True)}
 
 
 def known_target(args, table, notes):
@@ -219,6 +226,6 @@ def known_target(args, table, notes):
     name = notes.get("target")
     if name is not None and name in arrays_in(args.data):
         return one_dimensional(args.data, read_array(args.data, name))
-    if table.names is not None:
-        return table.names.index(name) if name in table.names else None
-    return notes.get("target_position") if table.n_columns == notes.get("n_columns") else None
+    if table.has_names:
+        return name if name in table.columns else None
+    return notes.get("target_position") if is_alike(table, notes) else None

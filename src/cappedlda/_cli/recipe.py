@@ -35,7 +35,8 @@ def sort_columns(table, columns, declared, encode):
             categories.append(j)
     if dates:
         raise ColumnError(f"{table.label}: {table.remedy('date', dates)}.", table)
-    return [j for j in columns if j not in categories], sorted(categories)
+    numbers = [j for j in columns if j not in categories]
+    return numbers, [j for j in columns if j in categories]
 
 
 def first_text(table, column):
@@ -51,21 +52,21 @@ def different_texts(column):
     return texts(column.to_frame())[column.name].dropna().unique().tolist()
 
 
-def refuse_strays(table, position, column, error):
+def refuse_strays(table, column, values, error):
     """Refuse a column in which some text stands among numbers."""
-    different = different_texts(column)
+    different = different_texts(values)
     if 2 * sum(map(is_number_elsewhere, different)) <= len(different):
         return
     value = str(error.value)
     raise ValueError(
-        f"{table.place(position, error.index)}{value!r} is not a number, but most values of the "
+        f"{table.place(column, error.index)}{value!r} is not a number, but most values of the "
         f"column are; correct it, declare it a missing value with --na {shlex.quote(value)}, or "
-        f"encode the column as categories with {table.option('--categories', [position])}."
+        f"encode the column as categories with {table.option('--categories', [column])}."
     )
 
 
 def learn_recipe(table, numbers, categories, logs, blocks, impute):
-    """Return the recipe that training rows teach, from blocks with columns by position."""
+    """Return the recipe that training rows teach, from blocks of numbers and categories."""
     counts = {j: Counter() for j in categories}
     sample = RowSample(len(numbers))
     n_rows = 0
@@ -85,54 +86,54 @@ def learn_recipe(table, numbers, categories, logs, blocks, impute):
     return Recipe(numbers, found, medians, ranges)
 
 
-def log_of(table, position, amounts):
+def log_of(table, column, amounts):
     """Return the usual range of a column of amounts, by the logarithms of the positive ones."""
     known = amounts[np.isfinite(amounts)]
     positive = known[known > 0.0]
     if 2 * len(positive) <= len(known):
-        raise no_amounts(table, position, "at least half of the values are 0 or negative")
+        raise no_amounts(table, column, "at least half of the values are 0 or negative")
     low, middle, high = np.quantile(np.log(positive), [0.25, 0.5, 0.75])
     if low == high:
-        raise no_amounts(table, position, "at least half of the values are equal")
+        raise no_amounts(table, column, "at least half of the values are equal")
     reach = LOG_RANGE * (high - low) / QUARTILES
-    return Log(position, float(np.exp(middle - reach)), float(np.exp(middle + reach)))
+    return Log(column, float(np.exp(middle - reach)), float(np.exp(middle + reach)))
 
 
-def no_amounts(table, position, problem):
-    option = table.option("--log", [position])
+def no_amounts(table, column, problem):
+    option = table.option("--log", [column])
     return ValueError(
-        f"{table.place(position)}{problem}, so no logarithm is taken; leave {option} out."
+        f"{table.place(column)}{problem}, so no logarithm is taken; leave {option} out."
     )
 
 
-def category_of(table, position, counts, n_rows):
+def category_of(table, column, counts, n_rows):
     least = min(LEAST_ROWS, max(2, n_rows // 50))
     ordered = sorted(counts, key=lambda text: (-counts[text], text))
     if not ordered:
-        raise no_values(table, position)
+        raise no_values(table, column)
     if len(ordered) > max(2, n_rows / 2):
         found = f"{len(ordered):,} different values in {n_rows:,} rows"
-        raise no_categories(table, position, found)
+        raise no_categories(table, column, found)
     levels = sorted(text for text in ordered[1:] if counts[text] >= least)
     if len(levels) > MOST_CATEGORIES:
-        raise no_categories(table, position, f"{len(ordered):,} categories")
+        raise no_categories(table, column, f"{len(ordered):,} categories")
     rare = sorted(text for text in ordered[1:] if counts[text] < least)
     has_other = sum(counts[text] for text in rare) >= least
-    return Category(position, [ordered[0], *levels], rare, has_other)
+    return Category(column, [ordered[0], *levels], rare, has_other)
 
 
-def no_categories(table, position, problem):
-    drop, keep = (table.option(name, [position]) for name in ("--drop", "--keep"))
+def no_categories(table, column, problem):
+    drop, keep = (table.option(name, [column]) for name in ("--drop", "--keep"))
     text = (
-        f"{table.place(position)}{problem} are too many for categories. Ignore the column with "
+        f"{table.place(column)}{problem} are too many for categories. Ignore the column with "
         f"{drop}, or, if it identifies the rows, copy it to the results with {keep}."
     )
     return ColumnError(text, table)
 
 
-def no_values(table, position):
-    drop = table.option("--drop", [position])
-    text = f"{table.place(position)}all values are missing; ignore the column with {drop}."
+def no_values(table, column):
+    drop = table.option("--drop", [column])
+    text = f"{table.place(column)}all values are missing; ignore the column with {drop}."
     return ValueError(text)
 
 
@@ -154,12 +155,12 @@ class RowSample:
             self._keys, self.rows = self._keys[kept], self.rows[kept]
 
 
-def medians_of(table, positions, rows):
+def medians_of(table, columns, rows):
     finite = np.where(np.isfinite(rows), rows, np.nan)
-    for j, empty in zip(positions, np.isnan(finite).all(axis=0), strict=True):
+    for j, empty in zip(columns, np.isnan(finite).all(axis=0), strict=True):
         if empty:
             raise no_values(table, j)
-    return np.nanmedian(finite, axis=0).tolist() if positions else []
+    return np.nanmedian(finite, axis=0).tolist() if columns else []
 
 
 def advice(table, columns, given):

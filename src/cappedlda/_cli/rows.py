@@ -62,10 +62,9 @@ class Labels:
 class RowReader:
     """Reads rows as features, and refuses or skips those with a value missing.
 
-    The columns of the recipe are positions in the table, those of `named` their names. `target` is
-    the position of the labels, or the labels themselves, or None; `labels` numbers them. While rows
-    are read, `n_rows` and `n_skipped` count them, and `gaps` and `unknown` the missing values and
-    unknown categories of each column.
+    `target` is the column of the labels, or the labels themselves, or None; `labels` numbers them.
+    While rows are read, `n_rows` and `n_skipped` count them, and `gaps` and `unknown` the missing
+    values and unknown categories of each column.
     """
 
     def __init__(self, table, recipe, target=None, labels=None, keep=(), skip_missing=False):
@@ -78,15 +77,15 @@ class RowReader:
         self.n_rows = self.n_skipped = 0
         self.gaps, self.unknown = Counter(), Counter()
         self._categories = [category.column for category in recipe.categories]
-        self._names = {j: table.column_name(j) for j in recipe.columns}
-        self.named = recipe.renamed(self._names)
-        self._transformer = None if recipe.plain else self.named.transformer()
+        # For scikit-learn a number would be a place.
+        named = recipe.renamed({column: str(column) for column in recipe.columns})
+        self._transformer = None if recipe.plain else named.transformer()
 
     def __iter__(self):
         """Yield `Rows`, and count."""
         self.n_rows = self.n_skipped = 0
         self.gaps, self.unknown = Counter(), Counter()
-        others = [*self._categories, *self.keep, *([self.target] if self._in_column else [])]
+        others = [*self._categories, *self.keep, *self._target_columns]
         width = len(self.recipe.feature_names()) + len(others)
         for block in self.table.blocks(self.recipe.numbers, others, width):
             shown = texts(block.others[self._categories])
@@ -110,8 +109,8 @@ class RowReader:
             raise ValueError(f"{self.table.label} has no rows{missing}.")
 
     @property
-    def _in_column(self):
-        return isinstance(self.target, int)
+    def _target_columns(self):
+        return [self.target] if isinstance(self.target, int | str) else []
 
     def _without_gaps(self, X, shown):
         """Return which rows are whole, or will be once their gaps are filled."""
@@ -123,20 +122,20 @@ class RowReader:
         """Return the features of rows, and count gaps and unknown categories."""
         if self._transformer is None:
             gaps = np.count_nonzero(np.isnan(X), axis=0).tolist() if self.recipe.keep_gaps else []
-            self.gaps.update(dict(zip(self._names.values(), gaps, strict=False)))
+            self.gaps.update(dict(zip(self.recipe.numbers, gaps, strict=False)))
             return X
         from pandas import DataFrame, concat
 
         numbers = DataFrame(X, columns=self.recipe.numbers, index=shown.index)
-        frame = concat([numbers, shown], axis=1).rename(columns=self._names)
+        frame = concat([numbers, shown], axis=1)
         self.gaps.update(frame.isna().sum().to_dict())
-        for category in self.named.categories:
+        for category in self.recipe.categories:
             values = frame[category.column].dropna()
             known = values.isin(category.levels + category.rare)
             self.unknown[category.column] += int(np.sum(~known))
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)  # of unknown categories, counted above
-            found = self._transformer.transform(frame)
+            found = self._transformer.transform(frame.rename(columns=str))
         return np.ascontiguousarray(found)
 
     def _codes(self, block, whole):
@@ -161,27 +160,28 @@ class RowReader:
         blocks = self.table.blocks([], self.keep)
         found = concat([b.others[b.others.index.isin(numbers)] for b in blocks])[self.keep]
         shown = found.astype(object).where(found.notna(), "").astype(str)
-        return shown.rename(columns={j: self.table.column_name(j) for j in self.keep})
+        return shown.rename(columns=str)
 
     def feature_names(self):
-        return self.named.feature_names()
+        return self.recipe.feature_names()
 
     def column_facts(self):
-        categories = {category.column: category for category in self.named.categories}
+        categories = {category.column: category for category in self.recipe.categories}
+        gaps = "gaps_ignored" if self.recipe.keep_gaps else "imputed"
         facts = {
-            "logarithms": [log.column for log in self.named.logs],
-            "encoded": {name: category.feature_names() for name, category in categories.items()},
-            "gaps_ignored" if self.recipe.keep_gaps else "imputed": dict(+self.gaps),
+            "logarithms": [str(log.column) for log in self.recipe.logs],
+            "encoded": {str(c): category.feature_names() for c, category in categories.items()},
+            gaps: {str(c): n for c, n in (+self.gaps).items()},
             "unknown": {
-                name: {"values": n, "taken_as": categories[name].fallback}
-                for name, n in (+self.unknown).items()
+                str(column): {"values": n, "taken_as": categories[column].fallback}
+                for column, n in (+self.unknown).items()
             },
-            "kept": [self.table.column_name(j) for j in self.keep],
+            "kept": list(map(str, self.keep)),
         }
         return {key: value for key, value in facts.items() if value}
 
     def label_error(self, problem, row=None):
-        return ValueError(self.table.place(self.target if self._in_column else None, row) + problem)
+        return ValueError(self.table.place(*(self._target_columns or [None]), row) + problem)
 
     def _first_problem(self, X, shown, i):
         skip = "fill it in, or ignore such rows with --skip-missing."
@@ -211,7 +211,7 @@ class RowReader:
 
 def labels_of(table, block, target):
     """Return the labels of a block: a column of it, or a part of all labels."""
-    if isinstance(target, int):
+    if not isinstance(target, np.ndarray):
         return block.others[target].to_numpy()
     numbers = block.others.index
     if len(target) < numbers.stop:

@@ -1,6 +1,6 @@
 """Tables: columns found by name, blocks of rows, and errors that name the place.
 
-A table knows its columns by position; `names` is None where a file has none. It may be read any
+Columns go by their names, or by their numbers where a file has no names. A table may be read any
 number of times. `formats` has the tables in files.
 """
 
@@ -13,12 +13,11 @@ import numpy as np
 
 from cappedlda._cli.dialects import Notation, kind_of_value
 from cappedlda._cli.limits import LIMITS
-
-MOST_NAMED = 8  # columns that a message lists
+from cappedlda._validation import listed
 
 
 class Block(NamedTuple):
-    """Some rows of a table: the features, and other columns, by position and number of the row."""
+    """Some rows of a table: the features, and other columns by the number of the row."""
 
     X: np.ndarray
     others: Any  # a DataFrame
@@ -27,17 +26,17 @@ class Block(NamedTuple):
 class Table:
     """Finds columns, reads blocks of rows, and makes errors that name the place.
 
-    `frames(wanted, text, n_rows)` yields data frames of some rows with the wanted columns, by
-    position; the columns in `text` of a CSV file stay text.
+    `frames(wanted, text, n_rows)` yields data frames of some rows with the wanted columns, in their
+    order; the columns in `text` of a CSV file stay text.
     """
 
     may_drop = True  # whether a column of text could be left out; not if a model needs it
     encoded = False  # whether columns are encoded already that are text in the first rows
 
-    def __init__(self, label, names, n_columns, frames, notation=None, array=None):
+    def __init__(self, label, columns, frames, notation=None, array=None):
         self.label = label  # the file, for messages
-        self.names = names
-        self.n_columns = n_columns
+        self.columns = list(columns)  # names, or numbers from 0
+        self.has_names = any(isinstance(column, str) for column in self.columns)
         self.frames = frames
         self.notation = notation or Notation()
         self.array = array  # the rows, if they are in memory or mapped
@@ -50,75 +49,70 @@ class Table:
         """
         n_rows = block_rows(width or len(features) + len(others))
         start = 0
-        for frame in self.frames(sorted({*features, *others}), list(others), n_rows):
+        for frame in self.frames(self._sorted({*features, *others}), list(others), n_rows):
             frame.index = range(start, start + len(frame))
-            yield Block(self._matrix(features, frame), frame[sorted({*others})])
+            yield Block(self._matrix(features, frame), frame[self._sorted({*others})])
             start += len(frame)
 
-    def first_rows(self, positions):
-        """Return columns of the first block, as they are; None of an empty table."""
-        return next(iter(self.frames(sorted(positions), [], block_rows(len(positions)))), None)
+    def _sorted(self, wanted):
+        return [column for column in self.columns if column in wanted]
 
-    def position(self, name, option):
-        """Return the position of a column, given by its name or its number."""
-        if self.names is not None and name in self.names:
-            return self.names.index(name)
+    def first_rows(self, columns):
+        """Return columns of the first block, as they are; None of an empty table."""
+        return next(iter(self.frames(self._sorted({*columns}), [], block_rows(len(columns)))), None)
+
+    def find(self, name, option):
+        """Return a column, given by its name or its number."""
+        if name in self.columns:
+            return name
         try:
             number = int(name)
         except ValueError:
             raise ValueError(self._unknown_column(name, option)) from None
-        if not -self.n_columns <= number < self.n_columns:
+        try:
+            return self.columns[number]
+        except IndexError:
             raise ValueError(
-                f"{self.label} has {self.n_columns} columns, numbered from 0: "
+                f"{self.label} has {len(self.columns)} columns, numbered from 0: "
                 f"there is no column {number} for {option}."
-            )
-        return number % self.n_columns
+            ) from None
 
-    def positions(self, names, option):
-        """Return the positions of columns; an unknown name may be several with commas."""
-        known = self.names or ()
+    def find_all(self, names, option):
+        """Return columns; an unknown name may be several with commas."""
+        known = self.columns
         single = [part for name in names for part in ([name] if name in known else name.split(","))]
         # Blanks after commas are for the eye, unless a name begins with one.
         single = [name if name in known else name.strip() for name in single]
-        return [self.position(name, option) for name in single]
+        return [self.find(name, option) for name in single]
 
-    def column_name(self, position):
-        """Return the name of a column, or its number if it has none."""
-        return str(position) if self.names is None else self.names[position]
-
-    def place(self, position, row=None):
+    def place(self, column, row=None):
         """Return where a value or a column stands, or a label beside the table, for a message."""
-        if position is None:
-            column = f"labels of {self.label}"
-        else:
-            name = position if self.names is None else repr(self.names[position])
-            column = f"{self.label}, column {name}"
-        return column + (": " if row is None else f", row {row} (counted from 0): ")
+        where = f"labels of {self.label}"
+        if column is not None:
+            where = f"{self.label}, column {column!r}"
+        return where + (": " if row is None else f", row {row} (counted from 0): ")
 
     def _unknown_column(self, name, option):
-        if self.names is None:
+        if not self.has_names:
             return (
                 f"{self.label} has columns without names: {option} {name!r} must be a "
-                f"number from 0 to {self.n_columns - 1}."
+                f"number from 0 to {len(self.columns) - 1}."
             )
-        near = [other for other in self.names if other.lower() == name.lower()]
-        near = near or get_close_matches(name, self.names, n=1)
-        shown, more = ", ".join(map(repr, self.names[:MOST_NAMED])), self.n_columns - MOST_NAMED
-        advice = f"it has {shown}" + (f" and {more} more." if more > 0 else ".")
-        if near:
-            advice = f"did you mean {near[0]!r}?"
-        if self.n_columns == 1:
+        near = [other for other in self.columns if other.lower() == name.lower()]
+        near = near or get_close_matches(name, self.columns, n=1)
+        advice = f"did you mean {near[0]!r}?" if near else f"it has {listed(self.columns)}."
+        if len(self.columns) == 1:
             advice += " If commas do not separate the columns, give --delimiter."
         return f"{self.label} has no column {name!r} for {option}; {advice}"
 
     def _matrix(self, features, frame):
         """Return columns as one matrix, in float32 if all of them are."""
         numbers, wrong = [], {}
-        for position in features:
+        for column in features:
             try:
-                numbers.append(self.numbers(frame[position]))
+                numbers.append(self.numbers(frame[column]))
             except NotANumberError as error:
-                wrong[position] = error
+                wrong[column] = error
         if wrong:
             raise self._not_numbers(frame.index[0], wrong)
         narrow = bool(numbers) and all(values.dtype == np.float32 for values in numbers)
@@ -142,52 +136,46 @@ class Table:
     def _not_numbers(self, start, wrong):
         first, error = next(iter(wrong.items()))
         problem = f"{str(error.value)!r} is not a number"
-        if others := [repr(self.column_name(j)) for j in wrong][1:]:
-            more = f" and {len(others) - MOST_NAMED} more" if len(others) > MOST_NAMED else ""
-            problem += f", nor are values in {', '.join(others[:MOST_NAMED])}{more}"
+        if others := [str(column) for column in wrong][1:]:
+            problem += f", nor are values in {listed(others)}"
         columns = {"text": [], "notation": [], "currency": [], "date": []}
         for j, other in wrong.items():
             columns[kind_of_value(other.value)].append(j)
         advice = "; ".join(self.remedy(kind, columns[kind]) for kind in columns if columns[kind])
         return ColumnError(f"{self.place(first, start + error.index)}{problem}; {advice}.", self)
 
-    def remedy(self, kind, positions):
-        several, listed = len(positions) > 1, self._listed(positions)
+    def remedy(self, kind, columns):
+        several, names = len(columns) > 1, ", ".join(repr(str(column)) for column in columns)
         if kind == "currency":
             looks = "look" if several else "looks"
-            return f"{listed} {looks} like numbers with a currency sign: remove it from the file"
+            return f"{names} {looks} like numbers with a currency sign: remove it from the file"
         if kind == "notation":
             return (
-                f"numbers in {listed} are not written with {self.notation}: make the file "
+                f"numbers in {names} are not written with {self.notation}: make the file "
                 "consistent, or give --decimal and --thousands"
             )
         if kind == "date":
             holds, them = ("hold", "them") if several else ("holds", "it")
-            drop = f", or leave {them} out with {self.option('--drop', positions)}"
-            text = (
-                f"{listed} {holds} dates: replace {them} with a number, such as the days since a "
-            )
+            drop = f", or leave {them} out with {self.option('--drop', columns)}"
+            text = f"{names} {holds} dates: replace {them} with a number, such as the days since a "
             return f"{text}fixed day{drop if self.may_drop else ''}"
         if not self.may_drop:
             return (
-                f"the model was fitted to numbers in {listed}: correct the text, or declare it a "
+                f"the model was fitted to numbers in {names}: correct the text, or declare it a "
                 "missing value with --na"
             )
-        columns = "columns" if several else "column"
+        noun = "columns" if several else "column"
         if self.encoded:
             return (
-                f"in the first rows the {columns} held numbers: correct the text, declare it a "
-                f"missing value with --na, or give {self.option('--categories', positions)}"
+                f"in the first rows the {noun} held numbers: correct the text, declare it a "
+                f"missing value with --na, or give {self.option('--categories', columns)}"
             )
-        drop = f"leave the {columns} out with {self.option('--drop', positions)}"
-        return f"encode the {columns} with --encode, or {drop}"
+        drop = f"leave the {noun} out with {self.option('--drop', columns)}"
+        return f"encode the {noun} with --encode, or {drop}"
 
-    def _listed(self, positions):
-        return ", ".join(repr(self.column_name(j)) for j in positions)
-
-    def option(self, name, positions):
+    def option(self, name, columns):
         """Return an option with columns, as a shell takes it."""
-        names = [self.column_name(j) for j in positions]
+        names = [str(column) for column in columns]
         joined = [",".join(plain)] if (plain := [n for n in names if "," not in n]) else []
         values = [*joined, *(n for n in names if "," in n)]
         return " ".join(f"{name} {shlex.quote(value)}" for value in values)

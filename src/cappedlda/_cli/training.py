@@ -54,9 +54,9 @@ class Streamed:
 
 def read_training(reader, progress):
     """Read and check all rows, and return them as `InMemory` or `Streamed`."""
-    table, columns = reader.table, as_slice(reader.recipe.numbers)
-    mapped = table.array is not None and isinstance(columns, slice)
-    mapped = mapped and reader.recipe.plain and not reader.skip_missing
+    table = reader.table
+    columns = None if table.array is None else as_slice(reader.recipe.numbers)
+    mapped = isinstance(columns, slice) and reader.recipe.plain and not reader.skip_missing
     blocks, n_bytes = [], 0
     for rows in progress.count(reader, f"Reading {table.label}", count_rows):
         n_bytes += 0 if mapped else rows.X.nbytes
