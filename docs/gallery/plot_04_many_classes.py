@@ -6,7 +6,6 @@ The digits data have 1797 images of 64 pixels in ten classes. A tenth of the tra
 spoiled by wild values.
 """
 
-# sphinx_gallery_thumbnail_number = 2
 # %%
 import warnings
 
@@ -64,3 +63,4 @@ options = {"param_name": "cappedlda__n_components", "param_range": range(1, 10)}
 display = ValidationCurveDisplay.from_estimator(model, X, y, **options, cv=3, score_type="test")
 display.ax_.set(xlabel="number of directions", ylabel="accuracy in cross-validation")
 plt.show()
+# sphinx_gallery_thumbnail_number = 2
