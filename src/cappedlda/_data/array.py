@@ -39,7 +39,7 @@ class ArrayRows(Rows):
     """
 
     gate_ratio = None  # (N,), size of the rows over that of the gate, if there is one
-    _class_weights = _slabs = None  # once they are known
+    _class_weights = _class_order = _slabs = None  # once they are known
 
     def __init__(self, X, codes, n_classes, sample_weight=None, n_jobs=1, regime=REGIME):
         self.X, self.shape, self.dtype = X, X.shape, X.dtype
@@ -164,9 +164,12 @@ class ArrayRows(Rows):
         return ArrayRows(X, codes, self.n_classes, weight, self.n_jobs, self.regime)
 
     def class_order(self):
-        # Small integers are sorted in linear time.
-        codes = self.codes.astype(np.min_scalar_type(self.n_classes))
-        return np.argsort(codes, kind="stable")
+        """Return the numbers of the rows class by class."""
+        if self._class_order is None:
+            # Small integers are sorted in linear time.
+            codes = self.codes.astype(np.min_scalar_type(self.n_classes))
+            self._class_order = np.argsort(codes, kind="stable")
+        return self._class_order
 
     def class_ends(self):
         """Return where the rows of each class end, if they are class by class, shape (c,)."""
@@ -174,7 +177,7 @@ class ArrayRows(Rows):
 
     def labelled(self, codes, n_classes=None):
         rows = self._copy()
-        rows.codes, rows._class_weights = codes, None
+        rows.codes, rows._class_weights, rows._class_order = codes, None, None
         rows.n_classes = self.n_classes if n_classes is None else n_classes
         return rows
 

@@ -190,11 +190,20 @@ class Pieces:
         self.histograms = partial(histograms_of, codes=rows.codes, **counted)
         self.n_classes = rows.n_classes
         self._map = map_
-        self._bounds = row_pieces(*rows.shape, rows.regime)
+        self.span, self._bounds = slice(None), row_pieces(*rows.shape, rows.regime)
         self._last = None  # the support, and its moments
         self._are_large = self.shape[0] * self.shape[1] ** 2 >= self.regime.changed_products
         one = len(self._bounds[0]) == 1
         self.are_few = one and dtype == np.float64 and not self._are_large
+
+    def between(self, first, stop):
+        """Return pieces of a range of the rows."""
+        part = object.__new__(Pieces)
+        vars(part).update(vars(self))
+        part.span = slice(first, stop)
+        bounds = row_pieces(stop - first, self.shape[1], self.regime)
+        part._bounds = [[first + row for row in rows] for rows in bounds]
+        return part
 
     def map(self, kernel, *given):
         """Return the results of a kernel that takes `given` and the bounds of each piece."""

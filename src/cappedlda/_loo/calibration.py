@@ -146,5 +146,5 @@ def noted_rows(sample, kept):
     most = min(MOST_NOTED, max(sample.regime.most_judged // width, 1))
     if len(noted) <= most:
         return noted
-    by_class = noted[np.argsort(sample.codes[noted], kind="stable")]
-    return by_class[np.arange(most) * len(noted) // most]
+    by_class = sample.class_order()
+    return by_class[kept[by_class]][np.arange(most) * len(noted) // most]

@@ -47,10 +47,10 @@ class PlainLDA:
         self._directions = self._T @ self._images.T
 
     def distances(self, rows, left_out):
-        """Return the squared distances of rows from all classes, shape (N, c).
+        """Return the squared distances of rows from all classes, shape (k, c).
 
-        The rows are `Pieces` of deviations from the centres. `left_out` (N,) is the weight that
-        each row has in the fit, and 0 for rows outside it.
+        The k rows are `Pieces` of deviations from the centres, perhaps `between` others. `left_out`
+        (N,) is the weight that each row has in the fit, and 0 for rows outside it.
         """
         distances = np.empty((len(left_out), len(self._weights)))
         # With more classes than rows, not for each pair of classes.
@@ -70,7 +70,7 @@ class PlainLDA:
             LEAST_REST,
             distances,
         )
-        return distances
+        return distances[rows.span]
 
     def _between(self, classes):
         """Return the squared distances of the means of some classes from all."""

@@ -10,7 +10,7 @@ admissible.
 
 import math
 from bisect import bisect_right
-from functools import cache, cached_property, partial
+from functools import cached_property, partial
 
 import numpy as np
 
@@ -245,44 +245,36 @@ def scored_supports(rows, order, ends, frame, shrinkage, known, map_):
     totals = rows.sample_weight.cumsum()[np.subtract(ends, 1)]
     further = ((totals - totals[0]) / totals[0]).tolist()
     few_rows = totals[0] < rows.regime.unshrunk_rows_per_feature * frame.n_features
-    moments = moments_of(rows, 0, ends[0], map_) if known is None else known
+    pieces, everything = Pieces(rows, map_), np.ones(rows.shape[0], bool)
+    moments = known
+    if known is None:
+        moments = Moments(*pieces.between(0, ends[0]).sums(everything))
     unit = None if few_rows else core_units(moments, centres)
     judged, judged_ends = judged_rows(rows, ends)
-    core = Pieces(between(judged, 0, judged_ends[0]), map_)
+    judged_pieces = pieces if judged is rows else Pieces(judged, map_)
     # A row of weight k is k rows, of which one is left out.
     at_most_one = np.minimum(judged.sample_weight, 1.0)
-    log_priors = np.log(frame.priors)
+    scored = judged.codes, judged.sample_weight, judged_ends, np.log(frame.priors)
+    made = {}  # only of supports whose scores are looked at
 
-    def measure(discriminant, end, first, stop):
-        part = core if first == 0 else Pieces(between(judged, first, stop), map_)
-        left_out = at_most_one[first:stop].copy()
-        left_out[max(end - first, 0) :] = 0.0  # what was not in the fit
-        return discriminant().distances(part, left_out)
+    def measure(k, moments, first, stop):
+        if k not in made:
+            left_out = at_most_one.copy()
+            left_out[judged_ends[k] :] = 0.0
+            settings = frame.n_features, unit, shrinkage
+            made[k] = PlainLDA(moments, centres, *settings), left_out
+        discriminant, left_out = made[k]
+        return discriminant.distances(judged_pieces.between(first, stop), left_out)
 
     for k, end in enumerate(ends):
         if k > 0:
             if end == ends[k - 1]:
                 continue
-            moments += moments_of(rows, ends[k - 1], end, map_)
+            moments += Moments(*pieces.between(ends[k - 1], end).sums(everything))
         if not math.isfinite(moments.scatter.trace()):
             return
-        # Only made if the scores are looked at.
-        discriminant = cache(partial(PlainLDA, moments, centres, frame.n_features, unit, shrinkage))
-        known = judged.codes, judged.sample_weight, judged_ends, log_priors
-        scores = Scores(partial(measure, discriminant, judged_ends[k]), *known)
+        scores = Scores(partial(measure, k, moments), *scored)
         yield k, scores, (further[k], further[-1])
-
-
-def between(rows, first, stop):
-    """Return a range of rows as rows of their own."""
-    part = rows.X[first:stop], rows.codes[first:stop], rows.n_classes
-    return ArrayRows(*part, rows.sample_weight[first:stop], rows.n_jobs, rows.regime)
-
-
-def moments_of(rows, first, stop, map_):
-    """Return the moments of a range of rows."""
-    part = between(rows, first, stop)
-    return Moments(*Pieces(part, map_).sums(np.ones(stop - first, bool)))
 
 
 def core_means(rows, core):
