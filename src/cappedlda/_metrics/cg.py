@@ -40,7 +40,6 @@ class ImplicitSystem:
         self._max_steps = max_steps
 
     def __matmul__(self, V):
-        """Return A V for V of shape (n, k)."""
         return self._scatter.sums(self._scatter.images(V)) / self._weight + self._ridge * V
 
     def solve_on_range(self, B, cutoff):

@@ -46,7 +46,6 @@ class MatrixSystem:
         self.matrix, self._ridge = linalg.ridged(scatter, weight, ridge), ridge
 
     def __matmul__(self, V):
-        """Return A V for V of shape (n, k)."""
         return self.matrix.dot(V)
 
     def solve_on_range(self, B, cutoff):

@@ -27,11 +27,9 @@ class RowSpace:
 
     @property
     def n_features(self):
-        """Number of raw features."""
         return len(self._scale)
 
     def rows(self, rows):
-        """Return the rows in coordinates."""
         return rows.with_features(self._coordinates)
 
     def initial(self, initial):

@@ -86,7 +86,6 @@ class MMSolver(Iteration):
         self._history = deque(maxlen=memory)
 
     def query(self, scatter=True):
-        """Return what the next pass should evaluate."""
         frame = self.frame
         return Query(
             W=self.W / frame.scale[:, None],
@@ -100,11 +99,9 @@ class MMSolver(Iteration):
         )
 
     def value(self, record):
-        """Return the objective at W."""
         return record.objective / record.weight + 0.5 * self.frame.gamma * np.vdot(self.W, self.W)
 
     def step(self, record):
-        """Move to the next projection; return a status once it is the last one."""
         drift = self._drift(record) if self._n_renewals else np.inf
         if self._n_renewals == MAX_RENEWALS:
             drift = 0.0
@@ -143,7 +140,6 @@ class MMSolver(Iteration):
         self._other_rows = False
 
     def rollback(self):
-        """Step back from a projection that no pass has confirmed."""
         if self._fallback is not None:
             self.W = self._fallback
 
@@ -196,11 +192,9 @@ class MMSolver(Iteration):
         return {"regime": self._regime, "least": least_fence(self.W.shape[1]), "blur": blur}
 
     def _capped(self, frame, fences, **others):
-        """Return the frame with a multiple of fences as caps."""
         return frame.with_fences(fences, self._objective.multiplier, **others)
 
     def _renew(self, record):
-        """Make the frame anew from what the last pass kept."""
         whole = vanishing(record)
         if self.frame.any_uncapped:
             whole |= self.frame.uncapped

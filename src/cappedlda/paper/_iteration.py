@@ -72,14 +72,12 @@ class PaperIteration(Iteration):
             )
 
     def query(self, scatter=True):
-        """Return what the next pass should evaluate."""
         frame = self.frame
         return Query(
             self.W, frame.centres, frame.scale, frame.caps, 1.0, frame.floor, scatter, sums=False
         )
 
     def step(self, record):
-        """Move to the next projection; return a status once it is the last one."""
         epsilon, floor = self.frame.epsilon, self.frame.floor
         distances = np.sqrt(np.sum((self.W.T @ self._H_b) ** 2, axis=0) + floor**2)
         ratio = record.objective / np.sum(np.minimum(distances, epsilon))

@@ -339,7 +339,6 @@ class ProjectionDisplay(RowsDisplay):
         return taken
 
     def _name_rows(self, ax, named, drawn, taken):
-        """Write the names of rows beside them."""
         names = [str(self.names[row]) for row in named]
         points = [drawn[row] for row in named]
         texts, _ = _places.write_names(ax, names, points, taken, nearest=0.8)
