@@ -366,6 +366,14 @@ class CappedDiscriminant(LinearDiscriminant):
         expected : ndarray of shape (n_samples, n_features)
             Mean of the cell in the class of the row, given the other cells that are neither
             wrong nor missing.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_iris
+        >>> from cappedlda import CappedLDA
+        >>> lda = CappedLDA().fit(*load_iris(return_X_y=True))
+        >>> lda.expected_cells([[5.1, 3.5, 14.0, 0.2]]).round(1)  # the third should be 1.4
+        array([[5. , 3.4, 1.5, 0.3]])
         """
         decision.check_cells(self)
         return by_rows(self, decision.expected_cells, X, y)
@@ -384,6 +392,14 @@ class CappedDiscriminant(LinearDiscriminant):
             In standard deviations of the cell given the others; positive above
             `expected_cells`. NaN for missing cells. A feature that is constant within the classes
             has 0 for the constant, and plus or minus infinity for any other value.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_iris
+        >>> from cappedlda import CappedLDA
+        >>> lda = CappedLDA().fit(*load_iris(return_X_y=True))
+        >>> lda.cell_deviations([[5.1, 3.5, 14.0, 0.2]]).round(1)  # the third should be 1.4
+        array([[ 0.1,  0.3, 48.2, -0.4]])
         """
         decision.check_cells(self)
         return by_rows(self, decision.cell_deviations, X, y)

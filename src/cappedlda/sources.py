@@ -107,6 +107,21 @@ class NpzFolder:
         Name of the array of weights, if there is one.
     pattern : str, default ``"*.npz"``
         Pattern of the file names.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import numpy as np
+    >>> from sklearn.datasets import load_wine
+    >>> from cappedlda import CappedLDA
+    >>> from cappedlda.sources import NpzFolder
+    >>> X, y = load_wine(return_X_y=True)
+    >>> with tempfile.TemporaryDirectory() as name:
+    ...     np.savez(f"{name}/part0.npz", X=X[::2], y=y[::2])
+    ...     np.savez(f"{name}/part1.npz", X=X[1::2], y=y[1::2])
+    ...     lda = CappedLDA().fit_chunks(NpzFolder(name))
+    >>> lda.scalings_.shape
+    (13, 2)
     """
 
     folder: str | PathLike[str]
