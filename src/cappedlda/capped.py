@@ -51,15 +51,15 @@ class CappedLDA(SwitchingHints, CappedDiscriminant):
         How much to shrink the within-class covariance towards a multiple of the identity, with
         each feature in its own unit. "auto" uses the Ledoit-Wolf estimate, averaged over the
         classes. "few_rows" does the same with up to 2.5 rows per feature, shrinks less with
-        more rows, and does not shrink with five rows per feature or more; where `label_noise`
-        weighs rows, it is "agreement". "agreement" takes the amount for which leave-one-out
-        scores agree most with the labels. A number from 0
-        to 1 is a fixed amount; None does not shrink.
+        more rows, and does not shrink with five rows per feature or more. If `label_noise` gives
+        rows less weight, it means "agreement". "agreement" takes the amount for which
+        leave-one-out scores agree most with the labels. A number from 0 to 1 is a fixed amount.
+        None does not shrink.
     priors : "uniform" or array-like of shape (n_classes,), default=None
         Class probabilities. None takes the class shares of the training data; "uniform" gives
         every class the same.
     cells : {"capped", "all"}, default="capped"
-        How to treat single wrong cells; the guide on cells says more. "capped" ignores cells of a
+        How to treat single wrong cells (see the guide on cells). "capped" ignores cells of a
         new row that do not fit the others: those more than `cell_cuts_` standard deviations from
         the value that these predict for the class. Each costs the class as much as a cell at that
         limit. Rows without such a cell get the linear rule. In training, where many rows have a
@@ -75,13 +75,13 @@ class CappedLDA(SwitchingHints, CappedDiscriminant):
         memory or by `CappedLDACV`. Infinity is always an error in `fit`.
     label_noise : "auto", float or None, default=None
         Whether to look for wrong labels. "auto" estimates their rate and which labels are wrong,
-        by leave-one-out. If it finds any, the last step weighs each row by the probability that
-        its label is right, unless that classifies the rows worse; then ``shrinkage="few_rows"``
-        means "agreement". If it finds none, the fit is the same as with None, bit for bit. A
-        number between 0 and 0.5 is a first guess of the rate, and assumes that there are wrong
-        labels to weigh. It needs 20 rows per class on average that are neither left out nor unlike
-        all others. It does not work with ``epsilon=inf``, nor for sparse X with more than 1000
-        features.
+        by leave-one-out. If it finds any, the last step weights each row by the probability that
+        its label is right, unless that classifies the rows worse. With such weights,
+        ``shrinkage="few_rows"`` means "agreement". If it finds none, the fit is the same as with
+        None, bit for bit. A number between 0 and 0.5 is a first guess of the rate, and takes for
+        granted that there are wrong labels and that weights help. This needs 20 rows per class on
+        average that are neither left out nor unlike all others. It does not work with
+        ``epsilon=inf``, nor for sparse X with more than 1000 features.
     n_jobs : int, default=None
         Number of threads; None uses all cores available to the process. Fits that run at the
         same time share them. The result is the same, bit for bit, for any number.
@@ -123,9 +123,9 @@ class CappedLDA(SwitchingHints, CappedDiscriminant):
         Largest distance of a row of each class that is not flagged. With ``epsilon="auto"`` it is
         1.5 times the cap of the class.
     weights_ : ndarray of shape (n_samples,)
-        0 for training rows that are left out, 1 for all others; if wrong labels were found, and
-        weighing rows by them pays, `label_quality_`, but at least 0.01, for others in classes of
-        at least 10 rows (with missing or replaced cells filled in).
+        0 for training rows that are left out, 1 for all others. If `label_noise` gives rows less
+        weight, it is `label_quality_` for those others, but at least 0.01, and 1 in classes of
+        fewer than 10 rows. Missing and replaced cells are then filled in.
     distances_ : ndarray of shape (n_samples,)
         Distance of each training row from the centre of its class, in the discriminant space
         of the rows inside cap and gate (for large data, of all rows that are not left out).
