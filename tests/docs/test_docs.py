@@ -145,4 +145,6 @@ def test_fitted_attributes_are_the_documented_ones(dirty):
     documented = {line.split(" : ")[0] for line in attributes.splitlines() if " : " in line}
     computed = {name for name, _ in inspect.getmembers(type(model), inspect.isdatadescriptor)}
     fitted = {name for name in vars(model).keys() | computed if re.fullmatch(r"[a-z].*_", name)}
-    assert fitted == documented - {"feature_names_in_"}
+    assert fitted <= documented
+    missing = {name for name in documented if not hasattr(model, name)}  # some are made when read
+    assert missing == {"feature_names_in_"}
