@@ -189,14 +189,14 @@ def markdown(frame, title, pictures=""):
 
 New rows:
 
-{new.round(1).to_markdown()}
+{(new.round(1) + 0.0).to_markdown()}
 
 Clean rows lose {-losses.points.mean():.3f} points on average against `cells="all"`; the worst set
 loses {-worst.points:.2f} ({worst["data"]}, {worst["test rows"]} test rows){of_large}.
 
 Training rows:
 
-{training.round(1).to_markdown()}
+{(training.round(1) + 0.0).to_markdown()}
 {pictures}"""
 
 
