@@ -220,7 +220,12 @@ def test_a_report_on_the_raw_table(folder, capsys):
 
 @pytest.mark.parametrize(
     ("value", "n", "text"),
-    [(9999999.0, 6, "9,999,999"), (0.123456, 4, "0.1235"), (-1e300, 6, "-1e+300"), (17.0, 3, "17")],
+    [
+        (9999999.0, 6, "9,999,999"),
+        (0.123456, 4, "0.1235"),
+        (-1e300, 6, "-1e+300"),
+        (1644.2, 4, "1,644"),
+    ],
 )
 def test_numbers_are_readable(value, n, text):
     assert digits(value, n) == text

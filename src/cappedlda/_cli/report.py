@@ -173,7 +173,7 @@ def reasons(row, encoded):
 def digits(value, n, sign=""):
     """Return a number with n digits, and more if it is a large one, without an exponent."""
     large = 10.0**n <= abs(value) < 1e15
-    return f"{value:{sign},.0f}" if large else f"{value:{sign}.{n}g}"
+    return f"{value:{sign},.0f}" if large else f"{value:{sign},.{n}g}"
 
 
 def provenance(facts):
