@@ -185,7 +185,7 @@ def markdown(groups, command):
     for title, frame in groups.items():
         found = calls(frame).reset_index()
         shares = ["precision", "recall", "right labels called wrong", "found"]
-        found[shares] = (100.0 * found[shares]).round(1)
+        found[shares] = (100.0 * found[shares].astype(float)).round(1)
         two = points(frame[frame.classes == 2])[1][OURS]
         more = points(frame[frame.classes > 2])[1][OURS]
         by_classes = pd.DataFrame({"two classes": two, "three and more": more}).round(2)
