@@ -55,10 +55,11 @@ def parser(files=None):
 
 
 def add_arguments(sub, arguments, files):
-    headings = dict.fromkeys(item.heading for item in arguments)
-    places = {name: sub.add_argument_group(name) if name else sub for name in headings}
-    for item in arguments:
-        action = places[item.heading].add_argument(item.name, **item.options)
+    places = {None: sub}
+    for heading, name, options in arguments:
+        if heading not in places:
+            places[heading] = sub.add_argument_group(heading)
+        action = places[heading].add_argument(name, **options)
         if files is not None and action.metavar in FILES:
             action.complete = files
 

@@ -2,11 +2,9 @@
 
 from itertools import compress
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 
-from cappedlda import CappedLDA
 from cappedlda._cli.arguments import (
     COLUMNS,
     COPY,
@@ -30,23 +28,15 @@ from cappedlda._model_file.recipe import Recipe
 from cappedlda._util.progress import Progress
 
 
-class Fitted(NamedTuple):
-    """A model of a file, how it makes features of columns, and the notes of the fit."""
-
-    model: CappedLDA
-    recipe: Recipe
-    notes: dict
-
-
 def transform(args):
     """Project rows onto the directions of a model."""
-    fitted = read(args.model)
-    directions = fitted.model.get_feature_names_out().tolist()
+    model, *fitted = read(args.model)
+    directions = model.get_feature_names_out().tolist()
 
     def results(rows):
-        return dict(zip(directions, fitted.model.transform(rows.X).T, strict=True)), None
+        return dict(zip(directions, model.transform(rows.X).T, strict=True)), None
 
-    return write(args, applied_reader(args, fitted, keep=args.keep), results)
+    return write(args, applied_reader(args, *fitted, keep=args.keep), results)
 
 
 def predict(args):
@@ -54,9 +44,8 @@ def predict(args):
     is_array = args.out is not None and Path(args.out).suffix.lower() == ".npy"
     if is_array and args.reject is not None:
         raise UsageError("--reject adds a column of another type; use --out with .npz, not .npy")
-    fitted = read(args.model)
-    model, classes = fitted.model, fitted.model.classes_.tolist()
-    reader = applied_reader(args, fitted, keep=args.keep)
+    model, *fitted = read(args.model)
+    classes, reader = model.classes_.tolist(), applied_reader(args, *fitted, keep=args.keep)
     names = reader.feature_names()
     counts = {"ignored": 0, **({} if args.reject is None else {"rejected": 0})}
 
@@ -77,6 +66,7 @@ def predict(args):
 
 
 def read(path):
+    """Return a model, its recipe, and the notes of its fit."""
     try:
         model, recipe, notes = read_model(path)
     except ValueError as error:
@@ -88,7 +78,7 @@ def read(path):
     if not recipe.columns:  # `save_model` wrote it
         keep_gaps = getattr(model, "missing", "error") == "ignore"
         recipe = Recipe(list(names), keep_gaps=keep_gaps)
-    return Fitted(model, recipe, notes)
+    return model, recipe, notes
 
 
 def write(args, reader, results, counts=None, order=None):

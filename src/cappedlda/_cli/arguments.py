@@ -22,16 +22,8 @@ class Command(NamedTuple):
     writes: Mapping = MappingProxyType({})  # files to write, and the suffixes that they may have
 
 
-class Argument(NamedTuple):
-    """An argument: its name, how `add_argument` takes it, and its heading in the help."""
-
-    name: str
-    options: dict
-    heading: str | None
-
-
 def argument(usage, text, heading=None, **options):
-    """Return an argument from its usage and its help.
+    """Return a heading of the help, the name of an argument, and options of `add_argument`.
 
     The usage of a positional argument is "DATA", of a switch "--json", of an option "--out FILE",
     and of one that can be repeated "--na TEXT...".
@@ -45,7 +37,7 @@ def argument(usage, text, heading=None, **options):
         options |= {"action": "append", "default": []}
     if value and "choices" not in options:
         options["metavar"] = value.removesuffix("...")
-    return Argument(name, {"help": text, **options}, heading)
+    return heading, name, {"help": text, **options}
 
 
 class UsageError(ValueError):

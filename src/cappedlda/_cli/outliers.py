@@ -28,9 +28,9 @@ def outliers(args):
     """List unusual rows, the most unusual first, with the features that make them so."""
     if args.unlabelled and (args.target is not None or args.labels is not None):
         raise UsageError("--unlabelled ignores the classes; leave --target and --labels out")
-    fitted = read(args.model)
-    model, labels = fitted.model, None if args.unlabelled else Labels(fitted.model.classes_)
-    reader = applied_reader(args, fitted, labels, args.keep)
+    model, *fitted = read(args.model)
+    labels = None if args.unlabelled else Labels(model.classes_)
+    reader = applied_reader(args, *fitted, labels, args.keep)
     labelled = reader.target is not None
     judged = labelled and hasattr(model, "label_status_")
     if args.sort == "quality" and not judged:

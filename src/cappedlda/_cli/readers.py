@@ -149,14 +149,13 @@ def one_dimensional(path, values):
     return values
 
 
-def applied_reader(args, fitted, labels=None, keep=None):
+def applied_reader(args, recipe, notes, labels=None, keep=None):
     """Return the reader of rows for a fitted model.
 
     Columns go by their names if file and model have them, else by their places. The column of the
     labels is left out where it is known. Without `keep` those columns are kept that the fit was
     told to keep.
     """
-    recipe, notes = fitted.recipe, fitted.notes
     text = text_options(args) | {"na": [*args.na, *notes.get("na", [])]}
     if "notation" in notes:
         text["notation"] = Notation(*notes["notation"])

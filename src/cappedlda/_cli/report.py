@@ -53,17 +53,17 @@ def report(args):
     needs_of_report("A report")
     args.report = args.out
     progress = Progress(args.quiet, LIMITS.seconds)
-    fitted = read(args.model)
-    reader = applied_reader(args, fitted, Labels(fitted.model.classes_))
+    model, recipe, notes = read(args.model)
+    reader = applied_reader(args, recipe, notes, Labels(model.classes_))
     if reader.target is None:
-        target = fitted.notes.get("target")
+        target = notes.get("target")
         lacks = f"{reader.table.label} has no column {target!r}, the classes of the model; "
         raise UsageError(
             f"{lacks if target else ''}a report needs the classes of the rows: give "
             "--target COLUMN or --labels FILE"
         )
     data = read_training(reader, progress)
-    return tell(args, reader, fitted.notes, fitted.model, data, [], progress)
+    return tell(args, reader, notes, model, data, [], progress)
 
 
 def write_report(path, model, survey, facts, names, ids, progress):
