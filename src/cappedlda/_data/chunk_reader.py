@@ -1,6 +1,7 @@
 """Chunks of rows as a source gives them, each checked against the first."""
 
 from collections.abc import Callable
+from contextlib import closing
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -62,16 +63,12 @@ class ChunkReader:
             if len(chunk.y):
                 yield chunk
         if self.example is None:
-            self._read_example()
+            with closing(iter(self)) as chunks:  # a source may have begun to read more
+                next(chunks, None)
 
     def not_finite(self, name, row, values):
         names = self._first.get("feature names")
         return not_finite(values, f"its row {row}", names, f"X of {name}")
-
-    def _read_example(self):
-        chunks = iter(self)
-        next(chunks, None)
-        chunks.close()  # a source may have begun to read more
 
     def _checked(self, number, chunk):
         chunk = _as_chunk(number, chunk)

@@ -171,10 +171,6 @@ class SparseRows(ArrayRows):
             if far.any():
                 data = data.copy() if data is self.X.data else data
                 data[span][far] = (middle + np.sign(steps) * limit)[far]
-        return self._with_entries(data)
-
-    def _with_entries(self, data):
-        """Return the rows with other numbers where they have an entry."""
         if data is self.X.data:
             return self
         arrays = (data, self.X.indices, self.X.indptr)
