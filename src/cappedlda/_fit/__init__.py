@@ -42,7 +42,6 @@ from cappedlda._fit.labels import (
 from cappedlda._fit.result import Options, Prepared, Solution
 from cappedlda._fit.result import evaluate as evaluate_solver
 from cappedlda._fit.reweighting import (
-    STABLE,
     evaluate,
     lda_on_support,
     reweight,
@@ -68,6 +67,9 @@ from cappedlda._validation import check_units
 
 # With few rows per feature the core judges badly, so rows beyond this level are left out.
 MOST_LEVEL_OF_FEW = 3.3
+# LDA on all rows within the caps of a sample is repeated if a larger share of them changes sides:
+# a sample of 10,000 rows knows the share beyond its caps no better.
+STABLE_ON_ALL = 1e-3
 
 __all__ = ["Objective", "Options", "Solution", "fit_capped", "fit_norm", "fit_path"]
 
@@ -300,7 +302,7 @@ def on_all_rows(prepared, core, level, objective, options, trace, labels=None):
     # near these caps.
     guess = evaluate(sample, reweighted.frame, objective).frame
     evaluated = evaluate(rows, guess, objective)
-    if level == 1.0 and share_changed(reweighted, evaluated) > STABLE:
+    if level == 1.0 and share_changed(reweighted, evaluated) > STABLE_ON_ALL:
         again = rows, evaluated.frame, objective, gate, options, sample
         reweighted, evaluated, more = until_stable(*again)
         trace.extend(more)
