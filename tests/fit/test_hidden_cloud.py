@@ -8,7 +8,7 @@ from cappedlda import CappedLDA
 from cappedlda._data.array import ArrayRows
 from cappedlda._initial.dense import concentrated_support
 from cappedlda._initial.standardize import medians_and_scale
-from cappedlda._loo.leave_out import does_harm
+from cappedlda._loo.leave_out import does_harm, may_do_harm
 from cappedlda._metrics.frame import Frame
 from cappedlda._rules.fences import STRICT_REACH
 
@@ -42,6 +42,35 @@ def test_a_cloud_of_five_deviations_is_left_out(rng, share):
     assert model.score(X_new, y_new) > oracle - 0.02
     assert np.mean(model.left_out_[planted]) > 0.8
     assert np.mean(model.left_out_[~planted]) < 0.02
+
+
+def test_a_cloud_that_makes_the_class_means_coincide_is_left_out(rng):
+    X, y = two_classes(rng, 1000)
+    X_new, y_new = two_classes(rng, 4000)
+    # A tenth of each class, five times as far: the directions turn away from the cloud.
+    dirty, planted = beyond_the_other_class(X, y, 0.1)
+    model = CappedLDA().fit(dirty, y)
+    assert (
+        model.score(X_new, y_new) > LDA().fit(X[~planted], y[~planted]).score(X_new, y_new) - 0.02
+    )
+    assert np.mean(model.left_out_[planted]) > 0.8
+
+
+@pytest.mark.parametrize("seed", [1, 3])
+def test_a_cloud_at_the_edge_of_the_fences_does_not_creep_in(seed):
+    """Its near side is inside the strict fences, and would draw in the rest step by step."""
+    X, y = two_classes(np.random.default_rng(seed), 3000)
+    dirty, planted = beyond_the_other_class(1.17 * X, y, 0.3)
+    assert np.mean(CappedLDA().fit(dirty, y).left_out_[planted]) > 0.85
+
+
+def test_no_harm_is_done_where_no_row_is_classified_wrongly(rng):
+    X, y = two_classes(rng, 600)
+    frame = Frame.of(np.zeros((2, N_FEATURES)), np.ones(N_FEATURES), np.full(2, 0.5), N_FEATURES)
+    inside = np.ones(600, bool)
+    for distance, expected in ((0.0, True), (20.0, False)):
+        rows = ArrayRows(X + distance * y[:, None] * STEP, y.astype(np.int32), 2)
+        assert may_do_harm(rows, inside, 0.05, frame) == expected
 
 
 def test_it_is_found_on_the_sample_of_large_data(rng):

@@ -3,23 +3,34 @@
 The fences are wide, because real features have long tails. A cloud five deviations off, where the
 classes differ, fits inside, and turns the directions so that they no longer separate the rest of
 the classes. So strict fences find the larger part of every class in the discriminant space, and LDA
-on it gives the next such space, until the two agree. If LDA on all rows inside the usual fences
-classifies fewer rows of this part correctly than LDA on the part alone, the further rows do harm,
-and the fit continues with the strict fences.
+on it gives the next such space, until the two agree. The cloud may have turned the first directions
+away from itself, but then it shows between the class means, which the first space also spans. If
+LDA on all rows inside the usual fences classifies fewer rows of this part correctly than LDA on the
+part alone, the further rows do harm, and the fit continues with the strict fences.
 """
 
 import numpy as np
 
 from cappedlda._data.array import ArrayRows
-from cappedlda._fit.reweighting import lda_on_support, until_stable, with_caps_by_distances
+from cappedlda._fit.reweighting import (
+    evaluate,
+    lda_on_support,
+    reweight,
+    share_changed,
+    with_caps_by_distances,
+)
 from cappedlda._initial.dense import InitialEstimate, concentrated_support
 from cappedlda._initial.standardize import medians_and_scale
-from cappedlda._loo.leave_out import does_harm
+from cappedlda._loo.leave_out import does_harm, may_do_harm
+from cappedlda._metrics.linalg import RANK_CUTOFF, orthonormal
 from cappedlda._rules.fences import STRICT_REACH
+from cappedlda._solvers.base import Trace
 
 SEARCH_STEPS = 3
 # A smaller share of the core is a tail, not a cloud.
 LEAST_CLOUD = 0.05
+# Directions that differ by less, relative to their length, are the same.
+SAME_DIRECTION = 0.01
 # Of many rows about as many tell that there is none, if fewer than this share of them are beyond.
 LOOKED_AT, SURELY = 1000, 0.5
 
@@ -32,14 +43,35 @@ def core_without_cloud(sample, core, objective, gate, options, shrinkage=0.0):
     """
     if core.frame.W.shape[1] == 0:
         return None
-    inside = core.ratios <= 1.0
-    larger, frame, n_passes = larger_part(sample, core.frame, inside, options.priors)
-    if frame is None or not does_harm(sample, larger, larger | inside, core.frame, shrinkage):
+    frame, inside = core.frame, core.ratios <= 1.0
+    if not may_do_harm(sample, inside, LEAST_CLOUD, frame, shrinkage):
         return None
-    objective = objective._replace(reach=STRICT_REACH)
-    reweighted, core, trace = until_stable(sample, frame, objective, gate, options)
-    trace.n_passes += n_passes
-    return objective, reweighted, core, trace
+    for space in (frame.changed(W=with_class_means(frame)), frame):
+        larger, found, n_passes = larger_part(sample, space, inside, options.priors)
+        if found is not None and does_harm(sample, larger, larger | inside, frame, shrinkage):
+            return strict_core(sample, found, objective, gate, options, n_passes)
+    return None
+
+
+def with_class_means(frame):
+    """Return directions (n, k) that span those of a frame and those between the class means."""
+    W, B = frame.W / np.linalg.norm(frame.W, axis=0), orthonormal(frame.B, RANK_CUTOFF)
+    return orthonormal(np.hstack([W, B]), SAME_DIRECTION)
+
+
+def strict_core(sample, frame, objective, gate, options, n_passes):
+    """Return what `core_without_cloud` does, given LDA on the larger part as a frame.
+
+    There is one step only: each further one would let in more of a cloud that reaches into the
+    fences.
+    """
+    strict = objective._replace(reach=STRICT_REACH)
+    settings = 1.0, strict, gate, options
+    first = reweight(sample, frame, *settings)
+    core = evaluate(sample, first.frame, strict)
+    found = {"change": share_changed(first, core), "objective_path": [first.objective]}
+    trace = Trace("converged", n_iter=1, n_passes=n_passes + 3, **found)
+    return strict, reweight(sample, core.frame, *settings), core, trace
 
 
 def larger_part(sample, frame, inside, priors):

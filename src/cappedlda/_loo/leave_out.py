@@ -85,8 +85,11 @@ class Scores:
 
         The scores `core` classified them. The price is relative to the weight of the core.
         """
-        lost = max(core.core_hits - self.core_hits, 0.0)
-        return lost - SURE * math.sqrt(lost) > price * self._core_weight
+        return surely(core.core_hits - self.core_hits) > price * self._core_weight
+
+    def may_lose(self, price):
+        """Return whether the core has wrong rows enough to have lost more than a price."""
+        return surely(self._core_weight - self.core_hits) > price * self._core_weight
 
     @cached_property
     def loss(self):
@@ -219,6 +222,23 @@ def does_harm(rows, core, wider, frame, shrinkage=0.0):
             return False
         (_, first, _), (_, scores, (further, _)) = scored
         return scores.loses(first, MOST_COST * further)
+
+
+@np.errstate(over="ignore", invalid="ignore")
+def may_do_harm(rows, support, share, frame, shrinkage=0.0):
+    """Return whether a share of a support may do harm to the rest.
+
+    The rest cannot have lost more correct rows than LDA on the support classifies wrongly.
+    """
+    order, ends = nested(np.where(support, 0, 1), 1)
+    with shared_threads(threads_for(rows)) as map_:
+        ((_, scores, _),) = scored_supports(rows, order, ends, frame, shrinkage, None, map_)
+        return scores.may_lose(MOST_COST * share)
+
+
+def surely(lost):
+    """Return how many of some lost rows are beyond chance."""
+    return lost - SURE * math.sqrt(max(lost, 0.0))
 
 
 def nested(step, count):

@@ -39,6 +39,12 @@ def rank_of(B):
     return int(np.sum(values > np.sqrt(RANK_CUTOFF) * values[0])) if values[0] > 0 else 0
 
 
+def orthonormal(A, cutoff):
+    """Return an orthonormal basis of the columns, but for directions far weaker than the first."""
+    U, values, _ = np.linalg.svd(A, full_matrices=False)
+    return U[:, values > cutoff * values[0]]
+
+
 def solve_spd(A, B):
     """Return A^{-1} B for a symmetric positive definite matrix A, by Cholesky."""
     # LAPACK directly: for small matrices the checks of the wrappers cost more than the work.
