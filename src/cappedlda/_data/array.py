@@ -6,7 +6,7 @@ from mmap import ALLOCATIONGRANULARITY, mmap
 import numpy as np
 
 from cappedlda._data.base import Rows, first_not_finite, per_sample, slices_of, sum_in_order
-from cappedlda._data.jobs import PassJob, norms_job, weights_inside
+from cappedlda._data.jobs import PassJob, norms_job, scaled_weights
 from cappedlda._data.threads import ordered_map
 from cappedlda._kernels import selection
 from cappedlda._regime import REGIME
@@ -186,10 +186,10 @@ class ArrayRows(Rows):
         rows.X, rows.shape, rows.dtype, rows._slabs = X, X.shape, X.dtype, None
         return rows
 
-    def reweighted(self, keep):
-        """Return the rows with those outside the mask `keep` out of every sum."""
+    def reweighted(self, factors):
+        """Return the rows with their weights times factors; a mask drops rows."""
         rows = self._copy()
-        rows.sample_weight, rows._class_weights = weights_inside(keep, self.sample_weight), None
+        rows.sample_weight, rows._class_weights = scaled_weights(factors, self.sample_weight), None
         return rows
 
     def norms(self, centres, scale):
@@ -198,7 +198,7 @@ class ArrayRows(Rows):
         return norms, self.reduce(norms_job(centres, scale), norms)
 
     def build_gate(self, centres, scale, settle):
-        """Return a gate by these rows, and the rows that know how they lie to it.
+        """Return a gate by these rows, and the rows with their ratios to it.
 
         The caps are what `settle` returns for histograms of norms, the number of features and a
         regime.
@@ -208,7 +208,7 @@ class ArrayRows(Rows):
         return gate, self._measured(norms, gate)
 
     def measured(self, gate):
-        """Return the rows, which know how they lie to a gate."""
+        """Return the rows with their ratios to a gate."""
         return self._measured(self.norms(gate.centres, gate.scale)[0], gate)
 
     def gated(self, gate):

@@ -52,7 +52,7 @@ class PassJob:
         # Only views of them are in the record.
         scatter, image_scatter = np.zeros((side, side)), np.zeros((image_side, image_side))
         if self.weigh is not None:
-            sample_weight = weights_inside(self.weigh(X, codes), sample_weight)
+            sample_weight = scaled_weights(self.weigh(X, codes), sample_weight)
         if noted:
             distances = np.empty(len(X))
             gate_ratios = None if self.gate is None else np.empty(len(X))
@@ -82,7 +82,7 @@ class PassJob:
             record.image_sums = record.sums.dot(wide_W)
         if noted:
             if gate_ratios is not None:
-                sample_weight = weights_inside(gate_ratios <= self.level, sample_weight)
+                sample_weight = scaled_weights(gate_ratios <= self.level, sample_weight)
             rows = distances, codes, sample_weight
             record.note(Border.of(*rows, query.caps, self.most_border_rows))
         return record
@@ -96,9 +96,9 @@ class PassJob:
         return np.ascontiguousarray(gate.centres, dtype), inverse, gate.caps, self.level
 
 
-def weights_inside(inside, sample_weight):
-    """Return the weights of rows with those outside out of every sum, or times numbers."""
-    return inside * (1.0 if sample_weight is None else sample_weight)
+def scaled_weights(factors, sample_weight):
+    """Return the weights of rows times factors; a mask drops rows."""
+    return factors * (1.0 if sample_weight is None else sample_weight)
 
 
 def norms_job(centres, scale):

@@ -13,7 +13,7 @@ Find the rows we trust (`core_of`):
 5. LDA on the rows inside, caps from their distances, until both agree: the core.
 6. If the core hides a cloud, the same with strict fences.
 
-Finish (`fit_capped`):
+Finish (`trimmed_fit`):
 
 7. Decide what to leave out: the least that harms none of the rows we trust.
 8. LDA on all rows of that support, and the evaluation of all rows. With `label_noise`, rows with
@@ -81,16 +81,16 @@ def fit_capped(rows, objective, options):
         quiet = {"drop_cells": False, "fill_gaps": False, "report": None}
         return fit_capped(rows, objective, replace(options, **quiet, **others))
 
-    fit_on_the_way = partial(fit, label_noise=None)  # without looking for wrong labels
+    fit_without_labels = partial(fit, label_noise=None)
     if options.fill_gaps and isinstance(getattr(rows, "X", None), np.ndarray):
-        rows = without_gaps(rows, fit_on_the_way)
+        rows = without_gaps(rows, fit_without_labels)
     prepared = prepare(rows, objective, options)
-    if options.drop_cells and bears_cells(prepared, objective, options):
+    if options.drop_cells and should_check_cells(prepared, objective, options):
         plain = finish(prepared, objective, replace(options, label_noise=None))
         found = prepared.all_rows
         counted = found.sample_weight, found.n_jobs, found.regime
         found = ArrayRows(np.ascontiguousarray(found.X), found.codes, found.n_classes, *counted)
-        solution = fit_right_cells(found, plain, fit_on_the_way, fit)
+        solution = fit_right_cells(found, plain, fit_without_labels, fit)
         if solution is plain and options.label_noise is not None:
             solution = finish(prepared, objective, replace(options, report=None))
             solution.trace.n_passes += plain.trace.n_passes
@@ -100,7 +100,7 @@ def fit_capped(rows, objective, options):
     return solution
 
 
-def bears_cells(prepared, objective, options):
+def should_check_cells(prepared, objective, options):
     """Return whether there may be wrong cells, and enough rows to recognise them."""
     rows = prepared.all_rows
     enough = rows.regime.unshrunk_rows_per_feature * rows.shape[1]

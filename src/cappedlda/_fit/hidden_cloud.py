@@ -31,7 +31,8 @@ SEARCH_STEPS = 3
 LEAST_CLOUD = 0.05
 # Directions that differ by less, relative to their length, are the same.
 SAME_DIRECTION = 0.01
-# Of many rows about as many tell that there is none, if fewer than this share of them are beyond.
+# With many rows, look at about this many first: there is no cloud if fewer than this share of
+# LEAST_CLOUD are beyond.
 LOOKED_AT, SURELY = 1000, 0.5
 
 

@@ -1,7 +1,7 @@
 """Leave out only what hurts: the least trimming that does not harm the rows we trust.
 
 The rows inside gate and caps are the *core*: rows we trust. Every other row is unusual, which alone
-is no reason to leave it out. The supports {outlyingness <= level} are nested. Plain LDA on each of
+is no reason to leave it out. The supports {ratio <= level} are nested. Plain LDA on each of
 them is judged on the core, every row left out of its own fit. A level is admissible if it
 classifies the core about as well as the core alone does. The fit takes the admissible level that
 classifies most rows correctly. Contamination cannot buy its way in, since the core decides what is
@@ -32,7 +32,8 @@ LEVELS = np.array([1.0, 1.5, 2.2, 3.3, 5.0, 7.5, 11.0, 17.0, 25.0, 40.0, 100.0, 
 MOST_COST = 0.1
 # Where a support costs this many times as much as all further rows may, no wider one is tried.
 HOPELESS = 4.0
-# Supports that differ by less, over the weight of the core, are only told apart if need be.
+# Supports whose weights differ by less than this share of the core's are judged together, widest
+# first; a narrower one only if that does harm.
 LEAST_STEP = 0.002
 # Standard errors beyond which a loss of correct rows is not chance.
 SURE = 2.0
@@ -85,11 +86,11 @@ class Scores:
 
         The scores `core` classified them. The price is relative to the weight of the core.
         """
-        return surely(core.core_hits - self.core_hits) > price * self._core_weight
+        return beyond_chance(core.core_hits - self.core_hits) > price * self._core_weight
 
     def may_lose(self, price):
         """Return whether the core has wrong rows enough to have lost more than a price."""
-        return surely(self._core_weight - self.core_hits) > price * self._core_weight
+        return beyond_chance(self._core_weight - self.core_hits) > price * self._core_weight
 
     @cached_property
     def loss(self):
@@ -144,20 +145,20 @@ def losses_downhill(classified, k, stop=None):
 
 
 @np.errstate(over="ignore", invalid="ignore")  # by rows that are far off
-def harmless_level(rows, outlyingness, frame, shrinkage=0.0, known=None):
+def harmless_level(rows, ratios, frame, shrinkage=0.0, known=None):
     """Return the multiple of caps and gate beyond which rows are left out, and a temperature.
 
     The level is inf if no row is left out. The temperature is the factor of the class scores that
-    makes probabilities no more confident than they should be. The outlyingness (N,) is at most 1 in
+    makes probabilities no more confident than they should be. The ratios (N,) are at most 1 in
     the core. The frame has the priors, and the units of features if there are few rows. The scatter
     is shrunk by `shrinkage`. `known` may be the result of `known_core`.
     """
-    if outlyingness.max() <= FLAG_LEVEL:  # where no row is flagged, none is left out
+    if ratios.max() <= FLAG_LEVEL:  # where no row is flagged, none is left out
         return np.inf, 1.0
-    core = outlyingness <= 1.0
+    core = ratios <= 1.0
     if not np.bincount(rows.codes[core], minlength=rows.n_classes).all():
         return 1.0, 1.0
-    order, ends = nested(np.searchsorted(LEVELS, outlyingness), len(LEVELS))
+    order, ends = nested(np.searchsorted(LEVELS, ratios), len(LEVELS))
     with shared_threads(threads_for(rows)) as map_:
         supports = scored_supports(rows, order, ends, frame, shrinkage, known, map_)
         _, core, _ = next(supports)
@@ -198,13 +199,13 @@ def steps_of(supports):
 
 
 @np.errstate(over="ignore", invalid="ignore")
-def vouched_level(outlyingness, level):
+def vouched_level(ratios, level):
     """Return the level up to which a sample can vouch for rows that are not in it.
 
     The sample has judged rows up to its farthest row within the level. It knows nothing of the gap
     beyond, where other rows may lie. So the level is at most one step beyond that row.
     """
-    farthest = outlyingness.max(where=outlyingness <= level, initial=1.0)
+    farthest = ratios.max(where=ratios <= level, initial=1.0)
     return min(level, float(LEVELS[1] * farthest))
 
 
@@ -236,7 +237,7 @@ def may_do_harm(rows, support, share, frame, shrinkage=0.0):
         return scores.may_lose(MOST_COST * share)
 
 
-def surely(lost):
+def beyond_chance(lost):
     """Return how many of some lost rows are beyond chance."""
     return lost - SURE * math.sqrt(max(lost, 0.0))
 
