@@ -412,3 +412,20 @@ def test_labels_without_gaps_are_coded_by_their_difference(rng, dtype):
         y[7] = unknown
         with pytest.raises(ValueError, match=f"unknown labels .{unknown}.;"):
             known_codes(y, classes)
+
+
+def test_a_source_may_use_the_memory_of_weights_again(rng):
+    """Integers are copied, so threads work on them while the source fills its buffer anew."""
+    X, y = rng.integers(-99, 99, size=(120_000, 40), dtype=np.int32), np.arange(120_000) % 2
+    X[y == 1, 0] += 150
+    weights = np.repeat([2.0, 8.0, 1.0, 5.0], 30_000)
+
+    def chunks(buffer=None):
+        for some in (slice(k, k + 30_000) for k in range(0, 120_000, 30_000)):
+            if buffer is not None:
+                buffer[:] = weights[some]
+            yield X[some], y[some], weights[some] if buffer is None else buffer
+
+    expected = CappedLDA(n_jobs=2).fit_chunks(chunks).coef_
+    found = CappedLDA(n_jobs=2).fit_chunks(lambda: chunks(np.empty(30_000))).coef_
+    np.testing.assert_array_equal(found, expected)

@@ -69,8 +69,8 @@ class ChunkRows(BlockRows):
                 self._origins.append((n_rows, chunk.name))
             codes = known_codes(chunk.y, self.classes, f"y of {chunk.name}")
             X, weight = np.ascontiguousarray(chunk.X, self.dtype), chunk.sample_weight
-            if self._weight_unit != 1.0:
-                weight = weight * self._weight_unit
+            if weight is not None:
+                weight = weight * self._weight_unit  # a copy: the source may use its memory again
             may_change = X is chunk.X and not _is_read_only(X)
             yield n_rows, ArrayRows(X, codes, self.n_classes, weight, 1, self.regime), may_change
             n_rows += len(X)
