@@ -178,6 +178,12 @@ def test_the_temperature_is_at_most_one(rng):
     assert scores_of(distances, codes, log_priors=np.zeros(3)).temperature == 1.0
 
 
+def test_rows_of_no_weight_do_not_count(trusted):
+    X, y, _ = trusted
+    weights = np.append(np.ones(len(y)), 0.0)
+    assert level_with(trusted, X[:1] + 50.0, y[:1], [50.0], weights) == np.inf
+
+
 def test_rows_too_far_off_to_be_summed_are_left_out(trusted):
     X, y, _ = trusted
     assert level_with(trusted, np.full((2, 3), 1e300), [0, 1], [50.0, 50.0]) < 50.0

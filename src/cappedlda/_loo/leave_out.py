@@ -153,6 +153,9 @@ def harmless_level(rows, ratios, frame, shrinkage=0.0, known=None):
     the core. The frame has the priors, and the units of features if there are few rows. The scatter
     is shrunk by `shrinkage`. `known` may be the result of `known_core`.
     """
+    counted = rows.row_weights > 0.0
+    if not counted.all():
+        rows, ratios = rows.take(counted), ratios[counted]
     if ratios.max() <= FLAG_LEVEL:  # where no row is flagged, none is left out
         return np.inf, 1.0
     core = ratios <= 1.0
