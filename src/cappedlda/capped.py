@@ -65,8 +65,8 @@ class CappedLDA(SwitchingHints, CappedDiscriminant):
         limit. Rows without such a cell get the linear rule. In training, where many rows have a
         cell far off and the fit is notably better without such cells, they are replaced by what
         the others predict (`wrong_cells_`). "all" uses all cells as they are. So does "capped" for
-        sparse X, and where the model has no covariance of all features: with more features than
-        rows, more than 1000 sparse features, or no class with two rows.
+        new rows in sparse X, and where the model has no covariance of all features: with more
+        features than rows, more than 1000 sparse features, or no class with two rows.
     missing : {"error", "ignore"}, default="error"
         How to treat NaN. "ignore" predicts a row from its other cells, and fits a row with
         missing cells drawn from what the others predict. It treats infinite cells of new rows as

@@ -7,6 +7,7 @@ from scipy.sparse import issparse
 from sklearn.utils.validation import check_is_fitted
 
 from cappedlda._data.array import ArrayRows
+from cappedlda._data.base import slices_of
 from cappedlda._data.blocks import OF_LABELS
 from cappedlda._data.kinds import rows_of
 from cappedlda._loo.labels import NEARER
@@ -69,9 +70,12 @@ def per_row(model, codes, quality, likely, new, rows, left_out):
 
 def completed_rows(rows, fitted):
     """Return which rows (N,) were fitted with other cells than they have."""
-    if fitted.X is rows.X or issparse(rows.X):
-        return np.zeros(rows.shape[0], bool)
-    return (fitted.X != rows.X).any(axis=1)
+    n_rows, n = rows.shape
+    changed = np.zeros(n_rows, bool)
+    if fitted.X is not rows.X and not issparse(rows.X):
+        for some in slices_of(n_rows, rows.regime.slab_rows(n)):
+            changed[some] = (fitted.X[some] != rows.X[some]).any(axis=1)
+    return changed
 
 
 def suspects(model, quality, likely, out, rows):
