@@ -64,6 +64,23 @@ def test_a_cloud_at_the_edge_of_the_fences_does_not_creep_in(seed):
     assert np.mean(CappedLDA().fit(dirty, y).left_out_[planted]) > 0.85
 
 
+def test_nor_does_it_where_a_sample_decides():
+    rng = np.random.default_rng(3)
+    X, y = two_classes(rng, 40_000)
+    dirty, planted = beyond_the_other_class(1.2 * X, y, 0.3)
+    order = rng.permutation(len(y))
+    model = CappedLDA().fit(dirty[order], y[order])
+    assert model.n_sampled_ > 0
+    assert np.mean(model.left_out_[planted[order]]) > 0.85
+
+
+def test_some_rows_of_every_class_are_looked_at(rng):
+    codes = np.append(np.arange(4998) % 2, [2, 2]).astype(np.int32)
+    rows = ArrayRows(rng.normal(size=(5000, 2)), codes, 3)
+    counts = np.bincount(codes[rows.every(np.full(3, 5))])
+    np.testing.assert_array_equal(counts, [500, 500, 1])
+
+
 def test_no_harm_is_done_where_no_row_is_classified_wrongly(rng):
     X, y = two_classes(rng, 600)
     frame = Frame.of(np.zeros((2, N_FEATURES)), np.ones(N_FEATURES), np.full(2, 0.5), N_FEATURES)

@@ -175,6 +175,13 @@ class ArrayRows(Rows):
         """Return where the rows of each class end, if they are class by class, shape (c,)."""
         return np.cumsum(np.bincount(self.codes, minlength=self.n_classes))
 
+    def every(self, steps):
+        """Return the numbers of every k-th row of each class, where k is given by steps (c,)."""
+        order, ends = self.class_order(), self.class_ends()
+        codes = self.codes[order]
+        ranks = np.arange(len(order)) - np.append(0, ends[:-1])[codes]
+        return order[ranks % steps[codes] == 0]
+
     def labelled(self, codes, n_classes=None):
         rows = self._copy()
         rows.codes, rows._class_weights, rows._class_order = codes, None, None

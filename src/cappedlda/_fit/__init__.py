@@ -59,7 +59,7 @@ from cappedlda._loo.leave_out import harmless_level, known_core, vouched_level
 from cappedlda._metrics.frame import Objective
 from cappedlda._metrics.row_space import RowSpace
 from cappedlda._metrics.shrinkage import MOST_SHRUNK
-from cappedlda._rules.fences import FLAG_LEVEL
+from cappedlda._rules.fences import FLAG_LEVEL, STRICT_REACH
 from cappedlda._rules.rule import gate_caps
 from cappedlda._solvers.base import Trace, iterate
 from cappedlda._solvers.mm import FLOOR, MMSolver
@@ -302,7 +302,9 @@ def on_all_rows(prepared, core, level, objective, options, trace, labels=None):
     # near these caps.
     guess = evaluate(sample, reweighted.frame, objective).frame
     evaluated = evaluate(rows, guess, objective)
-    if level == 1.0 and share_changed(reweighted, evaluated) > STABLE_ON_ALL:
+    # With strict fences a further round would let in a cloud: see `strict_core`.
+    settles = level == 1.0 and objective.reach != STRICT_REACH
+    if settles and share_changed(reweighted, evaluated) > STABLE_ON_ALL:
         again = rows, evaluated.frame, objective, gate, options, sample
         reweighted, evaluated, more = until_stable(*again)
         trace.extend(more)

@@ -35,13 +35,11 @@ def judged_rows(sample):
 
     Every class gives the same part of its rows, but for small ones.
     """
-    regime, order = sample.regime, sample.class_order()
-    most = max(LEAST_JUDGED, LEAST_PER_FEATURE * sample.shape[1])
+    n_rows, n = sample.shape
+    most = max(LEAST_JUDGED, LEAST_PER_FEATURE * n)
     counts = np.bincount(sample.codes, minlength=sample.n_classes)
-    steps = np.clip(counts // regime.sample_rows_per_class, 1, -(-len(order) // most))
-    codes = sample.codes[order]
-    ranks = np.arange(len(order)) - (np.cumsum(counts) - counts)[codes]
-    return np.sort(order[ranks % steps[codes] == 0])
+    steps = np.clip(counts // sample.regime.sample_rows_per_class, 1, -(-n_rows // most))
+    return np.sort(sample.every(steps))
 
 
 def with_wrong_labels(options):

@@ -117,5 +117,4 @@ class PlainLDA:
 
 def plane_axes(means):
     """Return the orthonormal principal axes of points of shape (c, m), shape (m, r)."""
-    axes, sizes, _ = np.linalg.svd((means - means.mean(axis=0)).T, full_matrices=False)
-    return axes[:, sizes > linalg.RANK_CUTOFF * sizes[0]]
+    return linalg.orthonormal((means - means.mean(axis=0)).T, linalg.RANK_CUTOFF)
