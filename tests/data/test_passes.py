@@ -11,6 +11,7 @@ import reference
 from common import TOLERANCE, assert_close_record, assert_same_bits, make_classes, rows_of
 from threadpoolctl import OpenBLASController, ThreadpoolController, threadpool_info
 
+from cappedlda import CappedLDA
 from cappedlda._data import base, jobs, threads
 from cappedlda._data.record import Record
 from cappedlda._data.threads import (
