@@ -45,9 +45,11 @@ def core_without_cloud(sample, core, objective, gate, options, shrinkage=0.0):
     if core.frame.W.shape[1] == 0:
         return None
     frame, inside = core.frame, core.ratios <= 1.0
-    if not may_do_harm(sample, inside, LEAST_CLOUD, frame, shrinkage):
+    spaces = (frame.changed(W=with_class_means(frame)), frame)
+    spaces = [space for space in spaces if not surely_few_others(sample, space, inside)]
+    if not spaces or not may_do_harm(sample, inside, LEAST_CLOUD, frame, shrinkage):
         return None
-    for space in (frame.changed(W=with_class_means(frame)), frame):
+    for space in spaces:
         larger, found, n_passes = larger_part(sample, space, inside, options.priors)
         if found is not None and does_harm(sample, larger, larger | inside, frame, shrinkage):
             return strict_core(sample, found, objective, gate, options, n_passes)
@@ -83,7 +85,7 @@ def larger_part(sample, frame, inside, priors):
     `inside` is in the part.
     """
     part, found, n_passes = inside, False, 0
-    for _ in range(0 if surely_few_others(sample, frame, inside) else SEARCH_STEPS):
+    for _ in range(SEARCH_STEPS):
         nearer = nearer_rows(sample, frame)
         if (nearer == part).all() or not found and few_others(sample, nearer, inside, LEAST_CLOUD):
             break
