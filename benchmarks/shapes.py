@@ -31,6 +31,8 @@ Written by `{command}`, with the library's code at commit {state}.
 Mean accuracy in percent on clean test samples; each sample is a row of all its values. *Broken*: in
 20 % of the training samples, one channel is noise of three times its deviations. *Limit per
 channel*: training samples with an unusual channel are removed before `CappedLDA` is fitted.
+The figures depend on the splits: those first tried, not stratified, gave -0.69 ± 0.31 points with 8
+samples per class (18 sets) and +0.46 ± 0.61 with 60 (6 sets), against LDA with shrinkage.
 
 {table}
 

@@ -40,7 +40,10 @@ def pairs(values):
 
 @pytest.fixture(scope="module")
 def rows():
-    """Fewer than five rows per feature, some far off, others harmful but not far enough to flag."""
+    """Fewer than five rows per feature, some far off, others harmful but not far enough to flag.
+
+    With this seed enough rows are kept for labels to be judged, 20 per class.
+    """
     rng = np.random.default_rng(11)
     X, y = make_classes(rng, [24, 34, 30], 20, spread=0.7)
     X += rng.standard_t(2.0, size=X.shape)

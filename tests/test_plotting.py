@@ -833,6 +833,8 @@ class TestLabels:
         assert LabelsDisplay.from_estimator(pipeline, X, y).flagged.sum() <= 20
         with pytest.raises(ValueError, match="label_noise=None"):
             LabelsDisplay.from_estimator(CappedLDA().fit(X, y), X, y)
+        with pytest.raises(TypeError, match="n_labels=3 has no effect here; use n_rows"):
+            LabelsDisplay.from_estimator(pipeline, X, y, n_labels=3)
 
     @pytest.mark.parametrize(
         ("n_rows", "error"),

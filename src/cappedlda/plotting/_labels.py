@@ -75,6 +75,8 @@ class LabelsDisplay(ProjectionDisplay):
         display : LabelsDisplay
         """
         check_count("n_rows", n_rows, 1, MOST_NAMES, f"use 1 to {MOST_NAMES}")
+        if "n_labels" in args:
+            raise TypeError(f"n_labels={args['n_labels']!r} has no effect here; use n_rows.")
         model, rows = last_step(estimator, X)
         quality = model.label_quality(rows, y)
         doubtful = np.zeros(len(quality), bool)
