@@ -6,6 +6,7 @@ import subprocess
 import sys
 import threading
 import time
+from contextlib import suppress
 
 import dask
 import dask.array as da
@@ -140,27 +141,32 @@ def test_processes_give_what_arrays_give(client, rows):
     np.testing.assert_array_equal(processes.scalings_, threads.scalings_)
 
 
-def test_a_worker_that_dies_in_the_middle_does_no_harm(client, rows, monkeypatch):
+def test_a_worker_that_dies_in_the_middle_does_no_harm(client, rows, monkeypatch, tmp_path):
     X, y, _ = rows
     expected = CappedLDA().fit(X, y)
-    X = lazy(X, (100,) * 20).map_blocks(slowly, dtype=float)
+    armed = tmp_path / "armed"
+    X = lazy(X, (100,) * 20).map_blocks(die_if_armed, armed=str(armed), dtype=float)
     reduce, passes = DaskRows.reduce, []
-    victim = next(iter(client.run(os.getpid).values()))
+    before = set(client.run(os.getpid).values())
 
-    def reduce_and_kill(self, job):
+    def reduce_with_a_death(self, job):
         passes.append(1)
         if len(passes) == 1:
-            threading.Timer(0.2, os.kill, (victim, signal.SIGKILL)).start()
+            armed.touch()
         return reduce(self, job)
 
-    monkeypatch.setattr(DaskRows, "reduce", reduce_and_kill)
+    monkeypatch.setattr(DaskRows, "reduce", reduce_with_a_death)
     assert_same(CappedLDA().fit(X, y), expected)
     assert len(passes) >= 2
-    assert victim not in client.run(os.getpid).values()
+    assert not armed.exists()
+    assert before - set(client.run(os.getpid).values())
 
 
-def slowly(block):
-    time.sleep(0.03)  # so that there is a middle
+def die_if_armed(block, armed):
+    """Kill the worker in which the first block of an armed pass is read."""
+    with suppress(FileNotFoundError):
+        os.unlink(armed)
+        os.kill(os.getpid(), signal.SIGKILL)
     return block
 
 
