@@ -88,6 +88,8 @@ def test_no_harm_is_done_where_no_row_is_classified_wrongly(rng):
     for distance, expected in ((0.0, True), (20.0, False)):
         rows = ArrayRows(X + distance * y[:, None] * STEP, y.astype(np.int32), 2)
         assert may_do_harm(rows, inside, 0.05, frame) == expected
+    overflowing = ArrayRows(np.where(y[:, None], X, 1e200 * X), y.astype(np.int32), 2)
+    assert not may_do_harm(overflowing, inside, 0.05, frame)
 
 
 def test_it_is_found_on_the_sample_of_large_data(rng):

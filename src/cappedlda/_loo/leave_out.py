@@ -236,8 +236,8 @@ def may_do_harm(rows, support, share, frame, shrinkage=0.0):
     """
     order, ends = nested(np.where(support, 0, 1), 1)
     with shared_threads(threads_for(rows)) as map_:
-        ((_, scores, _),) = scored_supports(rows, order, ends, frame, shrinkage, None, map_)
-        return scores.may_lose(MOST_COST * share)
+        scored = scored_supports(rows, order, ends, frame, shrinkage, None, map_)
+        return any(scores.may_lose(MOST_COST * share) for _, scores, _ in scored)
 
 
 def beyond_chance(lost):
