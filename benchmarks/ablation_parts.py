@@ -15,7 +15,7 @@ import numpy as np
 
 import cappedlda._fit as fit
 from cappedlda import CappedLDA
-from cappedlda._fit import reweighting
+from cappedlda._fit import hidden_cloud, reweighting
 from cappedlda._initial import dense, standardize
 from cappedlda._kernels import loo
 from cappedlda._loo import leave_out
@@ -83,6 +83,7 @@ DEFAULT = "default"
 PARTS = {
     DEFAULT: Variant(),
     "no cloud search": only(fit, "core_without_cloud", lambda *given: None),
+    "no class means in the search": only(hidden_cloud, "with_class_means", lambda frame: frame.W),
     "no C-steps, no growth": regime(covariance_rows_per_feature=np.inf),
     "no growth": Variant([(dense, "GROWTH_STEPS", 0)]),
     "no gate": only(fit, "gate_caps", lambda histograms, *given: np.full(len(histograms), 1e9)),
