@@ -9,7 +9,7 @@ from cappedlda._cli import main, recipe
 from cappedlda._cli.dialects import notation_of
 from cappedlda._cli.formats import open_table
 from cappedlda._cli.recipe import RowSample
-from cappedlda._model_file.recipe import Category, Log, Recipe, texts
+from cappedlda._model_file.recipe import Category, Log, RawTable, Recipe, texts
 
 pd = pytest.importorskip("pandas")
 
@@ -122,7 +122,7 @@ CATEGORY = Category("plan", ["basic", "plus", "pro"], ["gold"], True)
 
 @pytest.mark.parametrize("column", ["plan", 2])
 @pytest.mark.parametrize("has_other", [True, False])
-def test_scikit_learn_follows_a_recipe(column, has_other):
+def test_a_raw_table_follows_a_recipe(column, has_other):
     category = CATEGORY._replace(column=column, has_other=has_other)
     recipe = Recipe([0] if column == 2 else ["age"], [category], [40.0])
     plan = np.array(["plus", " basic", None, "gold", "new", "pro", np.nan], dtype=object)
@@ -130,7 +130,7 @@ def test_scikit_learn_follows_a_recipe(column, has_other):
     if column == 2:
         table.columns = range(3)
     with pytest.warns(UserWarning, match="unknown categories"):
-        found = recipe.transformer(3).transform(table)
+        found = RawTable(recipe, 3).transform(table)
     expected = [
         [40, 1, 0, 0], [1, 0, 0, 0], [2, 0, 0, 0], [3, 0, 0, 1], [4, 0, 0, 1], [5, 0, 1, 0],
         [6, 0, 0, 0],
@@ -142,8 +142,8 @@ def test_scikit_learn_follows_a_recipe(column, has_other):
 
 def test_medians_come_back_exactly():
     medians = [1 / 3, 1e300, -5e-324]
-    imputer = Recipe(["a", "b", "c"], [], medians).transformer().named_transformers_["numbers"]
-    assert imputer.statistics_.tolist() == medians
+    found = Recipe(["a", "b", "c"], [], medians).features(np.full((1, 3), np.nan), None)
+    assert found.tolist() == [medians]
 
 
 def test_codes_are_categories_however_they_are_written():

@@ -1,7 +1,6 @@
 """The rows of a table, ready for a model: features made, labels numbered."""
 
 import re
-import warnings
 from collections import Counter
 from typing import Any, NamedTuple
 
@@ -77,9 +76,6 @@ class RowReader:
         self.n_rows = self.n_skipped = 0
         self.gaps, self.unknown = Counter(), Counter()
         self._categories = [category.column for category in recipe.categories]
-        # For scikit-learn a number would be a place.
-        named = recipe.renamed({column: str(column) for column in recipe.columns})
-        self._transformer = None if recipe.plain else named.transformer()
 
     def __iter__(self):
         """Yield `Rows`, and count."""
@@ -120,23 +116,12 @@ class RowReader:
 
     def _features(self, X, shown):
         """Return the features of rows, and count gaps and unknown categories."""
-        if self._transformer is None:
-            gaps = np.count_nonzero(np.isnan(X), axis=0).tolist() if self.recipe.keep_gaps else []
-            self.gaps.update(dict(zip(self.recipe.numbers, gaps, strict=False)))
-            return X
-        from pandas import DataFrame, concat
-
-        numbers = DataFrame(X, columns=self.recipe.numbers, index=shown.index)
-        frame = concat([numbers, shown], axis=1)
-        self.gaps.update(frame.isna().sum().to_dict())
+        if self.recipe.takes_gaps:
+            gaps = [*np.isnan(X).sum(axis=0).tolist(), *shown.isna().sum().tolist()]
+            self.gaps.update(dict(zip(self.recipe.columns, gaps, strict=True)))
         for category in self.recipe.categories:
-            values = frame[category.column].dropna()
-            known = values.isin(category.levels + category.rare)
-            self.unknown[category.column] += int(np.sum(~known))
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", UserWarning)  # of unknown categories, counted above
-            found = self._transformer.transform(frame.rename(columns=str))
-        return np.ascontiguousarray(found)
+            self.unknown[category.column] += int(category.unknown(shown[category.column]).sum())
+        return self.recipe.features(X, shown)
 
     def _codes(self, block, whole):
         """Return the numbers of the labels; MISSING in rows that are not whole."""

@@ -26,7 +26,7 @@ from cappedlda._model_file.fields import (
     LABELS,
     RULES,
 )
-from cappedlda._model_file.recipe import Category, Log, Recipe
+from cappedlda._model_file.recipe import Category, Log, RawTable, Recipe
 from cappedlda._rules.rule import Gate, RowRule
 from cappedlda._util.files import ArrayFileError, read_npz, replacing
 from cappedlda._version import __version__
@@ -129,8 +129,8 @@ def load_model(
     model, recipe, notes = read_model(path, max_bytes)
     if recipe.plain:
         return model
-    transformer = recipe.transformer(notes.get("n_columns"))
-    return Pipeline([("recipe", transformer), ("discriminant", model)])
+    raw_table = RawTable(recipe, notes.get("n_columns"))
+    return Pipeline([("recipe", raw_table), ("discriminant", model)])
 
 
 def write_model(path, model, recipe=None, notes=None):

@@ -1,19 +1,11 @@
-"""The recipe: how the columns of a raw table become the features of a model.
-
-A recipe is plain lists, as a model file holds them. `transformer` turns it into scikit-learn's
-SimpleImputer, OneHotEncoder and FunctionTransformer in a ColumnTransformer, fitted.
-"""
+"""The recipe: how columns of a raw table become features, as lists that a model file can hold."""
 
 import re
-from types import MappingProxyType
+import warnings
 from typing import NamedTuple
 
 import numpy as np
-from sklearn.base import clone
-from sklearn.compose import ColumnTransformer
-from sklearn.impute import SimpleImputer
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import FunctionTransformer, OneHotEncoder
+from sklearn.base import BaseEstimator, TransformerMixin
 
 OTHER = "(other)"  # the feature that rare categories share
 DECIMAL = re.compile(r"[-+]?[0-9]+\.[0-9]*([eE][-+]?[0-9]+)?")
@@ -34,12 +26,21 @@ class Category(NamedTuple):
         """What an unknown category is taken for."""
         return OTHER if self.has_other else self.levels[0]
 
-    def example(self):
-        """Return values that teach scikit-learn the categories: frequent ones occur twice."""
-        return [*self.levels, *self.levels, *self.rare]
-
     def feature_names(self):
         return [f"{self.column}={level}" for level in self.levels[1:] + [OTHER] * self.has_other]
+
+    def unknown(self, values):
+        return values.notna() & ~values.isin(self.levels + self.rare)
+
+    def features(self, values, gap):
+        """Return 0/1 features of a column of text; those of a missing category are `gap`."""
+        from pandas import Index
+
+        places = Index(self.levels).get_indexer(values)
+        places[places < 0] = len(self.levels) if self.has_other else 0
+        found = np.eye(len(self.levels) + self.has_other)[places, 1:]
+        found[values.isna()] = gap
+        return found
 
 
 class Log(NamedTuple):
@@ -100,124 +101,104 @@ class Recipe(NamedTuple):
         numbers = [names[j] for j in self.numbers]
         return self._replace(numbers=numbers, categories=categories, logs=logs)
 
+    def features(self, X, shown):
+        """Return the features of rows, by their numbers and a data frame of their categories."""
+        if self.plain:
+            return X
+        if self.medians is not None:
+            X = np.where(np.isnan(X), np.asarray(self.medians, X.dtype), X)
+        gap = np.nan if self.keep_gaps else 0.0
+        encoded = [c.features(shown[c.column], gap) for c in self.categories]
+        return np.column_stack([self._on_amounts(X, Log.take), *encoded])
+
     def raw(self, X):
         """Return rows of features with amounts instead of their logarithms."""
-        return on_columns(X, {j: log.undo for j, log in self._placed_logs().items()})
+        return self._on_amounts(X, Log.undo)
 
-    def _placed_logs(self):
-        return {self.numbers.index(log.column): log for log in self.logs}
-
-    def transformer(self, n_columns=None):
-        """Return the fitted ColumnTransformer of the recipe.
-
-        Where columns go by number, a table has to have all `n_columns` of them.
-        """
-        try:
-            from pandas import DataFrame
-        except ImportError:
-            raise ImportError('Raw tables need pandas; pip install "cappedlda[cli]".') from None
-        steps = [("numbers", self._number_step(), self.numbers)]
-        steps += [(f"categories {c.column}", self._steps(c), [c.column]) for c in self.categories]
-        made = ColumnTransformer(steps, sparse_threshold=0.0, verbose_feature_names_out=False)
-        if self._named:
-            made.set_output(transform="pandas")
-        return made.fit(DataFrame(self._example(n_columns)))
-
-    @property
-    def _named(self):
-        return all(isinstance(column, str) for column in self.columns)
-
-    def _number_step(self):
-        fill = "passthrough" if self.medians is None else SimpleImputer(strategy="median")
+    def _on_amounts(self, X, function):
         if not self.logs:
-            return fill
-        logs = {j: log.take for j, log in self._placed_logs().items()}
-        options = {"kw_args": {"functions": logs}, "feature_names_out": "one-to-one"}
-        return make_pipeline(fill, FunctionTransformer(on_columns, **options))
-
-    def _steps(self, category):
-        usual, merged = category.levels[0], [] if category.has_other else category.rare
-        shown = FunctionTransformer(
-            texts,
-            kw_args={"gaps": self.takes_gaps, "same": dict.fromkeys(merged, usual)},
-            feature_names_out="one-to-one",
-        )
-        encoder = OneHotEncoder(
-            categories=[category.levels + category.rare * category.has_other],
-            drop=[usual],
-            min_frequency=2 if category.has_other else None,
-            handle_unknown="infrequent_if_exist" if category.has_other else "ignore",
-            feature_name_combiner=feature_name,
-            sparse_output=False,
-        )
-        encoding = make_pipeline(SimpleImputer(strategy="constant", fill_value=usual), encoder)
-        if not self.keep_gaps:
-            return make_pipeline(shown, encoding)
-        known = {"encoding": encoding, "category": category}
-        return make_pipeline(
-            shown, FunctionTransformer(with_gaps, kw_args=known, feature_names_out=names_given)
-        )
-
-    def _example(self, n_columns):
-        """Return columns that teach scikit-learn the recipe."""
-        columns = {} if self._named else {j: [0.0] for j in range(n_columns)}
-        medians = self.medians or [0.0] * len(self.numbers)
-        columns |= {j: [median] for j, median in zip(self.numbers, medians, strict=True)}
-        columns |= {c.column: c.example() for c in self.categories}
-        n_rows = max(map(len, columns.values())) | 1  # odd, so that a median is one of the values
-        return {j: values + values[:1] * (n_rows - len(values)) for j, values in columns.items()}
+            return X
+        found = np.array(X, dtype=np.float64)
+        for log in self.logs:
+            j = self.numbers.index(log.column)
+            found[:, j] = function(log, found[:, j])
+        return found
 
 
-def on_columns(X, functions):
-    """Return rows with functions applied to some columns, given by position."""
-    if not functions:
-        return X
-    found = np.array(X, dtype=np.float64)
-    for j, function in functions.items():
-        found[:, j] = function(found[:, j])
-    return found
+class RawTable(TransformerMixin, BaseEstimator):
+    """The first step of a pipeline that takes raw tables.
 
-
-def with_gaps(frame, encoding, category):
-    """Return the features of a column of categories, NaN where the category is missing."""
-    from pandas import DataFrame
-
-    # Fitted here, because scikit-learn clones the arguments of a function.
-    fitted = clone(encoding).fit(np.array(category.example(), dtype=object)[:, None])
-    found = fitted.transform(frame.to_numpy())
-    found[frame.isna().any(axis=1)] = np.nan
-    return DataFrame(found, index=frame.index, columns=category.feature_names())
-
-
-def names_given(transformer, _):
-    """Return the names of the features of `with_gaps`."""
-    return np.array(transformer.kw_args["category"].feature_names(), dtype=object)
-
-
-def feature_name(column, level):
-    return f"{column}={OTHER if level == 'infrequent_sklearn' else level}"
-
-
-def texts(frame, gaps=True, same=MappingProxyType({})):
-    """Return a table of categories as text, with some that are the same as others replaced.
-
-    Missing values are NaN, or an error without gaps.
+    Where the columns of the recipe go by number, a table has to have all `n_columns` of them.
     """
+
+    def __init__(self, recipe, n_columns=None):
+        self.recipe = recipe
+        self.n_columns = n_columns
+
+    def __sklearn_is_fitted__(self):
+        return True
+
+    def fit(self, X, y=None):
+        return self
+
+    def get_feature_names_out(self, input_features=None):
+        return np.array(self.recipe.feature_names(), dtype=object)
+
+    def transform(self, X):
+        """Return the features; a data frame if the columns have names."""
+        from pandas import DataFrame
+
+        recipe = self.recipe
+        named = all(isinstance(column, str) for column in recipe.columns)
+        frame = X.to_pandas() if hasattr(X, "to_pandas") else DataFrame(X)
+        if not named:
+            if frame.shape[1] != self.n_columns:
+                raise ValueError(
+                    f"X has {frame.shape[1]} columns, but the model was fitted to a table of "
+                    f"{self.n_columns}."
+                )
+            frame = frame.set_axis(range(self.n_columns), axis=1)
+        elif missing := set(recipe.columns).difference(frame.columns):
+            raise ValueError(f"columns are missing: {missing}")
+        numbers = frame[recipe.numbers]
+        narrow = (numbers.dtypes == np.float32).all()
+        numbers = numbers.to_numpy(np.float32 if narrow else np.float64, na_value=np.nan)
+        shown = texts(frame[[category.column for category in recipe.categories]])
+        self._check(shown)
+        found = recipe.features(numbers, shown)
+        if not named:
+            return found
+        return DataFrame(found, index=frame.index, columns=recipe.feature_names())
+
+    def _check(self, shown):
+        for category in self.recipe.categories:
+            values = shown[category.column]
+            if values.hasnans and not self.recipe.takes_gaps:
+                row = int(np.argmax(values.isna()))
+                raise ValueError(
+                    f"Column {category.column!r}, row {row} (counted from 0): the value is "
+                    "missing, and the model takes no gaps; fill it in, leave such rows out, or "
+                    "fit with --missing ignore."
+                )
+            unknown = values[category.unknown(values)]
+            if len(unknown):
+                warnings.warn(
+                    f"Found unknown categories in column {category.column!r}, such as "
+                    f"{unknown.iloc[0]!r}, taken as {category.fallback!r}.",
+                    stacklevel=4,
+                )
+
+
+def texts(frame):
+    """Return a table of categories as text, NaN where they are missing."""
     import pandas as pd
 
     columns = {}
-    for name, column in pd.DataFrame(frame).items():
+    for name, column in frame.items():
         codes, different = pd.factorize(column)
-        if not gaps and (codes < 0).any():
-            row = int(np.argmax(codes < 0))
-            raise ValueError(
-                f"Column {name!r}, row {row} (counted from 0): the value is missing, and the model "
-                "takes no gaps; fill it in, leave such rows out, or fit with --missing ignore."
-            )
         shown = [as_text(value).strip() for value in different.tolist()]
-        shown = [same.get(text, text) for text in shown]
         columns[name] = np.array([*shown, np.nan], dtype=object)[codes]
-    return pd.DataFrame(columns, index=getattr(frame, "index", None), dtype=object)
+    return pd.DataFrame(columns, index=frame.index, dtype=object)
 
 
 def as_text(value):
