@@ -2,13 +2,13 @@
 
 import io
 import sys
-from contextlib import ExitStack
 
 import pytest
 from commands import KINDS, NAMES
 
 from cappedlda import CappedLDA
-from cappedlda._cli import limits, main
+from cappedlda._cli import main
+from cappedlda._cli.limits import LIMITS
 
 
 @pytest.fixture
@@ -17,10 +17,14 @@ def folder(in_tmp):
 
 
 @pytest.fixture
-def limit():
+def limit(monkeypatch):
     """`limit(block_numbers=2)` lets a small table meet the limits of a large one."""
-    with ExitStack() as stack:
-        yield lambda **changed: stack.enter_context(limits.using(**changed))
+
+    def change(**limits):
+        for name, value in limits.items():
+            monkeypatch.setattr(LIMITS, name, value)
+
+    return change
 
 
 @pytest.fixture

@@ -5,8 +5,7 @@ import subprocess
 
 import pytest
 
-from cappedlda._cli import COMMANDS, main
-from cappedlda._cli.completion import SHELLS
+from cappedlda._cli import COMMANDS, SHELLS, main
 
 pytest.importorskip("shtab")
 

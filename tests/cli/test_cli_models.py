@@ -320,6 +320,9 @@ def test_a_failed_prediction_leaves_no_file(fitted, csv, capsys, folder, limit):
     assert sorted(path.name for path in folder.iterdir()) == ["data.csv", "late.csv", "m.npz"]
 
 
+PARTS = [("abc",), ("abcd",)]  # of three and four rows
+
+
 class Terminal(io.StringIO):
     def isatty(self):
         return True
@@ -328,15 +331,15 @@ class Terminal(io.StringIO):
 def test_progress_is_a_bar_on_a_terminal():
     pytest.importorskip("tqdm")
     with redirect_stderr(Terminal()) as terminal:
-        assert list(Progress().count([3, 4], "Reading", lambda part: part)) == [3, 4]
+        assert list(Progress().count(PARTS, "Reading")) == PARTS
     assert "Reading" in terminal.getvalue()
     assert "\r" in terminal.getvalue()
 
 
 def test_progress_is_lines_elsewhere(capsys):
-    assert list(Progress(seconds=0.0).count([3, 4], "Reading", lambda part: part)) == [3, 4]
+    assert list(Progress(seconds=0.0).count(PARTS, "Reading")) == PARTS
     assert capsys.readouterr().err == "Reading: 3 rows\nReading: 7 rows\n"
-    assert list(Progress(quiet=True).count([3], "Reading", lambda part: part)) == [3]
+    assert list(Progress(quiet=True).count(PARTS, "Reading")) == PARTS
     assert capsys.readouterr().err == ""
 
 

@@ -9,21 +9,26 @@ import threading
 from contextlib import contextmanager
 
 from cappedlda import __version__
-from cappedlda._cli import (
-    apply,
-    completion,
-    demo,
-    fit,
-    info,
-    outliers,
-    report,
-    reproduce,
-)
-from cappedlda._cli.arguments import UsageError
+from cappedlda._cli import apply, demo, fit, info, outliers, report, reproduce
+from cappedlda._cli.arguments import Command, UsageError, argument
 from cappedlda._cli.files import check_files
+from cappedlda._cli.tables import needs
 from cappedlda._util.files import FULL
 
 FILES = ("FILE", "DIR", "DATA", "MODEL")  # what is called so in the help is a file
+SHELLS = ("bash", "zsh", "fish", "tcsh")
+
+
+def completion(args):
+    """Print shell code that completes commands, options and file names."""
+    needs("shtab", "Completion")
+    import shtab
+
+    print(shtab.complete(parser(files=shtab.FILE), args.shell))
+    return 0
+
+
+SHELL = argument("SHELL", f"the shell: {', '.join(SHELLS)}", choices=SHELLS)
 COMMANDS = {
     "fit": fit.COMMAND,
     **apply.COMMANDS,
@@ -31,7 +36,7 @@ COMMANDS = {
     "report": report.COMMAND,
     "demo": demo.COMMAND,
     "info": info.COMMAND,
-    "completion": completion.COMMAND,
+    "completion": Command(completion, (SHELL,)),
     "reproduce": reproduce.COMMAND,
 }
 
@@ -50,18 +55,14 @@ def parser(files=None):
     for name, command in COMMANDS.items():
         summary = command.run.__doc__.splitlines()[0]
         sub = commands.add_parser(name, help=summary, description=summary)
-        add_arguments(sub, command.arguments, files)
+        places = {None: sub}
+        for heading, name, options in command.arguments:
+            if heading not in places:
+                places[heading] = sub.add_argument_group(heading)
+            action = places[heading].add_argument(name, **options)
+            if files is not None and action.metavar in FILES:
+                action.complete = files
     return top
-
-
-def add_arguments(sub, arguments, files):
-    places = {None: sub}
-    for heading, name, options in arguments:
-        if heading not in places:
-            places[heading] = sub.add_argument_group(heading)
-        action = places[heading].add_argument(name, **options)
-        if files is not None and action.metavar in FILES:
-            action.complete = files
 
 
 def main(argv=None):

@@ -7,21 +7,17 @@ import numpy as np
 
 from cappedlda._cli.arguments import (
     COLUMNS,
-    COPY,
     DATA,
-    JSON,
     MODEL,
-    QUIET,
     TABLE,
     Command,
     UsageError,
     argument,
-    share,
+    number,
 )
 from cappedlda._cli.limits import LIMITS
 from cappedlda._cli.readers import applied_reader
 from cappedlda._cli.rows import column_lines
-from cappedlda._cli.training import count_rows
 from cappedlda._cli.writing import SUFFIXES, to_json, write_table
 from cappedlda._model_file import read_model
 from cappedlda._model_file.recipe import Recipe
@@ -91,7 +87,7 @@ def write(args, reader, results, counts=None, order=None):
     from pandas import concat
 
     progress = Progress(args.quiet, LIMITS.seconds)
-    blocks = progress.count(reader, "Rows done", count_rows)
+    blocks = progress.count(reader, "Rows done")
     frames = (finished(rows.kept, *results(rows)) for rows in blocks)
     write_table(frames if order is None else [order(concat(frames))], args.out, args.json)
     facts = {"rows": reader.n_rows - reader.n_skipped, "skipped": reader.n_skipped}
@@ -153,22 +149,21 @@ def wrong_cells_of_others(n_rows):
 
 
 def out_file(suffixes):
-    return argument(
-        "--out FILE", f"file to write, one of {', '.join(suffixes)} (default: print CSV)"
-    )
+    text = f"file to write, one of {', '.join(suffixes)} (default: print CSV)"
+    return argument("--out FILE", text)
 
 
-READS, WRITES = ("model", "data"), {"out": SUFFIXES}
-OPTIONS = (argument("--keep COLUMNS...", COPY, COLUMNS), *TABLE, QUIET, JSON)
+COPY = "columns to copy to the output, separated by commas (default: those that fit kept)"
+OPTIONS = (argument("--keep COLUMNS...", COPY, COLUMNS), *TABLE)
 PROBA = argument("--proba", "add the probability of each class")
 REJECT = argument(
     "--reject ALPHA",
     "add a column rejected, which marks rows too far from every class; ALPHA is the share of good "
     "rows to reject by mistake, such as 0.01",
-    type=share,
+    type=number("a share above 0 and up to 0.5", 0.5),
 )
-OUT = out_file(SUFFIXES)
+OUT, WRITES = out_file(SUFFIXES), {"out": SUFFIXES}
 COMMANDS = {
-    "transform": Command(transform, (MODEL, DATA, OUT, *OPTIONS), READS, WRITES),
-    "predict": Command(predict, (MODEL, DATA, PROBA, REJECT, OUT, *OPTIONS), READS, WRITES),
+    "transform": Command(transform, (MODEL, DATA, OUT, *OPTIONS), WRITES),
+    "predict": Command(predict, (MODEL, DATA, PROBA, REJECT, OUT, *OPTIONS), WRITES),
 }

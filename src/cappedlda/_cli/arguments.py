@@ -17,8 +17,7 @@ class Command(NamedTuple):
     """A subcommand: `run` takes the parsed arguments and returns the exit status."""
 
     run: Callable
-    arguments: tuple = ()
-    reads: tuple = ()  # arguments that are files to read
+    arguments: tuple
     writes: Mapping = MappingProxyType({})  # files to write, and the suffixes that they may have
 
 
@@ -42,11 +41,6 @@ def argument(usage, text, heading=None, **options):
 
 class UsageError(ValueError):
     """Arguments that do not go together."""
-
-
-def rate(text):
-    wanted = "auto or a rate between 0 and 0.5"
-    return text if text == "auto" else number(text, np.nextafter(0.5, 0.0), wanted)
 
 
 def natural(text):
@@ -91,26 +85,24 @@ def encoding(text):
         ) from None
 
 
-def epsilon(text):
-    return text if text == "auto" else number(text, np.inf, "auto, a number above 0 or inf")
+def number(wanted, highest, *words):
+    """Return a parser of positive numbers up to the highest, and of words."""
 
+    def parse(text):
+        if text in words:
+            return text
+        try:
+            value = float(text)
+        except ValueError:
+            value = np.nan
+        if not 0.0 < value <= highest:
+            raise argparse.ArgumentTypeError(f"{text!r} is not {wanted}")
+        return value
 
-def share(text):
-    return number(text, 0.5, "a share above 0 and up to 0.5")
-
-
-def number(text, highest, wanted):
-    try:
-        value = float(text)
-    except ValueError:
-        value = np.nan
-    if not 0.0 < value <= highest:
-        raise argparse.ArgumentTypeError(f"{text!r} is not {wanted}")
-    return value
+    return parse
 
 
 JSON = argument("--json", "print the results as JSON")
-QUIET = argument("--quiet", "do not show progress")
 DATA = argument(
     "DATA",
     "table to read: a .csv, .tsv, .xlsx, .parquet, .arff, .npy or .npz file, a folder of .parquet "
@@ -122,36 +114,25 @@ LABELS = (
     argument("--target COLUMN", TARGET),
     argument("--labels FILE", "file with one class per row, if the table has no such column"),
 )
-KEEP = (
-    "columns that identify the rows, such as an id: not features, but shown in the report and in "
-    "the output of predict, transform and outliers"
-)
-COPY = "columns to copy to the output, separated by commas (default: those that fit kept)"
 SEP = "character between columns of a CSV file (default: comma, semicolon or tab, as in line 1)"
-DECIMAL = "decimal mark, point or comma (default: recognised from the first 100 lines)"
-THOUSANDS = (
-    "thousands separator: point, comma, space or apostrophe (default: recognised from the first "
-    "100 lines)"
-)
+RECOGNISED = "(default: recognised from the first 100 lines)"
+DECIMAL = f"decimal mark, point or comma {RECOGNISED}"
+THOUSANDS = f"thousands separator: point, comma, space or apostrophe {RECOGNISED}"
 NA = "text that means a missing value, as empty cells, NA and null always do; can be repeated"
-# How a table is read.
+ENCODING = "character encoding of a CSV or ARFF file (default: utf-8)"
+KEY = "array with the rows in an .npz file (default: X)"
+# How a table is read, and what is told.
 TABLE = (
     argument("--delimiter C", SEP, WRITTEN, type=delimiter),
     argument("--decimal C", DECIMAL, WRITTEN, type=mark(".,")),
     argument("--thousands C", THOUSANDS, WRITTEN, type=mark(".,' ")),
     argument("--na TEXT...", NA, WRITTEN),
-    argument(
-        "--encoding E",
-        "character encoding of a CSV or ARFF file (default: utf-8)",
-        WRITTEN,
-        type=encoding,
-        default="utf-8",
-    ),
+    argument("--encoding E", ENCODING, WRITTEN, type=encoding, default="utf-8"),
     argument("--no-header", "the first line holds values, not column names", WRITTEN),
     argument("--sheet NAME", "sheet of an .xlsx file (default: the first)", WRITTEN),
-    argument(
-        "--key NAME", "array with the rows in an .npz file (default: X)", WRITTEN, default="X"
-    ),
+    argument("--key NAME", KEY, WRITTEN, default="X"),
     argument("--drop COLUMNS...", "columns to ignore, separated by commas", COLUMNS),
     argument("--skip-missing", "ignore rows with missing or infinite values", COLUMNS),
+    argument("--quiet", "do not show progress"),
+    JSON,
 )

@@ -157,13 +157,11 @@ def demo_result(name, model, data):
 
 
 def draw_demo(models, results, data, out):
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
     from cappedlda.plotting import ProjectionDisplay
 
     figure = Figure(figsize=(9.6, 3.8), layout="constrained")
-    FigureCanvasAgg(figure)
     figure.get_layout_engine().set(w_pad=0.12)  # room for marks on the frames
     axes = figure.subplots(1, len(models))
     for ax, (name, model), result in zip(axes, models.items(), results, strict=True):
@@ -183,18 +181,15 @@ def draw_demo(models, results, data, out):
         figure.savefig(temporary, dpi=120, format=out.suffix.removeprefix(".") or "png")
 
 
-SEED = "random seed of the split and the outliers (default: 0)"
 CUSTOMERS = (
     "only write an example of a business table, with gaps, dates and errors, to this .csv file"
 )
-COMMAND = Command(
-    demo,
-    (
-        argument("--out FILE", "write the picture here (default: %(default)s)", default="demo.png"),
-        argument("--csv FILE", "write the dirty rows here, to try other commands on"),
-        argument("--customers FILE", CUSTOMERS),
-        argument("--seed N", SEED, type=natural, default=0),
-        JSON,
-    ),
-    writes={"out": None, "csv": (".csv",), "customers": (".csv",)},
+SEED = "random seed of the split and the outliers (default: 0)"
+ARGUMENTS = (
+    argument("--out FILE", "write the picture here (default: %(default)s)", default="demo.png"),
+    argument("--csv FILE", "write the dirty rows here, to try other commands on"),
+    argument("--customers FILE", CUSTOMERS),
+    argument("--seed N", SEED, type=natural, default=0),
+    JSON,
 )
+COMMAND = Command(demo, ARGUMENTS, {"out": None, "csv": (".csv",), "customers": (".csv",)})

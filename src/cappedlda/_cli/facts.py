@@ -55,7 +55,7 @@ class Survey:
         listed, sample, doubtful = [], [], []
         rng = np.random.default_rng(0)
         share = LIMITS.sampled_rows / data.n_rows
-        blocks = progress.count(data.blocks(), "Looking at all rows", lambda block: len(block[0]))
+        blocks = progress.count(data.blocks(), "Looking at all rows")
         for index, X, y in blocks:
             found = explained(model, reader, X, y)
             self.rows += self._counts(model, y)

@@ -8,12 +8,14 @@ from pathlib import Path
 from cappedlda._cli.arguments import UsageError
 
 STDIN = "-"
+READ = ("model", "data", "labels")  # arguments that are files, unless a command writes them
 
 
 def check_files(args, command):
     """Refuse files that cannot be written, and files to write that are read or written too."""
     seen = {}  # what a message calls a file, by where it is
-    for path in filter(None, (getattr(args, name) for name in command.reads)):
+    read = [getattr(args, name, None) for name in READ if name not in command.writes]
+    for path in filter(None, read):
         inner = Path(path).iterdir() if os.path.isdir(path) else ()
         names = {file: "standard input" if file == STDIN else file for file in (path, *inner)}
         seen |= {place(file): name for file, name in names.items()}

@@ -10,18 +10,14 @@ import numpy as np
 from cappedlda._cli.arguments import (
     COLUMNS,
     DATA,
-    JSON,
-    KEEP,
     LABELS,
     METHOD,
-    QUIET,
     TABLE,
     Command,
     UsageError,
     argument,
-    epsilon,
+    number,
     positive,
-    rate,
 )
 from cappedlda._cli.facts import needs_of_report, tell
 from cappedlda._cli.limits import LIMITS
@@ -153,64 +149,40 @@ def save(path, model, reader, notes):
     write_model(path, model, reader.recipe, notes)
 
 
-RECIPE = (
-    argument("--encode", "turn columns of text into 0/1 features, one per category", COLUMNS),
-    argument(
-        "--categories COLUMNS...",
-        "columns to encode although they hold numbers, such as codes, separated by commas",
-        COLUMNS,
-    ),
-    argument(
-        "--impute median",
-        "fill gaps: numbers with the median of their column, categories with the most frequent one",
-        COLUMNS,
-        choices=("median",),
-    ),
-    argument(
-        "--missing ignore",
-        "take rows with gaps and use their other cells, instead of filling gaps; predict then does "
-        "the same",
-        COLUMNS,
-        choices=("ignore",),
-    ),
-    argument(
-        "--log COLUMNS...",
-        "skewed amounts to take the logarithm of, separated by commas; errors far outside the "
-        "usual range still show. outliers and the report show amounts as in the table; the usual "
-        "value of a class is then its geometric mean",
-        COLUMNS,
-    ),
-    argument("--keep COLUMNS...", KEEP, COLUMNS),
+CATEGORIES = "columns to encode although they hold numbers, such as codes, separated by commas"
+IMPUTE = "fill gaps: numbers with the median of their column, categories with the most frequent one"
+MISSING = (
+    "take rows with gaps and use their other cells, instead of filling gaps; predict then does "
+    "the same"
 )
-PARAMETERS = (
-    argument(
-        "--epsilon E",
-        "cap on the distance of a row: a number, inf for none, or auto (default)",
-        METHOD,
-        type=epsilon,
-    ),
-    argument(
-        "--n-components K",
-        "number of directions (default: one fewer than classes)",
-        METHOD,
-        type=positive,
-    ),
-    argument(
-        "--label-noise RATE",
-        "look for wrong labels: auto, or a first guess of their share",
-        METHOD,
-        type=rate,
-    ),
+LOG = (
+    "skewed amounts to take the logarithm of, separated by commas; errors far outside the usual "
+    "range still show. outliers and the report show amounts as in the table; the usual value of a "
+    "class is then its geometric mean"
+)
+KEEP = (
+    "columns that identify the rows, such as an id: not features, but shown in the report and in "
+    "the output of predict, transform and outliers"
+)
+EPSILON = "cap on the distance of a row: a number, inf for none, or auto (default)"
+CAP = number("auto, a number above 0 or inf", np.inf, "auto")
+NOISE = "look for wrong labels: auto, or a first guess of their share"
+RATE = number("auto or a rate between 0 and 0.5", np.nextafter(0.5, 0.0), "auto")
+DIRECTIONS = "number of directions (default: one fewer than classes)"
+OPTIONS = (
+    argument("--model FILE", "write the fitted model to this .npz file"),
+    argument("--report FILE", "write a report to this .html file"),
+    argument("--encode", "turn columns of text into 0/1 features, one per category", COLUMNS),
+    argument("--categories COLUMNS...", CATEGORIES, COLUMNS),
+    argument("--impute median", IMPUTE, COLUMNS, choices=("median",)),
+    argument("--missing ignore", MISSING, COLUMNS, choices=("ignore",)),
+    argument("--log COLUMNS...", LOG, COLUMNS),
+    argument("--keep COLUMNS...", KEEP, COLUMNS),
+    argument("--epsilon E", EPSILON, METHOD, type=CAP),
+    argument("--n-components K", DIRECTIONS, METHOD, type=positive),
+    argument("--label-noise RATE", NOISE, METHOD, type=RATE),
     argument("--cv", "choose epsilon by cross-validation", METHOD),
     argument("--n-jobs K", "number of threads (default: all cores)", METHOD, type=positive),
 )
-FILES = (
-    argument("--model FILE", "write the fitted model to this .npz file"),
-    argument("--report FILE", "write a report to this .html file"),
-)
-COMMAND = Command(
-    fit,
-    (DATA, *LABELS, *FILES, *RECIPE, *TABLE, *PARAMETERS, QUIET, JSON),
-    reads=("data", "labels"),
-    writes={"model": (".npz",), "report": (".html", ".htm")},
-)
+WRITES = {"model": (".npz",), "report": (".html", ".htm")}
+COMMAND = Command(fit, (DATA, *LABELS, *OPTIONS, *TABLE), WRITES)

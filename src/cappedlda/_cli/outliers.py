@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from cappedlda._cli.apply import OPTIONS, READS, out_file, read, write
+from cappedlda._cli.apply import OPTIONS, out_file, read, write
 from cappedlda._cli.arguments import (
     DATA,
     LABELS,
@@ -123,30 +123,16 @@ def sorter(name):
     return order
 
 
-COMMAND = Command(
-    outliers,
-    (
-        MODEL,
-        DATA,
-        *LABELS,
-        argument("--unlabelled", "ignore the classes; measure each row from the nearest class"),
-        argument("--all", "list all rows, not only unusual ones"),
-        argument(
-            "--sort ORDER",
-            "order of the rows: the most outlying first (outlyingness, the default), as in the "
-            "table (row), class by class (class), or the most doubtful labels first (quality)",
-            choices=SORTS,
-            default=SORTS[0],
-        ),
-        argument(
-            "--features K",
-            "number of features that explain each row (default: %(default)s)",
-            type=positive,
-            default=FEATURES,
-        ),
-        out_file(TABLES),
-        *OPTIONS,
-    ),
-    (*READS, "labels"),
-    {"out": TABLES},
+SORT = (
+    "order of the rows: the most outlying first (outlyingness, the default), as in the table "
+    "(row), class by class (class), or the most doubtful labels first (quality)"
 )
+EXPLAIN = "number of features that explain each row (default: %(default)s)"
+ARGUMENTS = (
+    argument("--unlabelled", "ignore the classes; measure each row from the nearest class"),
+    argument("--all", "list all rows, not only unusual ones"),
+    argument("--sort ORDER", SORT, choices=SORTS, default=SORTS[0]),
+    argument("--features K", EXPLAIN, type=positive, default=FEATURES),
+    out_file(TABLES),
+)
+COMMAND = Command(outliers, (MODEL, DATA, *LABELS, *ARGUMENTS, *OPTIONS), {"out": TABLES})

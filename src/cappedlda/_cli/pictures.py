@@ -58,11 +58,9 @@ def draw_pictures(model, survey, names):
 
 
 def picture(draw):
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=SIZE, layout="constrained", facecolor="white")
-    FigureCanvasAgg(figure)
     draw(figure.subplots())
     file = io.BytesIO()
     figure.savefig(file, format="png", dpi=DPI)

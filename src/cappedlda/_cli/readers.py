@@ -92,7 +92,7 @@ def training_recipe(args, table, columns, target, progress):
         raise UsageError(f"{table.option('--log', other)}: this is not a numeric column")
     table.encoded = args.encode
     blocks = labelled_blocks(table, numbers, categories, target)
-    blocks = progress.count(blocks, "Learning categories and medians", lambda b: len(b[0]))
+    blocks = progress.count(blocks, "Learning categories and medians")
     found = learn_recipe(table, numbers, categories, logs, blocks, args.impute is not None)
     return found._replace(keep_gaps=keep_gaps)
 

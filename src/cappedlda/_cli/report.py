@@ -8,17 +8,7 @@ from pathlib import Path
 from cappedlda import __version__
 from cappedlda._cli.accuracy import HOW, cross_validate, why
 from cappedlda._cli.apply import read, wrong_cells_of_others
-from cappedlda._cli.arguments import (
-    DATA,
-    JSON,
-    LABELS,
-    MODEL,
-    QUIET,
-    TABLE,
-    Command,
-    UsageError,
-    argument,
-)
+from cappedlda._cli.arguments import DATA, LABELS, MODEL, TABLE, Command, UsageError, argument
 from cappedlda._cli.facts import label_line, meaning, needs_of_report, tell
 from cappedlda._cli.info import collect_info
 from cappedlda._cli.limits import LIMITS
@@ -188,9 +178,4 @@ def provenance(facts):
 
 
 OUT = argument("--out FILE", "write the report to this .html file", required=True)
-COMMAND = Command(
-    report,
-    (MODEL, DATA, OUT, *LABELS, *TABLE, QUIET, JSON),
-    reads=("model", "data", "labels"),
-    writes={"out": (".html", ".htm")},
-)
+COMMAND = Command(report, (MODEL, DATA, OUT, *LABELS, *TABLE), {"out": (".html", ".htm")})

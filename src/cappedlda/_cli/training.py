@@ -44,7 +44,7 @@ class Streamed:
     def _chunks(self):
         self._n_passes += 1
         title = f"Pass {self._n_passes}"
-        for rows in self._progress.count(self._reader, title, count_rows):
+        for rows in self._progress.count(self._reader, title):
             yield rows.X, self._labels[rows.codes]
 
     def blocks(self):
@@ -58,7 +58,7 @@ def read_training(reader, progress):
     columns = None if table.array is None else as_slice(reader.recipe.numbers)
     mapped = isinstance(columns, slice) and reader.recipe.plain and not reader.skip_missing
     blocks, n_bytes = [], 0
-    for rows in progress.count(reader, f"Reading {table.label}", count_rows):
+    for rows in progress.count(reader, f"Reading {table.label}"):
         n_bytes += 0 if mapped else rows.X.nbytes
         if n_bytes > LIMITS.training_bytes:
             blocks.clear()
@@ -81,7 +81,3 @@ def check_classes(reader):
             f"there are {len(names)} different labels in {n_rows} rows; give a column with a class "
             "for each row, and several rows for each class."
         )
-
-
-def count_rows(rows):
-    return len(rows.X)

@@ -18,8 +18,8 @@ class Progress:
         if not self._quiet:
             print(text, file=self._stream, flush=True)
 
-    def count(self, parts, title, size):
-        """Yield the parts while their sizes are added up and shown."""
+    def count(self, parts, title):
+        """Yield the parts, tuples of arrays, while their rows are added up and shown."""
         if self._quiet:
             yield from parts
             return
@@ -27,9 +27,10 @@ class Progress:
         with self._bar(title) as bar:
             for part in parts:
                 yield part
-                done += size(part)
+                n_rows = len(part[0])
+                done += n_rows
                 if bar is not None:
-                    bar.update(size(part))
+                    bar.update(n_rows)
                 elif time.monotonic() - last >= self._seconds:
                     last = time.monotonic()
                     self.say(f"{title}: {done} rows")
