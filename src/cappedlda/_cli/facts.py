@@ -43,52 +43,41 @@ class Survey:
     def __init__(self, model, reader, data, progress):
         from pandas import DataFrame, concat
 
-        self.n_rows = data.n_rows
-        self.rows = np.zeros(len(model.classes_), dtype=np.int64)  # of each class
-        self.flagged = np.zeros_like(self.rows)
-        self.left_out = np.zeros_like(self.rows)
+        self.n_rows, n_classes = data.n_rows, len(model.classes_)
+        self.counts = np.zeros((3, n_classes), np.int64)  # of all rows, flagged, left out
         self.n_only_left_out = 0  # without being flagged
-        self.n_listed = 0  # rows that are flagged or left out
         self.judged = hasattr(model, "label_status_")
         self.mislabelled = np.zeros(2, np.int64)  # rows that are left out, and others
         self.n_wrong_cells = 0  # rows that have some, but are neither flagged nor left out
         listed, sample, doubtful = [], [], []
         rng = np.random.default_rng(0)
         share = LIMITS.sampled_rows / data.n_rows
-        blocks = progress.count(data.blocks(), "Looking at all rows")
-        for index, X, y in blocks:
+        for index, X, y in progress.count(data.blocks(), "Looking at all rows"):
             found = explained(model, reader, X, y)
-            self.rows += self._counts(model, y)
-            self.flagged += self._counts(model, found["class"][found["flagged"]])
-            self.left_out += self._counts(model, found["class"][found["left_out"]])
-            self.n_only_left_out += int(np.sum(found["left_out"] & ~found["flagged"]))
-            self.n_listed += len(found)
+            flagged, left_out = np.zeros((2, len(y)), bool)
+            flagged[found["row"]] = found["flagged"]
+            left_out[found["row"]] = found["left_out"]
+            codes = np.searchsorted(model.classes_, y)
+            groups = (codes, codes[flagged], codes[left_out])
+            self.counts += [np.bincount(group, minlength=n_classes) for group in groups]
+            self.n_only_left_out += int(np.sum(left_out & ~flagged))
             self.n_wrong_cells += n_others_with_wrong_cells(model, X, y, found["row"])
-            crossed = np.zeros(len(y), bool)
-            crossed[found["row"]] = found["left_out"]
             listed.append(most_outlying(found.assign(row=index[found["row"]])))
             if self.judged:
                 labels = doubts(model, X, y)
                 self.mislabelled += mislabelled_counts(labels["mislabelled"], labels["left_out"])
                 known = {"row": index, "class": y, "predicted": model.predict(X)}
                 doubtful.append(most_doubtful(DataFrame(known | labels)))
-            chosen = slice(None) if share >= 1.0 else rng.random(len(y)) < share
-            sample.append((X[chosen], y[chosen], crossed[chosen]))
-        # Of these the most outlying, as `CappedLDA.explain` gives them.
+            chosen = rng.random(len(y)) < share
+            sample.append((X[chosen], y[chosen], left_out[chosen]))
         self.listed = most_outlying(concat(listed))
         self.doubtful = most_doubtful(concat(doubtful)) if self.judged else None
         # The sample, all rows if they are few, and which of them are left out.
-        self.X, self.y, self.crossed = (
-            np.concatenate(parts) for parts in zip(*sample, strict=True)
-        )
+        self.X, self.y, self.left_out = map(np.concatenate, zip(*sample, strict=True))
 
     def shown_rows(self):
         listed = self.listed["row"].to_numpy()
         return np.union1d(listed, self.doubtful["row"]) if self.judged else listed
-
-    def _counts(self, model, labels):
-        codes = np.searchsorted(model.classes_, labels)
-        return np.bincount(codes, minlength=len(self.rows))
 
 
 def most_outlying(found):
@@ -107,8 +96,9 @@ def most_doubtful(labels):
 
 
 def facts_of(args, reader, notes, model, survey):
-    labels = [value.item() for value in model.classes_]
-    counts = [array.tolist() for array in (survey.rows, survey.flagged, survey.left_out)]
+    names = ("class", "rows", "flagged", "left_out")
+    classes = zip(model.classes_.tolist(), *survey.counts.tolist(), strict=True)
+    _, n_flagged, n_left_out = survey.counts.sum(axis=1).tolist()
     return {
         "command": args.line,
         "fitted": args.command == "fit",
@@ -118,12 +108,9 @@ def facts_of(args, reader, notes, model, survey):
         "skipped": reader.n_skipped,
         "features": len(reader.feature_names()),
         **reader.column_facts(),
-        "classes": [
-            {"class": label, "rows": n, "flagged": flagged, "left_out": left_out}
-            for label, n, flagged, left_out in zip(labels, *counts, strict=True)
-        ],
-        "flagged": int(survey.flagged.sum()),
-        "left_out": int(survey.left_out.sum()),
+        "classes": [dict(zip(names, counts, strict=True)) for counts in classes],
+        "flagged": n_flagged,
+        "left_out": n_left_out,
         "left_out_not_flagged": survey.n_only_left_out,
         **({"labels": label_facts(model, survey)} if survey.judged else {}),
         "status": model.status_,
@@ -136,9 +123,12 @@ def facts_of(args, reader, notes, model, survey):
 
 
 def label_facts(model, survey):
-    found = {"status": model.label_status_, "rate": model.label_noise_}
-    left_out, others = survey.mislabelled.tolist()
-    return {**found, "mislabelled": left_out + others, "mislabelled_left_out": left_out}
+    return {
+        "status": model.label_status_,
+        "rate": model.label_noise_,
+        "mislabelled": int(survey.mislabelled.sum()),
+        "mislabelled_left_out": int(survey.mislabelled[0]),
+    }
 
 
 def label_line(labels):
@@ -150,8 +140,7 @@ def label_line(labels):
 def parameters(model):
     """Return the parameters, those that were chosen by cross-validation included."""
     chosen = ("best_multiplier_", "best_n_components_", "best_score_")
-    found = {name: getattr(model, name) for name in chosen if hasattr(model, name)}
-    found = {**model.get_params(), **found}
+    found = model.get_params() | {name: vars(model)[name] for name in chosen if name in vars(model)}
     return {name: str(value) if value == np.inf else value for name, value in found.items()}
 
 

@@ -26,9 +26,8 @@ DAMAGED = (EOFError, zlib.error, lzma.LZMAError)
 def open_table(path, *, key="X", sheet=None, encoding="utf-8", **text):
     """Return the table in a file, by the suffix of its name; `-` is CSV from standard input.
 
-    `key` is the array in an .npz file, `sheet` the sheet of an .xlsx file. `text` says how text
-    is written: `delimiter`, `header`, `decimal`, `thousands`, `na`, and the `notation` of numbers
-    that is expected.
+    Options of `text` are `delimiter`, `header`, `decimal`, `thousands`, `na`, and the `notation`
+    of numbers that is expected.
     """
     needs("pandas", "Reading tables")
     if path == STDIN:
@@ -44,6 +43,7 @@ def open_table(path, *, key="X", sheet=None, encoding="utf-8", **text):
         return parquet_table(path, [path])
     if suffix == ".xlsx":
         needs("openpyxl", "Reading .xlsx")
+        text.pop("delimiter", None)
         return sheet_table(path, sheet, **text)
     if suffix == ".arff":
         return arff_table(path, encoding)
@@ -66,10 +66,8 @@ def array_table(label, array):
     from pandas import DataFrame
 
     if array.ndim != 2 or array.dtype.kind not in "fiub":
-        raise ValueError(
-            f"{label} has shape {array.shape} and type {array.dtype}; "
-            "a table must be a two-dimensional array of numbers."
-        )
+        found = f"{label} has shape {array.shape} and type {array.dtype}"
+        raise ValueError(f"{found}; a table must be a two-dimensional array of numbers.")
 
     def frames(wanted, text, n_rows):
         for start in range(0, len(array), n_rows):
@@ -121,13 +119,8 @@ def parquet_table(label, paths):
     return Table(label, names, frames)
 
 
-def sheet_table(
-    path, sheet, *, header=True, na=(), decimal=None, thousands=None, notation=None, delimiter=None
-):
-    """Return the table in a sheet, by default in the first one.
-
-    It is held in memory: a sheet has a million rows at most. A delimiter means nothing here.
-    """
+def sheet_table(path, sheet, *, header=True, na=(), decimal=None, thousands=None, notation=None):
+    """Return the table in a sheet, in memory: a sheet has a million rows at most."""
     cells = read_cells(path, sheet, na)
     # Rows and columns may have a format but no values.
     cells = cells.dropna(how="all").dropna(how="all", axis=1)
@@ -168,83 +161,72 @@ def read_cells(path, sheet, na):
     raise ValueError(f"{path} has no sheet {sheet!r}; it has {', '.join(map(repr, known))}.")
 
 
-class CsvFile:
-    """A text file with one row per line, or what is left of one after the header of ARFF."""
+def csv_table(label, source, usual, *, delimiter=None, header=True, encoding, na=(), **how):
+    """Return the table in CSV; columns are separated as usual if the first line does not tell."""
+    sep, notation = dialect_of(head_of(source, encoding), usual, delimiter, **how)
+    options = {"sep": sep, "encoding": encoding, "na_values": list(na)}
+    return text_table(label, source, notation, header=0 if header else None, **options)
 
-    def __init__(self, label, source, notation, *, header=False, names=None, **options):
-        self._label = label
-        self._source = source
-        self._as_text = notation.thousands is not None  # for pandas, 01.02.2024 would be a number
-        self._options = {
-            "header": 0 if header else None,
-            "names": names,
-            "index_col": False,
-            "skipinitialspace": True,
-            "low_memory": False,
-            "decimal": notation.decimal,
-            **options,
-        }
-        with self._reading():
-            self.names = list(self._read(nrows=0 if header or names else 1).columns)
-            if header:
-                # As they are written, for pandas renames equal names.
-                first = self._read(nrows=1, header=None, dtype=str, keep_default_na=False)
-                refuse_repeated(label, filter(None, first.iloc[0]))
 
-    def _read(self, **options):
-        import pandas as pd
+def text_table(label, source, notation, *, header=None, names=None, encoding, **options):
+    """Return the table in a text file with one row per line, or in the part of ARFF that is one."""
+    import pandas as pd
 
-        if not isinstance(self._source, Path):
-            self._source.seek(0)
-        # From 3.1 on pandas reads the nearest number anyway, and warns if it is asked for.
-        newer = tuple(map(int, pd.__version__.split(".")[:2])) >= (3, 1)
-        exact = {} if newer else {"float_precision": "round_trip"}
-        return pd.read_csv(self._source, **{**exact, **self._options, **options})
+    # From 3.1 on pandas reads the nearest number anyway, and warns if it is asked for.
+    newer = tuple(map(int, pd.__version__.split(".")[:2])) >= (3, 1)
+    options |= {} if newer else {"float_precision": "round_trip"}
+    options |= {"header": header, "names": names, "encoding": encoding, "index_col": False}
+    options |= {"skipinitialspace": True, "low_memory": False, "decimal": notation.decimal}
 
-    def frames(self, wanted, text, n_rows):
-        """Yield data frames of some rows with the wanted columns, of which some are text."""
-        types = str if self._as_text else dict.fromkeys(text, str)
-        with self._reading():
+    def read(**others):
+        return pd.read_csv(rewound(source), **(options | others))
+
+    with reading_csv(label, encoding):
+        columns = read(nrows=1 if header is names is None else 0).columns
+        if header == 0:
+            # As they are written, for pandas renames equal names.
+            first = read(nrows=1, header=None, dtype=str, keep_default_na=False)
+            refuse_repeated(label, filter(None, first.iloc[0]))
+
+    def frames(wanted, text, n_rows):
+        # Where points may separate thousands, pandas would take 01.02.2024 for a number.
+        types = dict.fromkeys(text, str) if notation.thousands is None else str
+        with reading_csv(label, encoding):
             # All columns, for only then does pandas object to lines that are too long.
-            reader = self._read(dtype=types, chunksize=n_rows)
+            reader = read(dtype=types, chunksize=n_rows)
         with reader:
             while True:
-                with self._reading():
+                with reading_csv(label, encoding):
                     frame = next(reader, None)
                 if frame is None:
                     return
                 yield frame[wanted]
 
-    @contextmanager
-    def _reading(self):
-        from pandas.errors import EmptyDataError, ParserWarning
-
-        label = self._label
-        with warnings.catch_warnings():
-            warnings.simplefilter("error", ParserWarning)
-            try:
-                yield
-            except EmptyDataError:
-                raise ValueError(f"{label} cannot be read as CSV: it is empty") from None
-            except UnicodeError:
-                raise ValueError(
-                    f"{label} is not text in {self._options['encoding']}; name its encoding with "
-                    "--encoding, for example cp1252 or utf-16."
-                ) from None
-            except (ValueError, OSError, ParserWarning, ImportError, *DAMAGED) as error:
-                if label in str(error):
-                    raise
-                reason = (str(error).strip() or "it ends too early").splitlines()[0]
-                reason = reason.removeprefix("Error tokenizing data. C error: ")
-                raise ValueError(f"{label} cannot be read as CSV: {reason}") from None
+    return Table(label, columns, frames, notation)
 
 
-def csv_table(label, source, usual, *, delimiter=None, header=True, encoding, na=(), **how):
-    """Return the table in CSV; columns are separated as usual if the first line does not tell."""
-    sep, notation = dialect_of(head_of(source, encoding), usual, delimiter, **how)
-    options = {"sep": sep, "encoding": encoding, "na_values": list(na)}
-    file = CsvFile(label, source, notation, header=header, **options)
-    return Table(label, file.names, file.frames, notation)
+@contextmanager
+def reading_csv(label, encoding):
+    """Turn whatever is wrong with a text file into an error that names it."""
+    from pandas.errors import EmptyDataError, ParserWarning
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", ParserWarning)
+        try:
+            yield
+        except EmptyDataError:
+            raise ValueError(f"{label} cannot be read as CSV: it is empty") from None
+        except UnicodeError:
+            raise ValueError(
+                f"{label} is not text in {encoding}; name its encoding with --encoding, for "
+                "example cp1252 or utf-16."
+            ) from None
+        except (ValueError, OSError, ParserWarning, ImportError, *DAMAGED) as error:
+            if label in str(error):
+                raise
+            reason = (str(error).strip() or "it ends too early").splitlines()[0]
+            reason = reason.removeprefix("Error tokenizing data. C error: ")
+            raise ValueError(f"{label} cannot be read as CSV: {reason}") from None
 
 
 def stdin_table(**text):
@@ -264,13 +246,16 @@ def head_of(source, encoding):
 
     options = {"header": None, "sep": "\x00", "engine": "c", "quoting": 3, "dtype": str}
     try:
-        lines = pd.read_csv(source, nrows=HEAD_LINES, encoding=encoding, **options)[0]
+        lines = pd.read_csv(rewound(source), nrows=HEAD_LINES, encoding=encoding, **options)[0]
     except (ValueError, OSError, ImportError, *DAMAGED):
         return []  # whoever reads the table will say what is wrong
-    finally:
-        if not isinstance(source, Path):
-            source.seek(0)
     return [str(line) for line in lines]
+
+
+def rewound(source):
+    if not isinstance(source, Path):
+        source.seek(0)
+    return source
 
 
 ATTRIBUTE = re.compile(r"""@attribute\s+(?:'([^']*)'|"([^"]*)"|(\S+))\s+\S""", re.IGNORECASE)
@@ -295,5 +280,4 @@ def arff_table(path, encoding):
         raise ValueError(f"{path} cannot be read as ARFF: it has no line @attribute")
     refuse_repeated(path, names)
     options = {"skiprows": n_lines, "comment": "%", "quotechar": "'", "na_values": "?"}
-    file = CsvFile(path, Path(path), Notation(), names=names, encoding=encoding, **options)
-    return Table(path, names, file.frames)
+    return text_table(path, Path(path), Notation(), names=names, encoding=encoding, **options)

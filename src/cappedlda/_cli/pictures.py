@@ -34,7 +34,7 @@ def draw_pictures(model, survey, names):
 
     X, y = survey.X, survey.y
     flagged = model.outlyingness(X, y) > 1.0
-    marks = {"left_out": None if np.array_equal(survey.crossed, flagged) else survey.crossed}
+    marks = {"left_out": None if np.array_equal(survey.left_out, flagged) else survey.left_out}
 
     def projection(ax):
         display = ProjectionDisplay.from_estimator(model, X, y, ax=ax, **marks)

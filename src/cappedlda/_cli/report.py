@@ -22,14 +22,7 @@ from cappedlda._util.progress import Progress
 
 VERSIONS = ("cappedlda", "python", "numpy", "scipy", "scikit-learn", "platform")
 NOTABLE = 3.0  # robust deviations from which on a further feature is named
-BEYOND = {
-    "cap": "directions",
-    "gate": "all features",
-    "both": "both",
-    "": "not flagged",
-}
-
-
+BEYOND = {"cap": "directions", "gate": "all features", "both": "both", "": "not flagged"}
 LOOKS_LIKE = {
     "": "",
     "label": "a wrong label",
@@ -83,7 +76,9 @@ def write_report(path, model, survey, facts, names, ids, progress):
         how=" ".join([HOW, *why(accuracy)]),
         pictures=draw_pictures(model, survey, names),
         unusual=unusual_rows(survey.listed, ids, facts.get("encoded", {})),
-        **(label_section(facts["labels"], survey.doubtful, ids) if survey.judged else {}),
+        n_unusual=facts["flagged"] + facts["left_out_not_flagged"],
+        labels=label_line(facts["labels"]) if survey.judged else None,
+        doubtful=doubtful_rows(facts["labels"], survey.doubtful, ids) if survey.judged else None,
         wrong_cells=wrong_cells_of_others(survey.n_wrong_cells),
         provenance=provenance(facts),
     )
@@ -108,16 +103,9 @@ def unusual_rows(listed, ids, encoded):
     ]
 
 
-def label_section(labels, doubtful, ids):
-    found = labels["status"] == "found"
-    return {"labels": label_line(labels), "doubtful": doubtful_rows(doubtful, ids, found)}
-
-
-def doubtful_rows(doubtful, ids, found):
-    """Return what the table of doubtful labels says of each row.
-
-    Unless wrong labels were found, all are of nearly the same quality.
-    """
+def doubtful_rows(labels, doubtful, ids):
+    """Return what the table of doubtful labels says of each row."""
+    found = labels["status"] == "found"  # otherwise all are of nearly the same quality
     return [
         {
             "row": row["row"],
