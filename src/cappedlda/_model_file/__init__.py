@@ -1,7 +1,6 @@
 """Model files: a fitted model as an .npz archive of plain arrays, without pickle.
 
-One entry, `header`, is JSON: what the file is, its format version, the parameters, the scalar
-results and the recipe. Another, `checksum`, is that of all others. `fields` lists the rest.
+The entry `header` is JSON, `checksum` is that of all others, and `fields` lists the rest.
 """
 
 import hashlib
@@ -22,6 +21,7 @@ from cappedlda._model_file.fields import (
     CV_FIELDS,
     FIELDS,
     GATE,
+    GROUPS,
     LABEL_RULE,
     LABELS,
     RULES,
@@ -45,10 +45,8 @@ HEADER = {"estimator": str, "parameters": dict, "results": dict, "recipe": dict,
 def save_model(model: CappedDiscriminant, path: str | os.PathLike[str]) -> None:
     """Write a fitted model to a file that holds no code.
 
-    The file keeps the parameters and everything that `transform`, `predict`, `predict_proba`,
-    `outlyingness`, `is_rejected` and `explain` need. It does not keep the results for each
-    training row (`weights_`, `distances_`, `outliers_`). It is an .npz archive of plain arrays.
-    Unlike a pickle, it never runs code when it is read.
+    It is an .npz archive of plain arrays. It keeps all that the methods of the model need, but not
+    the results for each training row (`weights_`, `distances_`, `outliers_` and `left_out_`).
 
     Parameters
     ----------
@@ -56,12 +54,8 @@ def save_model(model: CappedDiscriminant, path: str | os.PathLike[str]) -> None:
         A fitted one. Labels must be numbers, booleans or strings. A parameter that is an object,
         such as a splitter as `cv`, is an error.
     path : str or path-like
-        The file, usually with the suffix .npz. An existing file is replaced once the new one is
+        The file, usually with the suffix .npz. An older file is replaced once the new one is
         complete.
-
-    Returns
-    -------
-    None
 
     See Also
     --------
@@ -90,24 +84,20 @@ def load_model(
 
     A model fitted by ``cappedlda fit`` with ``--encode``, ``--categories``, ``--impute`` or
     ``--log`` comes back as a pipeline that takes raw tables: data frames with the columns of the
-    training file, in any order, with text and gaps. Its first step fills gaps, encodes categories
-    and takes logarithms as ``cappedlda predict`` does; its last step is the discriminant.
+    training file, in any order, with text and gaps. Its last step is the discriminant.
 
     Parameters
     ----------
     path : str or path-like
         The file. It may come from anybody: nothing in it is run, and a file that is damaged,
-        is something else, or needs another version of this library is refused with a
-        ValueError.
+        is something else, or needs another version of this library raises a ValueError.
     max_bytes : int, default=2**30
-        Largest size of the unpacked file in memory; a larger file is refused before it is
-        unpacked.
+        Largest size of the unpacked file; a larger one is refused before it is unpacked.
 
     Returns
     -------
     model : CappedLDA, CappedLDACV, CappedNormLDA, or Pipeline
-        Fitted. The discriminant, `model[-1]` of a pipeline, has everything except the results for
-        each training row: `weights_`, `distances_`, `outliers_` and `left_out_`.
+        The fitted model, without the results for each training row.
 
     See Also
     --------
@@ -142,14 +132,16 @@ def write_model(path, model, recipe=None, notes=None):
             f"model is a {kind}; only a {known} can be saved. Save a pipeline with joblib or skops."
         )
     check_is_fitted(model)
-    arrays, scalars = fitted_values(model)
+    found = fitted_values(model)
+    fields = [field for field in sum(GROUPS, own_fields(model)) if field.name in found]
+    arrays = {f.name: plain(f.name, found[f.name]) for f in fields if f.shape is not None}
     header = {
         "kind": KIND,
         "format_version": FORMAT_VERSION,
         "cappedlda": __version__,
         "estimator": kind,
         "parameters": {name: encoded(name, value) for name, value in model.get_params().items()},
-        "results": {name: encoded(name, value) for name, value in scalars.items()},
+        "results": {f.name: encoded(f.name, found[f.name]) for f in fields if f.shape is None},
         "recipe": recipe_lists(recipe),
         "notes": notes or {},
     }
@@ -178,27 +170,22 @@ def recipe_of(path, lists):
 
 
 def fitted_values(model):
-    """Return the fitted attributes of a model that are arrays, and those that are scalars."""
-    cv = isinstance(model, CappedLDACV)
-    found = {f.name: getattr(model, f.name, None) for f in own_fields(cv)}
-    found["_cell_cuts"] = model.cell_cuts_  # chosen now if they were not asked for before
-    found |= rule_values(model)
-    fields = [f for f in own_fields(cv) if found[f.name] is not None]
-    arrays = {f.name: plain(f.name, found[f.name]) for f in fields if f.shape is not None}
-    scalars = {f.name: found[f.name] for f in fields if f.shape is None}
-    groups = (GATE, model._flag_rule.gate), (CALIBRATION, calibration_of(model))
-    for group, value in (*groups, (LABEL_RULE, getattr(model, "_label_rule", None))):
-        if value is not None:
-            found = {f.name: getattr(value, f.name.partition("_")[2]) for f in group}
-            arrays |= {name: np.asarray(part) for name, part in found.items()}
-    return arrays, scalars
-
-
-def rule_values(model):
+    """Return what is stored of a model by the names of the fields."""
     flag, leave_out = model._flag_rule, model._leave_out_rule
     gate = None if leave_out.gate is None else leave_out.gate.caps
-    parts = flag.W, flag.centres, leave_out.W, leave_out.centres, leave_out.caps, gate, model._norm
-    return dict(zip([field.name for field in RULES], parts, strict=True))
+    rules = flag.W, flag.centres, leave_out.W, leave_out.centres, leave_out.caps, gate, model._norm
+    found = {field.name: getattr(model, field.name, None) for field in own_fields(model)}
+    found |= dict(zip([field.name for field in RULES], rules, strict=True))
+    found["_cell_cuts"] = model.cell_cuts_  # chosen now if they were not asked for before
+    parts = flag.gate, calibration_of(model), getattr(model, "_label_rule", None)
+    for group, part in zip(GROUPS, parts, strict=True):
+        if part is not None:
+            found |= {f.name: getattr(part, f.name.partition("_")[2]) for f in group}
+    return {name: value for name, value in found.items() if value is not None}
+
+
+def own_fields(model):
+    return FIELDS + RULES + (CV_FIELDS if isinstance(model, CappedLDACV) else ())
 
 
 def set_rules(model, values):
@@ -219,11 +206,6 @@ def group_of(values, group, make):
     return None if found[0] is None else make(*found)
 
 
-def own_fields(cv):
-    """Return the fields that are attributes of the estimator itself."""
-    return FIELDS + RULES + (CV_FIELDS if cv else ())
-
-
 def checksum(entries):
     """Return the SHA-256 of arrays by their names; it finds damage, not forgery."""
     digest = hashlib.sha256()
@@ -238,8 +220,7 @@ def read_model(path, max_bytes=MOST_BYTES):
     """Return the model in a file, its recipe, and its notes."""
     header, arrays = read_archive(path, max_bytes)
     model = ESTIMATORS[header["estimator"]]()
-    cv = isinstance(model, CappedLDACV)
-    values = checked_values(path, {**header["results"], **arrays}, cv)
+    values = checked_values(path, header["results"] | arrays, own_fields(model))
     parameters = {
         name: tuple(value) if isinstance(value, list) else value
         for name, value in header["parameters"].items()
@@ -252,16 +233,18 @@ def read_model(path, max_bytes=MOST_BYTES):
     model._calibration = None if calibration is None else calibration._asdict()
     if "label_status_" in values:
         model._label_rule = group_of(values, LABEL_RULE, LabelRule)
-    if cv:
+    if "cv_results_" in values:
         values["cv_results_"] = {k: np.array(v) for k, v in values["cv_results_"].items()}
+    if "feature_names_in_" in values:
+        values["feature_names_in_"] = values["feature_names_in_"].astype(object)
     vars(model).update(values, n_features_in_=values["means_"].shape[1])
     return model, recipe_of(path, header["recipe"]), header["notes"]
 
 
-def checked_values(path, found, cv):
+def checked_values(path, found, fields):
     """Return the values of the fields, or refuse one that is missing or of another kind."""
-    values, sizes, fields = {}, {}, own_fields(cv)
-    for group in (GATE, CALIBRATION, LABEL_RULE):  # all of it or nothing
+    values, sizes = {}, {}
+    for group in GROUPS:
         fields += group if any(field.name in found for field in group) else ()
     for field in fields:
         if field.name not in found:
@@ -273,8 +256,6 @@ def checked_values(path, found, cv):
         values[field.name] = found[field.name]
         if problem := field.problem(values[field.name], sizes):
             raise damaged(path, problem)
-    if "feature_names_in_" in values:
-        values["feature_names_in_"] = values["feature_names_in_"].astype(object)
     return values
 
 

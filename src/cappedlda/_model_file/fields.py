@@ -1,7 +1,4 @@
-"""What a model file holds: one line for each fitted attribute, with its kind and shape.
-
-A new fitted attribute is a new line in `FIELDS`.
-"""
+"""What a model file holds: one line for each fitted attribute, with its kind and shape."""
 
 from typing import NamedTuple
 
@@ -28,7 +25,8 @@ class Field(NamedTuple):
     def problem(self, value, sizes):
         """Return what is wrong with a value, or None; note the sizes of arrays by their letters."""
         if self.shape is None:
-            return None if is_plain(value, self.kind) else f"{self.name} is {value!r}"
+            of_kind = isinstance(value, self.kind) and not isinstance(value, bool)
+            return None if of_kind else f"{self.name} is {value!r}"
         if value.dtype.kind not in self.kind:
             return f"{self.name} has the type {value.dtype}"
         if value.ndim != len(self.shape) or any(
@@ -39,11 +37,6 @@ class Field(NamedTuple):
         if self.finite and self.kind is NUMBERS and not np.isfinite(value).all():
             return f"{self.name} is not finite"
         return None
-
-
-def is_plain(value, kind):
-    """Return whether a value of the header has one of some types; a bool is not an integer."""
-    return isinstance(value, kind) and not isinstance(value, bool)
 
 
 FIELDS = (
@@ -104,6 +97,7 @@ LABEL_RULE = (
     Field("label_odds", "", NUMBERS),
     Field("label_judged", "c", MARKS),
 )
+GROUPS = (GATE, CALIBRATION, LABEL_RULE)  # a model has all of one or nothing
 CV_FIELDS = (
     Field("n_splits_", None, INTEGER),
     Field("best_index_", None, INTEGER),
