@@ -8,8 +8,8 @@ from cappedlda._cli.arguments import UsageError
 from cappedlda._cli.dialects import Notation
 from cappedlda._cli.formats import arrays_in, open_table, read_array, suffix_of
 from cappedlda._cli.recipe import advice, learn_recipe, sort_columns
-from cappedlda._cli.rows import RowReader, labels_of
-from cappedlda._cli.tables import refuse_repeated
+from cappedlda._cli.rows import RowReader
+from cappedlda._cli.tables import columns_of, refuse_repeated
 from cappedlda._model_file.recipe import Recipe
 
 # Columns that transform, predict and outliers write under fixed names.
@@ -48,25 +48,21 @@ def training_reader(args, labels, progress):
     if not reader.feature_names():
         raise ValueError(f"{table.label} has no feature left that varies.")
     refuse_repeated(f"With --encode, {table.label}", reader.feature_names())
-    notes = {
+    return reader, {
         "target": name,
-        "target_position": None,
+        "target_position": next(map(table.columns.index, columns_of(target)), None),
         "n_columns": len(table.columns),
         "columns": [table.columns.index(column) for column in recipe.columns],
         "keep": list(map(str, keep)),
         "na": args.na,
         "notation": list(table.notation),
     }
-    if not isinstance(target, np.ndarray):
-        notes["target_position"] = table.columns.index(target)
-    return reader, notes
 
 
 def feature_columns(args, table, target):
     """Return the columns that are features: neither dropped, nor kept, nor the target."""
     unused = [*table.find_all(args.drop, "--drop"), *table.find_all(args.keep, "--keep")]
-    unused += [] if isinstance(target, np.ndarray) else [target]
-    return [column for column in table.columns if column not in unused]
+    return [j for j in table.columns if j not in [*unused, *columns_of(target)]]
 
 
 def with_advice(error, args):
@@ -91,20 +87,10 @@ def training_recipe(args, table, columns, target, progress):
     if other := [j for j in logs if j not in numbers]:
         raise UsageError(f"{table.option('--log', other)}: this is not a numeric column")
     table.encoded = args.encode
-    blocks = labelled_blocks(table, numbers, categories, target)
+    blocks = table.blocks(numbers, categories, target)
     blocks = progress.count(blocks, "Learning categories and medians")
     found = learn_recipe(table, numbers, categories, logs, blocks, args.impute is not None)
     return found._replace(keep_gaps=keep_gaps)
-
-
-def labelled_blocks(table, numbers, categories, target):
-    """Yield the numbers and categories of the rows that have a label."""
-    from pandas import notna
-
-    others = [*categories, *([] if isinstance(target, np.ndarray) else [target])]
-    for block in table.blocks(numbers, others):
-        known = notna(labels_of(table, block, target))
-        yield block.X[known], block.others[known]
 
 
 def find_target(args, table):
@@ -139,7 +125,7 @@ def read_labels(args):
         raise UsageError(
             f"{args.labels} has {len(table.columns)} columns: choose one with --target"
         )
-    blocks = [block.others[column].to_numpy() for block in table.blocks([], [column])]
+    blocks = [block.labels for block in table.blocks([], target=column)]
     return np.concatenate(blocks) if blocks else np.empty(0)
 
 

@@ -66,14 +66,17 @@ def refuse_strays(table, column, values, error):
 
 
 def learn_recipe(table, numbers, categories, logs, blocks, impute):
-    """Return the recipe that training rows teach, from blocks of numbers and categories."""
+    """Return the recipe that the training rows with a label teach."""
+    from pandas import notna
+
     counts = {j: Counter() for j in categories}
     sample = RowSample(len(numbers))
     n_rows = 0
-    for X, others in blocks:
+    for block in blocks:
+        known = notna(block.labels)
+        X, shown = block.X[known], texts(block.others[known][categories])
         n_rows += len(X)
         sample.add(X if impute or logs else X[:0])
-        shown = texts(others[categories])
         for j in categories:
             counts[j].update(shown[j].value_counts().to_dict())
             if len(counts[j]) > MOST_VALUES:

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from cappedlda._cli.tables import ColumnError
+from cappedlda._cli.tables import ColumnError, columns_of
 from cappedlda._model_file.recipe import as_text, texts
 
 INTEGER = re.compile(r"0|-?[1-9][0-9]{0,17}")
@@ -81,13 +81,14 @@ class RowReader:
         """Yield `Rows`, and count."""
         self.n_rows = self.n_skipped = 0
         self.gaps, self.unknown = Counter(), Counter()
-        others = [*self._categories, *self.keep, *self._target_columns]
-        width = len(self.recipe.feature_names()) + len(others)
-        for block in self.table.blocks(self.recipe.numbers, others, width):
+        others = [*self._categories, *self.keep]
+        n_columns = len(others) + len(columns_of(self.target))
+        width = len(self.recipe.feature_names()) + n_columns
+        for block in self.table.blocks(self.recipe.numbers, others, self.target, width):
             shown = texts(block.others[self._categories])
             codes, whole = None, self._without_gaps(block.X, shown)
-            if self.target is not None:
-                codes = self._codes(block, whole)
+            if block.labels is not None:
+                codes = self._codes(block.labels, whole)
                 whole &= codes != MISSING
             self.n_rows += len(block.X)
             if not whole.all():
@@ -98,15 +99,9 @@ class RowReader:
                 X = self._features(block.X[whole], shown[whole])
                 kept = block.others.loc[whole, self.keep]
                 yield Rows(X, None if codes is None else codes[whole], kept)
-        if isinstance(self.target, np.ndarray) and len(self.target) != self.n_rows:
-            raise other_length(self.table, self.n_rows, self.target)
         if self.n_rows == self.n_skipped:
             missing = " without a missing value" if self.n_skipped else ""
             raise ValueError(f"{self.table.label} has no rows{missing}.")
-
-    @property
-    def _target_columns(self):
-        return [self.target] if isinstance(self.target, int | str) else []
 
     def _without_gaps(self, X, shown):
         """Return which rows are whole, or will be once their gaps are filled."""
@@ -123,10 +118,9 @@ class RowReader:
             self.unknown[category.column] += int(category.unknown(shown[category.column]).sum())
         return self.recipe.features(X, shown)
 
-    def _codes(self, block, whole):
+    def _codes(self, values, whole):
         """Return the numbers of the labels; MISSING in rows that are not whole."""
-        values = labels_of(self.table, block, self.target)
-        codes = np.full(len(block.X), MISSING)
+        codes = np.full(len(values), MISSING)
         # Only whole rows make a class.
         codes[whole] = self.labels.encode(values[whole])
         if (codes == UNKNOWN).any():
@@ -166,7 +160,7 @@ class RowReader:
         return {key: value for key, value in facts.items() if value}
 
     def label_error(self, problem, row=None):
-        return ValueError(self.table.place(*(self._target_columns or [None]), row) + problem)
+        return ValueError(self.table.place(*(columns_of(self.target) or [None]), row) + problem)
 
     def _first_problem(self, X, shown, i):
         skip = "fill it in, or ignore such rows with --skip-missing."
@@ -192,23 +186,6 @@ class RowReader:
             "ignore such rows with --skip-missing, or fit a model that takes gaps, with --missing "
             "ignore or --impute median."
         )
-
-
-def labels_of(table, block, target):
-    """Return the labels of a block: a column of it, or a part of all labels."""
-    if not isinstance(target, np.ndarray):
-        return block.others[target].to_numpy()
-    numbers = block.others.index
-    if len(target) < numbers.stop:
-        raise other_length(table, f"at least {numbers.stop}", target)
-    return target[numbers.start : numbers.stop]
-
-
-def other_length(table, n_rows, labels):
-    return ValueError(
-        f"{table.label} has {n_rows} rows, but there are {len(labels)} labels; give one label per "
-        "row."
-    )
 
 
 def column_lines(facts):

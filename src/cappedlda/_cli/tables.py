@@ -1,8 +1,4 @@
-"""Tables: columns found by name, blocks of rows, and errors that name the place.
-
-Columns go by their names, or by their numbers where a file has no names. A table may be read any
-number of times. `formats` has the tables in files.
-"""
+"""Tables: columns found by name or number, blocks of rows, and errors that name the place."""
 
 import importlib.util
 import shlex
@@ -17,10 +13,11 @@ from cappedlda._validation import listed
 
 
 class Block(NamedTuple):
-    """Some rows of a table: the features, and other columns by the number of the row."""
+    """Some rows of a table."""
 
-    X: np.ndarray
-    others: Any  # a DataFrame
+    X: np.ndarray  # the features
+    others: Any  # a DataFrame of other columns, by the number of the row
+    labels: np.ndarray | None
 
 
 class Table:
@@ -41,18 +38,35 @@ class Table:
         self.notation = notation or Notation()
         self.array = array  # the rows, if they are in memory or mapped
 
-    def blocks(self, features, others=(), width=None):
+    def blocks(self, features, others=(), target=None, width=None):
         """Yield the rows in order, as `Block`; a row takes `width` numbers, or as many as columns.
 
         Features become numbers, NaN if they are missing. Other columns stay as they are, those of
-        a CSV file as text.
+        a CSV file as text. The target is the column of the labels, or has a label for each row.
         """
-        n_rows = block_rows(width or len(features) + len(others))
+        text = [*others, *columns_of(target)]
+        n_rows = block_rows(width or len(features) + len(text))
         start = 0
-        for frame in self.frames(self._sorted({*features, *others}), list(others), n_rows):
-            frame.index = range(start, start + len(frame))
-            yield Block(self._matrix(features, frame), frame[self._sorted({*others})])
-            start += len(frame)
+        for frame in self.frames(self._sorted({*features, *text}), text, n_rows):
+            stop = start + len(frame)
+            frame.index = range(start, stop)
+            labels = target
+            if columns_of(target):
+                labels = frame[target].to_numpy()
+            elif target is not None:
+                self._check_labels(target, len(target) >= stop, f"at least {stop}")
+                labels = target[start:stop]
+            yield Block(self._matrix(features, frame), frame[self._sorted({*others})], labels)
+            start = stop
+        if isinstance(target, np.ndarray):
+            self._check_labels(target, len(target) == start, start)
+
+    def _check_labels(self, labels, fit, n_rows):
+        if not fit:
+            raise ValueError(
+                f"{self.label} has {n_rows} rows, but there are {len(labels)} labels; give one "
+                "label per row."
+            )
 
     def _sorted(self, wanted):
         return [column for column in self.columns if column in wanted]
@@ -179,6 +193,11 @@ class Table:
         joined = [",".join(plain)] if (plain := [n for n in names if "," not in n]) else []
         values = [*joined, *(n for n in names if "," in n)]
         return " ".join(f"{name} {shlex.quote(value)}" for value in values)
+
+
+def columns_of(target):
+    """Return the column of the labels in a list, which is empty if they are not in the table."""
+    return [target] if isinstance(target, int | str) else []
 
 
 def block_rows(width):
