@@ -13,7 +13,7 @@ FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 
 PARQUET_BUFFER = 1 << 20  # bytes of a column that are read at a time
 
-NPY, ZIP = b"\x93NUMPY", b"PK\x03\x04"  # what .npy files and .npz files with an array begin with
+OTHER = "it is damaged, or is not a file of plain arrays"
 
 
 @contextmanager
@@ -73,27 +73,23 @@ def npz_names(path):
 
 def map_npy(path):
     """Return the array in an .npy file, mapped to memory."""
-    with open(path, "rb") as file:
-        check_begin(path, file, NPY, ".npy")
     with _named(path):
-        return np.load(path, mmap_mode="r", allow_pickle=False)
-
-
-def check_begin(path, file, begin, kind):
-    """Refuse a file that does not begin as files of its kind do."""
-    if file.read(len(begin)) != begin:
-        reason = f"it is damaged, or is not an {kind} file of plain arrays"
-        raise ArrayFileError(path, reason, foreign=True)
-    file.seek(0)
+        return _of_kind(path, np.load(path, mmap_mode="r", allow_pickle=False), np.ndarray)
 
 
 @contextmanager
 def _opened_npz(path):
     # NumPy would leave a damaged file open.
     with open(path, "rb") as file, _named(path):
-        check_begin(path, file, ZIP, ".npz")
-        with np.load(file, allow_pickle=False) as archive:
+        found = np.load(file, allow_pickle=False)
+        with _of_kind(path, found, np.lib.npyio.NpzFile) as archive:
             yield archive
+
+
+def _of_kind(path, found, kind):
+    if not isinstance(found, kind):
+        raise ArrayFileError(path, OTHER, foreign=True)
+    return found
 
 
 @contextmanager
@@ -106,8 +102,7 @@ def _named(path):
     # What zip, zlib and NumPy raise for a damaged file is no fixed list.
     except Exception as error:
         if "pickle" in str(error):  # what NumPy advises, and nobody should do
-            reason = "it is damaged, or is not a file of plain arrays"
-            raise ArrayFileError(path, reason, foreign=True) from None
+            raise ArrayFileError(path, OTHER, foreign=True) from None
         reason = " ".join(str(error).split()) or "it ends too early"
         raise ArrayFileError(path, reason.rstrip(".")) from error
 
