@@ -22,13 +22,20 @@ UNKNOWN_AMOUNT, UNKNOWN_CALLS = 9_999_999.0, 999  # somebody's codes for "unknow
 
 def demo(args):
     """Compare plain and capped LDA on data with planted outliers."""
+    from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
+
+    from cappedlda import CappedLDA
+
     if args.customers is not None:
         write_customers(args.customers, args.seed)
         return 0
     data = demo_data(args.seed)
     if args.csv is not None:
         write_rows(args.csv, data)
-    models = demo_models(data)
+    models = {
+        "scikit-learn LDA": LinearDiscriminantAnalysis().fit(data.X, data.y),
+        "CappedLDA": CappedLDA().fit(data.X, data.y),
+    }
     results = [demo_result(name, model, data) for name, model in models.items()]
     picture = args.out if find_spec("matplotlib") else None
     if picture is not None:
@@ -58,12 +65,9 @@ def demo_data(seed):
     from cappedlda.noise import leverage, scatter
 
     wine = load_wine()
+    labels = wine.target_names[wine.target]
     X, X_test, y, y_test = train_test_split(
-        wine.data,
-        wine.target_names[wine.target],
-        test_size=0.5,
-        stratify=wine.target,
-        random_state=seed,
+        wine.data, labels, test_size=0.5, stratify=labels, random_state=seed
     )
     half = 0.5 * DEMO_SHARE
     dirty, _, planted = scatter(X, y, share=half, random_state=seed)
@@ -132,25 +136,16 @@ def german_number(value):
     return f"{value:,.2f}".translate(str.maketrans(",.", ".,"))
 
 
-def demo_models(data):
-    from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
-
-    from cappedlda import CappedLDA
-
-    return {
-        "scikit-learn LDA": LinearDiscriminantAnalysis().fit(data.X, data.y),
-        "CappedLDA": CappedLDA().fit(data.X, data.y),
-    }
-
-
 def demo_result(name, model, data):
     counts = dict.fromkeys(["found", "missed", "false", "iterations"])
     if hasattr(model, "outliers_"):
         flagged, planted = model.outliers_, data.planted
-        found, missed, false = flagged & planted, ~flagged & planted, flagged & ~planted
-        counts = {"found": found, "missed": missed, "false": false}
-        counts = {key: int(rows.sum()) for key, rows in counts.items()}
-        counts["iterations"] = model.n_iter_
+        counts = {
+            "found": int((flagged & planted).sum()),
+            "missed": int((~flagged & planted).sum()),
+            "false": int((flagged & ~planted).sum()),
+            "iterations": model.n_iter_,
+        }
     score = float(model.score(data.X_test, data.y_test))
     times = [timeit(lambda: model.fit(data.X, data.y), number=1) for _ in range(DEMO_FITS)]
     return {"method": name, "accuracy": score, **counts, "ms": 1e3 * float(np.median(times))}
@@ -165,16 +160,9 @@ def draw_demo(models, results, data, out):
     figure.get_layout_engine().set(w_pad=0.12)  # room for marks on the frames
     axes = figure.subplots(1, len(models))
     for ax, (name, model), result in zip(axes, models.items(), results, strict=True):
-        ProjectionDisplay.from_estimator(
-            model,
-            data.X,
-            data.y,
-            flagged=data.planted,
-            left_out=None,
-            flag_name="planted",
-            ax=ax,
-            legend=ax is axes[-1],
-        )
+        marks = {"flagged": data.planted, "left_out": None, "flag_name": "planted"}
+        legend = ax is axes[-1]
+        ProjectionDisplay.from_estimator(model, data.X, data.y, ax=ax, legend=legend, **marks)
         title = f"{name}: {result['accuracy']:.0%} right on clean test data"
         ax.set_title(title, fontsize="medium", pad=10.0)
     with replacing(out) as temporary:

@@ -20,12 +20,11 @@ def info(args):
     if args.json:
         print(json.dumps(facts, indent=2))
         return 0
+    libraries = facts.pop("blas")
     for name, value in facts.items():
-        lines = value if isinstance(value, list) else [value]
-        for line in lines:
-            if isinstance(line, dict):
-                line = "{name} {version}, {threads} threads, {file}".format(**line)
-            print(f"{name:<14} {'not installed' if line is None else line}")
+        print(f"{name:<14} {'not installed' if value is None else value}")
+    for library in libraries:
+        print("blas           {name} {version}, {threads} threads, {file}".format(**library))
     return 0
 
 

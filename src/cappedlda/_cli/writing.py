@@ -36,10 +36,9 @@ def write_table(frames, out, as_json):
                     write_csv(frames, file, "\t" if suffix == ".tsv" else ",")
 
 
-def write_csv(frames, file, delimiter=","):
-    for number, frame in enumerate(frames):
-        header = number == 0
-        frame.to_csv(file, sep=delimiter, header=header, index=False, lineterminator="\n")
+def write_csv(frames, file, sep=","):
+    for k, frame in enumerate(frames):
+        frame.to_csv(file, sep=sep, header=k == 0, index=False, lineterminator="\n")
 
 
 def write_json(frames, file):
