@@ -81,7 +81,7 @@ def write(args, reader, results, counts=None, order=None):
     """Write what is found for each block of rows, and tell how many there were.
 
     `results` takes `Rows` and returns columns, and which rows they are of, None for all. `counts`
-    are further facts to tell. `order` sorts the data frame of all results; without it they are
+    are further facts to tell. `order` names the column to sort all results by; without it they are
     written block by block.
     """
     from pandas import concat
@@ -89,7 +89,10 @@ def write(args, reader, results, counts=None, order=None):
     progress = Progress(args.quiet, LIMITS.seconds)
     blocks = progress.count(reader, "Rows done")
     frames = (finished(rows.kept, *results(rows)) for rows in blocks)
-    write_table(frames if order is None else [order(concat(frames))], args.out, args.json)
+    if order is not None:
+        ascending = [order != "outlyingness", False]
+        frames = [concat(frames).sort_values([order, "outlyingness"], ascending=ascending)]
+    write_table(frames, args.out, args.json)
     facts = {"rows": reader.n_rows - reader.n_skipped, "skipped": reader.n_skipped}
     facts |= counts or {}
     facts |= {key: value for key, value in reader.column_facts().items() if key in TOLD}
@@ -100,7 +103,7 @@ def write(args, reader, results, counts=None, order=None):
 
 
 def finished(kept, found, rows):
-    """Return results after the numbers of the rows and the kept columns."""
+    """Return a data frame of results after the numbers of the rows and the kept columns."""
     kept = (kept if rows is None else kept.iloc[rows]).rename(columns=str)
     if clash := {"row", *found}.intersection(kept.columns):
         raise UsageError(
@@ -110,11 +113,7 @@ def finished(kept, found, rows):
     return kept.assign(**found).rename_axis("row").reset_index()
 
 
-TOLD = (
-    "imputed",
-    "gaps_ignored",
-    "unknown",
-)  # facts about columns that matter when a model is applied
+TOLD = ("imputed", "gaps_ignored", "unknown")  # facts about columns when a model is applied
 
 
 def in_words(facts):
@@ -135,10 +134,8 @@ def in_words(facts):
     if n := facts.get("others_with_wrong_cells"):
         text += f"\n{wrong_cells_of_others(n)}; --all shows them"
     if n := facts.get("nearest_not_predicted"):
-        text += (
-            "\nFlagged rows whose nearest class, from which they are measured, is not the "
-            f"predicted one: {n}"
-        )
+        nearest = "nearest class, from which they are measured,"
+        text += f"\nFlagged rows whose {nearest} is not the predicted one: {n}"
     return text
 
 

@@ -50,8 +50,10 @@ def outliers(args):
             wanted = labels["flagged"] | labels["left_out"] | labels["mislabelled"]
         found = explained(model, reader, rows.X, y, args.features, wanted)
         if judged:
-            found = with_labels(found, labels)
             counts["mislabelled"] += int(labels["mislabelled"].sum())
+            labels = {name: values[found["row"]] for name, values in labels.items()}
+            told = {name: labels[name] for name in ("suggested", "quality")}
+            found = found.assign(kind=kinds(labels), **told)
         others = n_others_with_wrong_cells(model, rows.X, y, found["row"])
         counts["others_with_wrong_cells"] += others
         for name in counts.keys() & {"flagged", "left_out"}:
@@ -62,14 +64,11 @@ def outliers(args):
         found = found.sort_values("row")
         return readable(found.drop(columns="row")), found["row"]
 
-    return write(args, reader, results, counts, None if args.sort == "row" else sorter(args.sort))
+    return write(args, reader, results, counts, None if args.sort == "row" else args.sort)
 
 
 def explained(model, reader, X, y, n_features=FEATURES, rows=None):
-    """Return `CappedLDA.explain` as a data frame, with names and values as in the table.
-
-    The model knows neither the names of its features nor that some are logarithms.
-    """
+    """Return `CappedLDA.explain` as a data frame, with names and values as in the table."""
     from pandas import DataFrame
 
     names, raw = reader.feature_names(), reader.recipe.raw
@@ -77,22 +76,13 @@ def explained(model, reader, X, y, n_features=FEATURES, rows=None):
 
 
 def n_others_with_wrong_cells(model, X, y, listed):
-    """Return how many rows have a wrong cell, but are not among those listed by their numbers."""
+    """Return how many rows that are not listed have a wrong cell."""
     others = np.ones(len(X), bool)
     others[listed] = False
     if not others.any():
         return 0
     wrong = model.wrong_cells(X[others], None if y is None else y[others])
     return int(np.count_nonzero(wrong.any(axis=1)))
-
-
-def with_labels(found, labels):
-    """Return an explanation with columns on labels: the kind of a row, and how good its label is.
-
-    The `labels` are those of `doubts`, for all rows.
-    """
-    some = {name: values[found["row"]] for name, values in labels.items()}
-    return found.assign(kind=kinds(some), suggested=some["suggested"], quality=some["quality"])
 
 
 def kinds(labels):
@@ -104,23 +94,11 @@ def kinds(labels):
 
 def readable(found):
     """Return the columns of an explanation with few computed digits."""
-
-    def converted(name, column):
+    columns = {name: column.to_numpy() for name, column in found.items()}
+    for name, values in columns.items():
         if name.startswith(("outlyingness", "quality", "usual_", "z_")):
-            return [float(f"{value:.{DIGITS}g}") for value in column]
-        return column.to_numpy()
-
-    return {name: converted(name, column) for name, column in found.items()}
-
-
-def sorter(name):
-    """Return a function that sorts rows by a column, and equal ones by their outlyingness."""
-
-    def order(frame):
-        found = frame.sort_values("outlyingness", ascending=False, kind="stable")
-        return found if name == "outlyingness" else found.sort_values(name, kind="stable")
-
-    return order
+            columns[name] = [float(f"{value:.{DIGITS}g}") for value in values]
+    return columns
 
 
 SORT = (

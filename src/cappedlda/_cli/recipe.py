@@ -18,11 +18,7 @@ LOG_RANGE = 2.5  # robust deviations of its logarithms that an amount usually is
 
 
 def sort_columns(table, columns, declared, encode):
-    """Tell columns of numbers from columns of categories, by the first block of rows.
-
-    Declared columns are categories whatever they look like; columns of text only if they are to
-    be encoded. Else they count as numbers, and reading them will say what is wrong.
-    """
+    """Tell columns of numbers from declared and encoded ones, by the first block of rows."""
     categories, dates = list(declared), []
     first = table.first_rows(columns)
     for j in columns if encode and first is not None else ():
@@ -40,7 +36,7 @@ def sort_columns(table, columns, declared, encode):
 
 
 def first_text(table, column):
-    """Return the error about the first value of a column that is not a number, or None."""
+    """Return the error about the first value that is not a number, or None."""
     try:
         table.numbers(column)
     except NotANumberError as error:
@@ -103,10 +99,8 @@ def log_of(table, column, amounts):
 
 
 def no_amounts(table, column, problem):
-    option = table.option("--log", [column])
-    return ValueError(
-        f"{table.place(column)}{problem}, so no logarithm is taken; leave {option} out."
-    )
+    remedy = f"leave {table.option('--log', [column])} out"
+    return ValueError(f"{table.place(column)}{problem}, so no logarithm is taken; {remedy}.")
 
 
 def category_of(table, column, counts, n_rows):
@@ -135,9 +129,8 @@ def no_categories(table, column, problem):
 
 
 def no_values(table, column):
-    drop = table.option("--drop", [column])
-    text = f"{table.place(column)}all values are missing; ignore the column with {drop}."
-    return ValueError(text)
+    remedy = f"ignore the column with {table.option('--drop', [column])}"
+    return ValueError(f"{table.place(column)}all values are missing; {remedy}.")
 
 
 class RowSample:

@@ -11,14 +11,22 @@ from cappedlda._model_file.recipe import as_text, texts
 
 INTEGER = re.compile(r"0|-?[1-9][0-9]{0,17}")
 MISSING, UNKNOWN = -1, -2
+GAP_IN_TRAINING = (
+    "fill gaps with --impute median, use the other cells of such rows with --missing ignore, or "
+    "ignore such rows with --skip-missing."
+)
+GAP = (
+    "ignore such rows with --skip-missing, or fit a model that takes gaps, with --missing ignore "
+    "or --impute median."
+)
 
 
 class Rows(NamedTuple):
-    """Some rows: features, classes, and columns to keep, by the number of the row in the file."""
+    """Some rows, ready for a model."""
 
     X: np.ndarray
-    codes: np.ndarray | None
-    kept: Any  # a DataFrame
+    codes: np.ndarray | None  # of the classes
+    kept: Any  # a DataFrame of columns to keep, by the number of the row in the file
 
 
 class Labels:
@@ -38,13 +46,11 @@ class Labels:
         from pandas import factorize
 
         codes, different = factorize(np.asarray(values, dtype=object))
-        known = [self._code(as_text(value)) for value in different]
+        names = [as_text(value) for value in different]
+        for name in names if self._classes is None else ():
+            self._codes.setdefault(name, len(self._codes))
+        known = [self._codes.get(name, UNKNOWN) for name in names]
         return np.array([*known, MISSING], dtype=np.int64)[codes]
-
-    def _code(self, text):
-        if self._classes is None:
-            self._codes.setdefault(text, len(self._codes))
-        return self._codes.get(text, UNKNOWN)
 
     def names(self):
         return list(self._codes)
@@ -61,9 +67,8 @@ class Labels:
 class RowReader:
     """Reads rows as features, and refuses or skips those with a value missing.
 
-    `target` is the column of the labels, or the labels themselves, or None; `labels` numbers them.
-    While rows are read, `n_rows` and `n_skipped` count them, and `gaps` and `unknown` the missing
-    values and unknown categories of each column.
+    The `target` is that of `Table.blocks`; `labels` numbers them. While rows are read, they are
+    counted, and so are the missing values and unknown categories of each column.
     """
 
     def __init__(self, table, recipe, target=None, labels=None, keep=(), skip_missing=False):
@@ -73,12 +78,10 @@ class RowReader:
         self.labels = labels
         self.keep = list(dict.fromkeys(keep))
         self.skip_missing = skip_missing
-        self.n_rows = self.n_skipped = 0
-        self.gaps, self.unknown = Counter(), Counter()
         self._categories = [category.column for category in recipe.categories]
 
     def __iter__(self):
-        """Yield `Rows`, and count."""
+        """Yield `Rows`."""
         self.n_rows = self.n_skipped = 0
         self.gaps, self.unknown = Counter(), Counter()
         others = [*self._categories, *self.keep]
@@ -104,13 +107,12 @@ class RowReader:
             raise ValueError(f"{self.table.label} has no rows{missing}.")
 
     def _without_gaps(self, X, shown):
-        """Return which rows are whole, or will be once their gaps are filled."""
+        """Return which rows are whole, or will be."""
         if self.recipe.takes_gaps:
             return ~np.isinf(X).any(axis=1)
         return np.isfinite(X).all(axis=1) & shown.notna().all(axis=1).to_numpy()
 
     def _features(self, X, shown):
-        """Return the features of rows, and count gaps and unknown categories."""
         if self.recipe.takes_gaps:
             gaps = [*np.isnan(X).sum(axis=0).tolist(), *shown.isna().sum().tolist()]
             self.gaps.update(dict(zip(self.recipe.columns, gaps, strict=True)))
@@ -131,7 +133,7 @@ class RowReader:
         return codes
 
     def kept_at(self, numbers):
-        """Return the kept columns of some rows as text, by the numbers of the rows."""
+        """Return the kept columns as text, by the numbers of rows."""
         from pandas import DataFrame, concat
 
         if not self.keep:
@@ -165,27 +167,15 @@ class RowReader:
     def _first_problem(self, X, shown, i):
         skip = "fill it in, or ignore such rows with --skip-missing."
         row = shown.index[i]
-        wrong = [*~np.isfinite(X[i]), *shown.isna().to_numpy()[i]]
-        if self.recipe.takes_gaps:
-            wrong = [*np.isinf(X[i])]
-        if not any(wrong):
+        cells = [*X[i], *np.where(shown.iloc[i].isna(), np.nan, 0.0)]
+        wrong = np.isinf(cells) if self.recipe.takes_gaps else ~np.isfinite(cells)
+        if not wrong.any():
             return self.label_error(f"the label is missing; {skip}", row)
         j = int(np.argmax(wrong))
-        infinite = j < X.shape[1] and np.isinf(X[i, j])
-        problem = f"infinite; {skip}" if infinite else f"missing; {self._gap_remedy()}"
+        gap = GAP_IN_TRAINING if self.table.may_drop else GAP
+        problem = f"infinite; {skip}" if np.isinf(cells[j]) else f"missing; {gap}"
         place = self.table.place(self.recipe.columns[j], row)
         return ColumnError(f"{place}the value is {problem}", self.table)
-
-    def _gap_remedy(self):
-        if self.table.may_drop:
-            return (
-                "fill gaps with --impute median, use the other cells of such rows with --missing "
-                "ignore, or ignore such rows with --skip-missing."
-            )
-        return (
-            "ignore such rows with --skip-missing, or fit a model that takes gaps, with --missing "
-            "ignore or --impute median."
-        )
 
 
 def column_lines(facts):
@@ -200,9 +190,7 @@ def column_lines(facts):
             counts = ", ".join(f"{n} in {name}" for name, n in gaps.items())
             lines.append(f"Gaps {done}: {counts}")
     if unknown := facts.get("unknown"):
-        counts = ", ".join(
-            f"{item['values']} in {name}, taken as {item['taken_as']!r}"
-            for name, item in unknown.items()
-        )
+        taken = "{values} in {name}, taken as {taken_as!r}"
+        counts = ", ".join(taken.format(name=name, **item) for name, item in unknown.items())
         lines.append(f"Categories unknown to the model: {counts}")
     return lines

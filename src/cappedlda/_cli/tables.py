@@ -21,7 +21,7 @@ class Block(NamedTuple):
 
 
 class Table:
-    """Finds columns, reads blocks of rows, and makes errors that name the place.
+    """A table that may be read any number of times.
 
     `frames(wanted, text, n_rows)` yields data frames of some rows with the wanted columns, in their
     order; the columns in `text` of a CSV file stay text.
@@ -41,8 +41,8 @@ class Table:
     def blocks(self, features, others=(), target=None, width=None):
         """Yield the rows in order, as `Block`; a row takes `width` numbers, or as many as columns.
 
-        Features become numbers, NaN if they are missing. Other columns stay as they are, those of
-        a CSV file as text. The target is the column of the labels, or has a label for each row.
+        Features become numbers, NaN if they are missing. Other columns stay as they are, in CSV as
+        text. The target is the column of the labels, or has a label for each row, or is None.
         """
         text = [*others, *columns_of(target)]
         n_rows = block_rows(width or len(features) + len(text))
@@ -100,10 +100,9 @@ class Table:
         return [self.find(name, option) for name in single]
 
     def place(self, column, row=None):
-        """Return where a value or a column stands, or a label beside the table, for a message."""
-        where = f"labels of {self.label}"
-        if column is not None:
-            where = f"{self.label}, column {column!r}"
+        """Return where a value stands, for a message; labels beside the table have no column."""
+        where = f"{self.label}, column {column!r}"
+        where = f"labels of {self.label}" if column is None else where
         return where + (": " if row is None else f", row {row} (counted from 0): ")
 
     def _unknown_column(self, name, option):
