@@ -109,7 +109,6 @@ def ending_when_told():
 
 
 def discard_output():
-    """Let nothing more be written to standard output, not even at exit."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 

@@ -19,11 +19,7 @@ HOW = (
 
 
 def cross_validate(model, X, y, progress):
-    """Return the accuracy of a model and of plain LDA, fold by fold on the same rows.
-
-    The facts are `rows`, `folds`, `belonging` (the share of rows not flagged), `methods` and
-    `confusion`; or `problem` if the folds cannot be fitted.
-    """
+    """Return the accuracy of a model and of plain LDA on the same folds, or what prevents it."""
     from sklearn.base import clone
     from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
     from sklearn.impute import SimpleImputer
@@ -35,8 +31,7 @@ def cross_validate(model, X, y, progress):
     folds = StratifiedKFold(n_folds, shuffle=True, random_state=0)
     facts = {"rows": len(y), "folds": n_folds}
     gaps = bool(np.isnan(X).any())
-    plain = LinearDiscriminantAnalysis()
-    plain = make_pipeline(SimpleImputer(strategy="median"), plain) if gaps else plain
+    plain = make_pipeline(SimpleImputer(strategy="median"), LinearDiscriminantAnalysis())
     scores, shares, guesses = [], [], np.empty_like(y)
     with warnings.catch_warnings():
         # Small classes and collinear features: the fit to all rows has warned already.

@@ -103,7 +103,6 @@ def write(args, reader, results, counts=None, order=None):
 
 
 def finished(kept, found, rows):
-    """Return a data frame of results after the numbers of the rows and the kept columns."""
     kept = (kept if rows is None else kept.iloc[rows]).rename(columns=str)
     if clash := {"row", *found}.intersection(kept.columns):
         raise UsageError(
@@ -153,12 +152,9 @@ def out_file(suffixes):
 COPY = "columns to copy to the output, separated by commas (default: those that fit kept)"
 OPTIONS = (argument("--keep COLUMNS...", COPY, COLUMNS), *TABLE)
 PROBA = argument("--proba", "add the probability of each class")
-REJECT = argument(
-    "--reject ALPHA",
-    "add a column rejected, which marks rows too far from every class; ALPHA is the share of good "
-    "rows to reject by mistake, such as 0.01",
-    type=number("a share above 0 and up to 0.5", 0.5),
-)
+SHARE = number("a share above 0 and up to 0.5", 0.5)
+MARK = "mark rows too far from every class, and this share of good rows by mistake, such as 0.01"
+REJECT = argument("--reject ALPHA", MARK, type=SHARE)
 OUT, WRITES = out_file(SUFFIXES), {"out": SUFFIXES}
 COMMANDS = {
     "transform": Command(transform, (MODEL, DATA, OUT, *OPTIONS), WRITES),

@@ -55,10 +55,7 @@ def demo(args):
 
 
 def demo_data(seed):
-    """Return half of the wine data, with outliers planted, and the other half, clean, as a test.
-
-    Half of the outliers are scattered far away, half lie in clouds beyond another class.
-    """
+    """Return half of the wine data with outliers, scattered or in clouds, and half without."""
     from sklearn.datasets import load_wine
     from sklearn.model_selection import train_test_split
 
@@ -169,9 +166,7 @@ def draw_demo(models, results, data, out):
         figure.savefig(temporary, dpi=120, format=out.suffix.removeprefix(".") or "png")
 
 
-CUSTOMERS = (
-    "only write an example of a business table, with gaps, dates and errors, to this .csv file"
-)
+CUSTOMERS = "only write a business table with gaps, dates and errors to this .csv file"
 SEED = "random seed of the split and the outliers (default: 0)"
 ARGUMENTS = (
     argument("--out FILE", "write the picture here (default: %(default)s)", default="demo.png"),

@@ -39,8 +39,10 @@ class Notation(NamedTuple):
     def _plain(self, text):
         if self.thousands is not None:
             text = text.translate(HARD_SPACES)
+            between, mark = re.escape(self.thousands), re.escape(self.decimal)
             # Only in groups of three, for 01.02.2024 is a date.
-            if self._grouped().fullmatch(text):
+            grouped = rf"[-+]?[1-9][0-9]{{0,2}}({between}[0-9]{{3}})+({mark}[0-9]*)?"
+            if re.fullmatch(grouped, text):
                 text = text.replace(self.thousands, "")
         if self.decimal != "." and "." in text:
             raise ValueError(f"{text!r} has a point")
@@ -48,10 +50,6 @@ class Notation(NamedTuple):
         if "_" in text:  # Python reads 1_000 as 1000; a table does not
             raise ValueError(f"{text!r} has an underscore")
         return text
-
-    def _grouped(self):
-        between, mark = re.escape(self.thousands), re.escape(self.decimal)
-        return re.compile(rf"[-+]?[1-9][0-9]{{0,2}}({between}[0-9]{{3}})+({mark}[0-9]*)?")
 
 
 # From the plainest on.
@@ -72,26 +70,16 @@ def is_number_elsewhere(value):
 
 
 def kind_of_value(value):
-    """Return the kind of a value that is not a plain number: date, other notation, or text."""
-    if is_date(value):
+    text = value.strip() if isinstance(value, str) else ""
+    if DATE.fullmatch(text) or hasattr(value, "year"):
         return "date"
     if not is_number_elsewhere(value):
         return "text"
     return "currency" if CURRENCY.search(value) else "notation"
 
 
-def is_date(value):
-    if isinstance(value, str):
-        return DATE.fullmatch(value.strip()) is not None
-    return hasattr(value, "year")
-
-
 def dialect_of(head, usual, delimiter=None, decimal=None, thousands=None, notation=None):
-    """Return what separates columns, and the notation of numbers, by the first lines of text.
-
-    What is given is not guessed. `usual` separates columns, and `notation` is expected, if the
-    lines do not tell.
-    """
+    """Return what separates columns, and the notation of numbers, as given or as in the head."""
     first = head[0] if head else ""
     found = [usual, *(mark for mark in ";\t," if mark != usual)]
     sep = delimiter or next((mark for mark in found if mark in first), usual)
@@ -106,10 +94,7 @@ WRITTEN = re.compile(r"[-+]?[0-9]+([.,' \u00a0\u202f\u2009\u2019][0-9]+)+")
 
 
 def notation_of(cells, sep, decimal=None, thousands=None, expected=None):
-    """Return the notation in which most cells are numbers; what is given is not guessed.
-
-    Of those that explain as many cells, the expected one is taken, or else the plainest.
-    """
+    """Return the notation in which most cells are numbers: the expected or the plainest one."""
     possible = [
         notation
         for notation in (*([expected] if expected else []), *NOTATIONS)

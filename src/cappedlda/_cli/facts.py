@@ -85,10 +85,7 @@ def most_outlying(found):
 
 
 def most_doubtful(labels):
-    """Return the rows whose labels are most worth a look.
-
-    Those that look mislabelled come first: an outlier fits no class well.
-    """
+    """Return the rows most worth a look: outliers, which fit no class well, come last."""
     doubtful = (labels["quality"] < NOT_DOUBTFUL) & (labels["predicted"] != labels["class"])
     found = labels[labels["mislabelled"] | doubtful]
     order = found.sort_values(["mislabelled", "quality"], ascending=[False, True], kind="stable")
@@ -138,7 +135,6 @@ def label_line(labels):
 
 
 def parameters(model):
-    """Return the parameters, those that were chosen by cross-validation included."""
     chosen = ("best_multiplier_", "best_n_components_", "best_score_")
     found = model.get_params() | {name: vars(model)[name] for name in chosen if name in vars(model)}
     return {name: str(value) if value == np.inf else value for name, value in found.items()}

@@ -13,13 +13,12 @@ READ = ("model", "data", "labels")  # arguments that are files, unless a command
 
 def check_files(args, command):
     """Refuse files that cannot be written, and files to write that are read or written too."""
-    seen = {}  # what a message calls a file, by where it is
     read = [getattr(args, name, None) for name in READ if name not in command.writes]
+    seen = {place(sys.stdin): "standard input"} if STDIN in read else {}  # names by their places
     for path in filter(None, read):
         inner = Path(path).iterdir() if os.path.isdir(path) else ()
-        names = {file: "standard input" if file == STDIN else file for file in (path, *inner)}
-        seen |= {place(file): name for file, name in names.items()}
-    refuse_shared("standard output", place_of_stream(sys.stdout), seen)
+        seen |= {place(file): file for file in (path, *inner)}
+    refuse_shared("standard output", place(sys.stdout), seen)
     for name, suffixes in command.writes.items():
         if (path := getattr(args, name)) is not None:
             option = f"--{name} {path}"
@@ -45,21 +44,11 @@ def refuse_shared(option, where, seen):
         raise UsageError(f"{option} is the same file as {seen[where]}; name another file to write")
 
 
-def place(path):
-    """Return what two names of one file share: its number on the disk, or its full path."""
-    if path == STDIN:
-        return place_of_stream(sys.stdin)
+def place(file):
+    """Return what all names of a file share, or None if the file of a stream is not on a disk."""
+    is_path = isinstance(file, str | Path)
     try:
-        status = os.stat(path)
-    except OSError:
-        return os.path.realpath(path)
-    return status.st_dev, status.st_ino
-
-
-def place_of_stream(stream):
-    """Return the place of the file behind a stream; None if there is none."""
-    try:
-        status = os.fstat(stream.fileno())
+        status = os.stat(file if is_path else file.fileno())
     except (OSError, ValueError, AttributeError):
-        return None
+        return os.path.realpath(file) if is_path else None
     return (status.st_dev, status.st_ino) if stat.S_ISREG(status.st_mode) else None

@@ -41,13 +41,11 @@ def fit(args):
     except ColumnError as error:
         raise with_advice(error, args) from None
     model = new_model(args)
-    if args.cv and isinstance(data, Streamed):
-        raise ValueError(f"--cv needs all rows in memory, but {args.data} is too large for that.")
-    if reader.recipe.keep_gaps and isinstance(data, Streamed):
-        raise ValueError(
-            f"--missing ignore needs all rows in memory, but {args.data} is too large for that; "
-            "use --impute median or --skip-missing."
-        )
+    if isinstance(data, Streamed) and (args.cv or args.missing):
+        problem = f"needs all rows in memory, but {args.data} is too large for that"
+        if args.cv:
+            raise ValueError(f"--cv {problem}.")
+        raise ValueError(f"--missing ignore {problem}; use --impute median or --skip-missing.")
     progress.say(f"Fitting {data.n_rows} rows of {len(reader.feature_names())} features")
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
@@ -96,10 +94,7 @@ def warn_of_numbers(reader, data):
 
 
 def are_skewed(column, classes):
-    """Tell whether numbers above 0 spread much farther above the median of their class than below.
-
-    The `classes` are masks; missing values do not count.
-    """
+    """Tell whether amounts spread much farther above the median of their class than below."""
     values = [column[rows & ~np.isnan(column)] for rows in classes]
     steps = np.concatenate([some - np.median(some) for some in values if len(some)])
     low, middle, high = np.quantile(steps, [0.1, 0.5, 0.9])
@@ -149,30 +144,21 @@ def save(path, model, reader, notes):
     write_model(path, model, reader.recipe, notes)
 
 
-CATEGORIES = "columns to encode although they hold numbers, such as codes, separated by commas"
-IMPUTE = "fill gaps: numbers with the median of their column, categories with the most frequent one"
-MISSING = (
-    "take rows with gaps and use their other cells, instead of filling gaps; predict then does "
-    "the same"
-)
-LOG = (
-    "skewed amounts to take the logarithm of, separated by commas; errors far outside the usual "
-    "range still show. outliers and the report show amounts as in the table; the usual value of a "
-    "class is then its geometric mean"
-)
-KEEP = (
-    "columns that identify the rows, such as an id: not features, but shown in the report and in "
-    "the output of predict, transform and outliers"
-)
+ENCODE = "turn columns of text into 0/1 features, one per category"
+CATEGORIES = "columns of numbers to encode too, such as codes, separated by commas"
+IMPUTE = "fill gaps with the median of their column, or with the most frequent category"
+MISSING = "use the other cells of rows with gaps, here and in predict, instead of filling gaps"
+LOG = "skewed amounts to take the logarithm of (in their usual range), separated by commas"
+KEEP = "columns that identify the rows, such as an id: not features, but shown with the results"
 EPSILON = "cap on the distance of a row: a number, inf for none, or auto (default)"
 CAP = number("auto, a number above 0 or inf", np.inf, "auto")
+DIRECTIONS = "number of directions (default: one fewer than classes)"
 NOISE = "look for wrong labels: auto, or a first guess of their share"
 RATE = number("auto or a rate between 0 and 0.5", np.nextafter(0.5, 0.0), "auto")
-DIRECTIONS = "number of directions (default: one fewer than classes)"
 OPTIONS = (
     argument("--model FILE", "write the fitted model to this .npz file"),
     argument("--report FILE", "write a report to this .html file"),
-    argument("--encode", "turn columns of text into 0/1 features, one per category", COLUMNS),
+    argument("--encode", ENCODE, COLUMNS),
     argument("--categories COLUMNS...", CATEGORIES, COLUMNS),
     argument("--impute median", IMPUTE, COLUMNS, choices=("median",)),
     argument("--missing ignore", MISSING, COLUMNS, choices=("ignore",)),

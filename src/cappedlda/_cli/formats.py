@@ -24,11 +24,7 @@ DAMAGED = (EOFError, zlib.error, lzma.LZMAError)
 
 
 def open_table(path, *, key="X", sheet=None, encoding="utf-8", **text):
-    """Return the table in a file, by the suffix of its name; `-` is CSV from standard input.
-
-    Options of `text` are `delimiter`, `header`, `decimal`, `thousands`, `na`, and the `notation`
-    of numbers that is expected.
-    """
+    """Return the table in a file, by the suffix of its name; `text` says how text is written."""
     needs("pandas", "Reading tables")
     if path == STDIN:
         return stdin_table(encoding=encoding, **text)
@@ -62,7 +58,6 @@ def suffix_of(path):
 
 
 def array_table(label, array):
-    """Return a two-dimensional array of numbers as a table; its rows are read where they are."""
     from pandas import DataFrame
 
     if array.ndim != 2 or array.dtype.kind not in "fiub":
@@ -107,9 +102,8 @@ def parquet_table(label, paths):
     refuse_repeated(label, names)
     for path, file in zip(paths, files, strict=True):
         if file.schema_arrow.names != names:
-            raise ValueError(
-                f"{path} has other columns than {paths[0]}; give all files the same columns."
-            )
+            remedy = "give all files the same columns"
+            raise ValueError(f"{path} has other columns than {paths[0]}; {remedy}.")
 
     def frames(wanted, text, n_rows):
         for file in files:
@@ -207,7 +201,6 @@ def text_table(label, source, notation, *, header=None, names=None, encoding, **
 
 @contextmanager
 def reading_csv(label, encoding):
-    """Turn whatever is wrong with a text file into an error that names it."""
     from pandas.errors import EmptyDataError, ParserWarning
 
     with warnings.catch_warnings():
@@ -217,10 +210,8 @@ def reading_csv(label, encoding):
         except EmptyDataError:
             raise ValueError(f"{label} cannot be read as CSV: it is empty") from None
         except UnicodeError:
-            raise ValueError(
-                f"{label} is not text in {encoding}; name its encoding with --encoding, for "
-                "example cp1252 or utf-16."
-            ) from None
+            remedy = "name its encoding with --encoding, for example cp1252 or utf-16"
+            raise ValueError(f"{label} is not text in {encoding}; {remedy}.") from None
         except (ValueError, OSError, ParserWarning, ImportError, *DAMAGED) as error:
             if label in str(error):
                 raise
@@ -241,7 +232,6 @@ HEAD_LINES = 100  # from which the dialect is told
 
 
 def head_of(source, encoding):
-    """Return the first lines of a file that may be compressed, or of a spooled stream."""
     import pandas as pd
 
     options = {"header": None, "sep": "\x00", "engine": "c", "quoting": 3, "dtype": str}

@@ -29,7 +29,6 @@ def info(args):
 
 
 def collect_info():
-    """Return versions, usable cores, and the BLAS libraries that are loaded."""
     import scipy.linalg  # noqa: F401  (loads its BLAS)
     from joblib import cpu_count
     from threadpoolctl import threadpool_info

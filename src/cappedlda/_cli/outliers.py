@@ -86,7 +86,6 @@ def n_others_with_wrong_cells(model, X, y, listed):
 
 
 def kinds(labels):
-    """Return what is wrong with rows: "outlier", "label", "both", or nothing."""
     outlier, wrong = labels["flagged"] | labels["left_out"], labels["mislabelled"]
     both = outlier & wrong & labels["unusual_as_suggested"]
     return np.select([both, wrong, outlier], ["both", "label", "outlier"], "")
@@ -101,10 +100,7 @@ def readable(found):
     return columns
 
 
-SORT = (
-    "order of the rows: the most outlying first (outlyingness, the default), as in the table "
-    "(row), class by class (class), or the most doubtful labels first (quality)"
-)
+SORT = "order of the rows: by outlyingness (default), row, class, or quality of the labels"
 EXPLAIN = "number of features that explain each row (default: %(default)s)"
 ARGUMENTS = (
     argument("--unlabelled", "ignore the classes; measure each row from the nearest class"),

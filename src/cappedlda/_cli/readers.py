@@ -20,14 +20,8 @@ RESULT_NAMES = frozenset(
 
 
 def text_options(args):
-    return {
-        "delimiter": args.delimiter,
-        "header": not args.no_header,
-        "encoding": args.encoding,
-        "decimal": args.decimal,
-        "thousands": args.thousands,
-        "na": args.na,
-    }
+    names = ("delimiter", "encoding", "decimal", "thousands", "na")
+    return {"header": not args.no_header, **{name: getattr(args, name) for name in names}}
 
 
 def training_reader(args, labels, progress):
@@ -60,7 +54,6 @@ def training_reader(args, labels, progress):
 
 
 def feature_columns(args, table, target):
-    """Return the columns that are features: neither dropped, nor kept, nor the target."""
     unused = [*table.find_all(args.drop, "--drop"), *table.find_all(args.keep, "--keep")]
     return [j for j in table.columns if j not in [*unused, *columns_of(target)]]
 
@@ -100,48 +93,40 @@ def find_target(args, table):
     name = "y" if args.target is None else args.target
     arrays = arrays_in(args.data)
     if name in arrays:
-        return one_dimensional(args.data, read_array(args.data, name)), name
+        return label_array(args.data, name), name
     if args.target is None:
         raise UsageError("give the column of the classes: --target COLUMN")
     if arrays and not name.removeprefix("-").isdecimal():
-        raise ValueError(
-            f"{args.data} has no array {name!r} for --target; it has "
-            f"{', '.join(map(repr, arrays))}."
-        )
+        known = ", ".join(map(repr, arrays))
+        raise ValueError(f"{args.data} has no array {name!r} for --target; it has {known}.")
     column = table.find(args.target, "--target")
     return column, str(column)
 
 
 def read_labels(args):
-    """Return the labels in the file of `--labels`: one per row, or a column of a table."""
     if suffix_of(args.labels) in (".npy", ".npz"):
-        return one_dimensional(args.labels, read_array(args.labels, args.target or "y"))
+        return label_array(args.labels, args.target or "y")
     table = open_table(args.labels, **text_options(args))
     if args.target is not None:
         column = table.find(args.target, "--target")
     elif len(table.columns) == 1:
         (column,) = table.columns
     else:
-        raise UsageError(
-            f"{args.labels} has {len(table.columns)} columns: choose one with --target"
-        )
+        n_columns = len(table.columns)
+        raise UsageError(f"{args.labels} has {n_columns} columns: choose one with --target")
     blocks = [block.labels for block in table.blocks([], target=column)]
     return np.concatenate(blocks) if blocks else np.empty(0)
 
 
-def one_dimensional(path, values):
+def label_array(path, key):
+    values = read_array(path, key)
     if values.ndim != 1:
         raise ValueError(f"{path} has labels of shape {values.shape}; give one label per row.")
     return values
 
 
 def applied_reader(args, recipe, notes, labels=None, keep=None):
-    """Return the reader of rows for a fitted model.
-
-    Columns go by their names if file and model have them, else by their places. The column of the
-    labels is left out where it is known. Without `keep` those columns are kept that the fit was
-    told to keep.
-    """
+    """Return the reader for a fitted model; columns go by name if file and model have names."""
     text = text_options(args) | {"na": [*args.na, *notes.get("na", [])]}
     if "notation" in notes:
         text["notation"] = Notation(*notes["notation"])
@@ -166,20 +151,15 @@ def noted_keep(table, notes):
     wanted = notes.get("keep", [])
     for name in wanted:
         if name not in known:
-            print(
-                f"{table.label} has no column {name!r}, which the fit kept.",
-                file=sys.stderr,
-            )
+            print(f"{table.label} has no column {name!r}, which the fit kept.", file=sys.stderr)
     return [known[name] for name in wanted if name in known]
 
 
 def is_alike(table, notes):
-    """Tell whether a table has as many columns as that of the fit."""
     return len(table.columns) == notes.get("n_columns")
 
 
 def check_columns(table, recipe):
-    """Check that a table with names has all columns of a recipe."""
     if missing := [name for name in recipe.columns if name not in table.columns]:
         more = f" (and lacks {len(missing) - 1} more)" if len(missing) > 1 else ""
         raise ValueError(
@@ -205,12 +185,12 @@ def placed_columns(args, table, recipe, notes):
 
 
 def known_target(args, table, notes):
-    """Return the labels for a fitted model: as asked for, or where they were in training."""
+    """Return the labels as asked for, or where they were in training."""
     if args.labels is not None or args.target is not None:
         return find_target(args, table)[0]
     name = notes.get("target")
     if name is not None and name in arrays_in(args.data):
-        return one_dimensional(args.data, read_array(args.data, name))
+        return label_array(args.data, name)
     if table.has_names:
         return name if name in table.columns else None
     return notes.get("target_position") if is_alike(table, notes) else None

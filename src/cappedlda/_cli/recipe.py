@@ -23,7 +23,7 @@ def sort_columns(table, columns, declared, encode):
     first = table.first_rows(columns)
     for j in columns if encode and first is not None else ():
         error = None if j in declared else first_text(table, first[j])
-        kind = None if error is None else kind_of_value(error.value)
+        kind = error and kind_of_value(error.value)
         if kind == "date":
             dates.append(j)
         elif kind == "text":
@@ -36,7 +36,6 @@ def sort_columns(table, columns, declared, encode):
 
 
 def first_text(table, column):
-    """Return the error about the first value that is not a number, or None."""
     try:
         table.numbers(column)
     except NotANumberError as error:
@@ -86,7 +85,6 @@ def learn_recipe(table, numbers, categories, logs, blocks, impute):
 
 
 def log_of(table, column, amounts):
-    """Return the usual range of a column of amounts, by the logarithms of the positive ones."""
     known = amounts[np.isfinite(amounts)]
     positive = known[known > 0.0]
     if 2 * len(positive) <= len(known):
@@ -121,10 +119,8 @@ def category_of(table, column, counts, n_rows):
 
 def no_categories(table, column, problem):
     drop, keep = (table.option(name, [column]) for name in ("--drop", "--keep"))
-    text = (
-        f"{table.place(column)}{problem} are too many for categories. Ignore the column with "
-        f"{drop}, or, if it identifies the rows, copy it to the results with {keep}."
-    )
+    remedy = f"Ignore the column with {drop}, or, if it identifies the rows, copy it to the results"
+    text = f"{table.place(column)}{problem} are too many for categories. {remedy} with {keep}."
     return ColumnError(text, table)
 
 

@@ -50,10 +50,7 @@ def report(args):
 
 
 def write_report(path, model, survey, facts, names, ids, progress):
-    """Write the report of a fit with the names of its features, and return the accuracy.
-
-    `ids` has columns that identify the rows which the report lists.
-    """
+    """Write the report of a fit and return the accuracy; `ids` has columns that identify rows."""
     from jinja2 import Environment
 
     accuracy = cross_validate(model, survey.X, survey.y, progress)
@@ -104,7 +101,6 @@ def unusual_rows(listed, ids, encoded):
 
 
 def doubtful_rows(labels, doubtful, ids):
-    """Return what the table of doubtful labels says of each row."""
     found = labels["status"] == "found"  # otherwise all are of nearly the same quality
     return [
         {
@@ -124,10 +120,7 @@ def quality_in_words(quality):
 
 
 def reasons(row, encoded):
-    """Return the features that make a row unusual, with its values and the usual ones.
-
-    Missing values say nothing. Cells that do not fit the rest of the row come last.
-    """
+    """Return the features that make a row unusual; cells that do not fit the rest come last."""
     categories = {feature: column for column, some in encoded.items() for feature in some}
     found = []
     for k in range(1, sum(name.startswith("feature_") for name in row) + 1):

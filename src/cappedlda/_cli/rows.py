@@ -81,7 +81,6 @@ class RowReader:
         self._categories = [category.column for category in recipe.categories]
 
     def __iter__(self):
-        """Yield `Rows`."""
         self.n_rows = self.n_skipped = 0
         self.gaps, self.unknown = Counter(), Counter()
         others = [*self._categories, *self.keep]
@@ -121,7 +120,6 @@ class RowReader:
         return self.recipe.features(X, shown)
 
     def _codes(self, values, whole):
-        """Return the numbers of the labels; MISSING in rows that are not whole."""
         codes = np.full(len(values), MISSING)
         # Only whole rows make a class.
         codes[whole] = self.labels.encode(values[whole])

@@ -2,6 +2,7 @@
 
 import importlib.util
 import shlex
+from collections import Counter
 from difflib import get_close_matches
 from typing import Any, NamedTuple
 
@@ -76,7 +77,6 @@ class Table:
         return next(iter(self.frames(self._sorted({*columns}), [], block_rows(len(columns)))), None)
 
     def find(self, name, option):
-        """Return a column, given by its name or its number."""
         if name in self.columns:
             return name
         try:
@@ -86,10 +86,8 @@ class Table:
         try:
             return self.columns[number]
         except IndexError:
-            raise ValueError(
-                f"{self.label} has {len(self.columns)} columns, numbered from 0: "
-                f"there is no column {number} for {option}."
-            ) from None
+            found = f"{self.label} has {len(self.columns)} columns, numbered from 0"
+            raise ValueError(f"{found}: there is no column {number} for {option}.") from None
 
     def find_all(self, names, option):
         """Return columns; an unknown name may be several with commas."""
@@ -107,10 +105,8 @@ class Table:
 
     def _unknown_column(self, name, option):
         if not self.has_names:
-            return (
-                f"{self.label} has columns without names: {option} {name!r} must be a "
-                f"number from 0 to {len(self.columns) - 1}."
-            )
+            wanted = f"a number from 0 to {len(self.columns) - 1}"
+            return f"{self.label} has columns without names: {option} {name!r} must be {wanted}."
         near = [other for other in self.columns if other.lower() == name.lower()]
         near = near or get_close_matches(name, self.columns, n=1)
         advice = f"did you mean {near[0]!r}?" if near else f"it has {listed(self.columns)}."
@@ -119,7 +115,6 @@ class Table:
         return f"{self.label} has no column {name!r} for {option}; {advice}"
 
     def _matrix(self, features, frame):
-        """Return columns as one matrix, in float32 if all of them are."""
         numbers, wrong = [], {}
         for column in features:
             try:
@@ -187,7 +182,6 @@ class Table:
         return f"encode the {noun} with --encode, or {drop}"
 
     def option(self, name, columns):
-        """Return an option with columns, as a shell takes it."""
         names = [str(column) for column in columns]
         joined = [",".join(plain)] if (plain := [n for n in names if "," not in n]) else []
         values = [*joined, *(n for n in names if "," in n)]
@@ -200,16 +194,13 @@ def columns_of(target):
 
 
 def block_rows(width):
-    """Return the number of rows in a block, where each row takes `width` numbers."""
     return max(1, LIMITS.block_numbers // max(1, width))
 
 
 def refuse_repeated(label, names):
-    seen = set()
-    for name in names:
-        if name in seen:
+    for name, n in Counter(names).items():
+        if n > 1:
             raise ValueError(f"{label} has two columns {name!r}; rename one of them.")
-        seen.add(name)
 
 
 class ColumnError(ValueError):
@@ -230,6 +221,5 @@ class NotANumberError(ValueError):
 
 
 def needs(module, task):
-    """Refuse a task whose library is missing, with the remedy."""
     if importlib.util.find_spec(module) is None:
         raise ValueError(f'{task} needs {module}. Try: pip install "cappedlda[cli]"')

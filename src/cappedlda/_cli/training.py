@@ -20,7 +20,6 @@ class InMemory:
         return model.fit(self.X, self.y)
 
     def blocks(self):
-        """Yield numbers, features and labels of some rows at a time."""
         for start in range(0, self.n_rows, BLOCK_ROWS):
             rows = slice(start, start + BLOCK_ROWS)
             yield self._index[rows], np.asarray(self.X[rows]), self.y[rows]
@@ -77,7 +76,6 @@ def check_classes(reader):
     if len(names) == 1:
         raise reader.label_error(f"there is only one class, {names[0]!r}; give at least two.")
     if len(names) > MOST_CLASSES * n_rows:
-        raise reader.label_error(
-            f"there are {len(names)} different labels in {n_rows} rows; give a column with a class "
-            "for each row, and several rows for each class."
-        )
+        wanted = "give a column with a class for each row, and several rows for each class"
+        found = f"there are {len(names)} different labels in {n_rows} rows"
+        raise reader.label_error(f"{found}; {wanted}.")

@@ -14,10 +14,7 @@ SUFFIXES = (".csv", ".tsv", ".json", ".parquet", ".npy", ".npz")
 
 
 def write_table(frames, out, as_json):
-    """Write data frames one below the other: to a file, by its suffix, or to standard output.
-
-    A file takes its name only if all goes well.
-    """
+    """Write data frames one below the other: to a file, by its suffix, or to standard output."""
     if out is None:
         (write_json if as_json else write_csv)(frames, sys.stdout)
         return

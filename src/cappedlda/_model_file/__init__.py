@@ -201,7 +201,6 @@ def set_rules(model, values):
 
 
 def group_of(values, group, make):
-    """Return what is made of the fields of a group, taken out of the values, or None."""
     found = [values.pop(field.name, None) for field in group]
     return None if found[0] is None else make(*found)
 
@@ -217,7 +216,6 @@ def checksum(entries):
 
 
 def read_model(path, max_bytes=MOST_BYTES):
-    """Return the model in a file, its recipe, and its notes."""
     header, arrays = read_archive(path, max_bytes)
     model = ESTIMATORS[header["estimator"]]()
     values = checked_values(path, header["results"] | arrays, own_fields(model))

@@ -23,7 +23,6 @@ class Category(NamedTuple):
 
     @property
     def fallback(self):
-        """What an unknown category is taken for."""
         return OTHER if self.has_other else self.levels[0]
 
     def feature_names(self):
@@ -82,7 +81,6 @@ class Recipe(NamedTuple):
 
     @property
     def plain(self):
-        """Whether columns of numbers are taken as they are."""
         return not self.categories and self.medians is None and not self.logs
 
     @property
@@ -145,7 +143,6 @@ class RawTable(TransformerMixin, BaseEstimator):
         return np.array(self.recipe.feature_names(), dtype=object)
 
     def transform(self, X):
-        """Return the features; a data frame if the columns have names."""
         from pandas import DataFrame
 
         recipe = self.recipe

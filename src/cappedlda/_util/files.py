@@ -51,10 +51,7 @@ class ArrayFileError(ValueError):
 
 
 def read_npz(path, names=None, check=None):
-    """Return arrays of an .npz file by their names: all, or some of them.
-
-    `check` gets the `ZipFile` before anything is unpacked, and may raise an `ArrayFileError`.
-    """
+    """Return arrays of an .npz file, all or some; `check` may first refuse its `ZipFile`."""
     with _opened_npz(path) as archive:
         if check is not None:
             check(archive.zip)
@@ -66,13 +63,11 @@ def read_npz(path, names=None, check=None):
 
 
 def npz_names(path):
-    """Return the names of the arrays in an .npz file."""
     with _opened_npz(path) as archive:
         return archive.files
 
 
 def map_npy(path):
-    """Return the array in an .npy file, mapped to memory."""
     with _named(path):
         return _of_kind(path, np.load(path, mmap_mode="r", allow_pickle=False), np.ndarray)
 
@@ -108,11 +103,7 @@ def _named(path):
 
 
 def open_parquet(path):
-    """Return the `pyarrow.parquet.ParquetFile` of a file.
-
-    Columns are read through small buffers. By default those of a whole row group, often a
-    million rows, would be in memory at once.
-    """
+    """Return a `ParquetFile` that reads small buffers: row groups may be a million rows."""
     from pyarrow import lib, parquet
 
     try:

@@ -14,7 +14,6 @@ class Progress:
         self._stream = sys.stderr
 
     def say(self, text):
-        """Print a line."""
         if not self._quiet:
             print(text, file=self._stream, flush=True)
 
