@@ -25,7 +25,6 @@ def completion(args):
     import shtab
 
     print(shtab.complete(parser(files=shtab.FILE), args.shell))
-    return 0
 
 
 SHELL = argument("SHELL", f"the shell: {', '.join(SHELLS)}", choices=SHELLS)
@@ -77,7 +76,7 @@ def main(argv=None):
             check_files(args, COMMANDS[args.command])
             status = COMMANDS[args.command].run(args)
             sys.stdout.flush()
-            return status
+            return status or 0
     except UsageError as error:
         return failed(args, error, 2)
     except BrokenPipeError:  # the reader has seen enough

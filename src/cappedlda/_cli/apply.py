@@ -32,7 +32,7 @@ def transform(args):
     def results(rows):
         return dict(zip(directions, model.transform(rows.X).T, strict=True)), None
 
-    return write(args, applied_reader(args, *fitted, keep=args.keep), results)
+    write(args, applied_reader(args, *fitted, keep=args.keep), results)
 
 
 def predict(args):
@@ -58,7 +58,7 @@ def predict(args):
         marks["ignored"] = ["; ".join(compress(names, row)) for row in marks["ignored"]]
         return found | ({} if is_array else marks), None
 
-    return write(args, reader, results, counts)
+    write(args, reader, results, counts)
 
 
 def read(path):
@@ -99,7 +99,6 @@ def write(args, reader, results, counts=None, order=None):
     progress.say("\n".join([in_words(facts), *column_lines(facts)]))
     if args.json and args.out is not None:
         print(to_json({**facts, "out": args.out}, indent=2))
-    return 0
 
 
 def finished(kept, found, rows):

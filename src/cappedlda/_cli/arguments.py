@@ -14,7 +14,7 @@ METHOD = "the method"
 
 
 class Command(NamedTuple):
-    """A subcommand: `run` takes the parsed arguments and returns the exit status."""
+    """A subcommand: `run` takes the parsed arguments, and may return an exit status."""
 
     run: Callable
     arguments: tuple

@@ -28,7 +28,7 @@ def demo(args):
 
     if args.customers is not None:
         write_customers(args.customers, args.seed)
-        return 0
+        return
     data = demo_data(args.seed)
     if args.csv is not None:
         write_rows(args.csv, data)
@@ -42,7 +42,7 @@ def demo(args):
         draw_demo(models, results, data, Path(picture))
     if args.json:
         print(json.dumps({"results": results, "picture": picture}, indent=2))
-        return 0
+        return
     print(
         f"Wine data: {len(data.y)} training rows, {data.planted.sum()} of them made outliers; "
         f"{len(data.y_test)} clean test rows.\n\n{table(results)}\n"
@@ -51,7 +51,6 @@ def demo(args):
         print(f"Training rows: {args.csv}")
     missing = 'No picture: matplotlib is missing. Try: pip install "cappedlda[plot]"'
     print(missing if picture is None else f"Picture: {picture}")
-    return 0
 
 
 def demo_data(seed):

@@ -34,7 +34,6 @@ def tell(args, reader, notes, model, data, warned, progress):
             args.report, model, survey, facts, reader.feature_names(), ids, progress
         )
     print(to_json(facts, indent=2) if args.json else as_text(facts))
-    return 0
 
 
 class Survey:

@@ -57,7 +57,7 @@ def fit(args):
     if args.model is not None:
         save(args.model, model, reader, notes)
     told = [str(warning.message) for warning in caught]
-    return tell(args, reader, notes, model, data, told, progress)
+    tell(args, reader, notes, model, data, told, progress)
 
 
 @contextmanager

@@ -19,13 +19,12 @@ def info(args):
     facts = collect_info()
     if args.json:
         print(json.dumps(facts, indent=2))
-        return 0
+        return
     libraries = facts.pop("blas")
     for name, value in facts.items():
         print(f"{name:<14} {'not installed' if value is None else value}")
     for library in libraries:
         print("blas           {name} {version}, {threads} threads, {file}".format(**library))
-    return 0
 
 
 def collect_info():

@@ -64,7 +64,7 @@ def outliers(args):
         found = found.sort_values("row")
         return readable(found.drop(columns="row")), found["row"]
 
-    return write(args, reader, results, counts, None if args.sort == "row" else args.sort)
+    write(args, reader, results, counts, None if args.sort == "row" else args.sort)
 
 
 def explained(model, reader, X, y, n_features=FEATURES, rows=None):

@@ -46,7 +46,7 @@ def report(args):
             "--target COLUMN or --labels FILE"
         )
     data = read_training(reader, progress)
-    return tell(args, reader, notes, model, data, [], progress)
+    tell(args, reader, notes, model, data, [], progress)
 
 
 def write_report(path, model, survey, facts, names, ids, progress):

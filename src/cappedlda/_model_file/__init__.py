@@ -312,10 +312,8 @@ def plain(name, value):
     if array.dtype.kind in "OT" and all(isinstance(item, str) for item in array.ravel()):
         array = array.astype(np.str_)
     if array.dtype.kind not in LABELS:
-        raise ValueError(
-            f"{name} has the type {array.dtype}, which cannot be stored without pickle; "
-            "use numbers, booleans or strings."
-        )
+        problem = f"{name} has the type {array.dtype}, which cannot be stored without pickle"
+        raise ValueError(f"{problem}; use numbers, booleans or strings.")
     return array
 
 
