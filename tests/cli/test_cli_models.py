@@ -349,8 +349,8 @@ def test_processes(fitted, folder):
     done = subprocess.run(command, shell=True, capture_output=True, text=True, check=True)
     assert len(done.stdout.splitlines()) == 16
     assert "15 flagged" in done.stderr
-    code = "import cappedlda._cli.tables as t, sys; t.BLOCK_NUMBERS = 60; " \
-        "from cappedlda._cli import main; sys.exit(main(sys.argv[1:]))"  # fmt: skip
+    code = "from cappedlda._cli.limits import LIMITS; LIMITS.block_numbers = 60; " \
+        "import sys; from cappedlda._cli import main; sys.exit(main(sys.argv[1:]))"  # fmt: skip
     process = subprocess.Popen(
         [sys.executable, "-c", code, "predict", "m.npz", "data.csv", "--proba"],
         stdout=subprocess.PIPE,

@@ -5,16 +5,7 @@ from pathlib import Path
 
 import numpy as np
 
-from cappedlda._cli.arguments import (
-    COLUMNS,
-    DATA,
-    MODEL,
-    TABLE,
-    Command,
-    UsageError,
-    argument,
-    number,
-)
+from cappedlda._cli.arguments import APPLIED, Command, UsageError, argument, number
 from cappedlda._cli.limits import LIMITS
 from cappedlda._cli.readers import applied_reader
 from cappedlda._cli.rows import column_lines
@@ -148,14 +139,12 @@ def out_file(suffixes):
     return argument("--out FILE", text)
 
 
-COPY = "columns to copy to the output, separated by commas (default: those that fit kept)"
-OPTIONS = (argument("--keep COLUMNS...", COPY, COLUMNS), *TABLE)
 PROBA = argument("--proba", "add the probability of each class")
 SHARE = number("a share above 0 and up to 0.5", 0.5)
 MARK = "mark rows too far from every class, and this share of good rows by mistake, such as 0.01"
 REJECT = argument("--reject ALPHA", MARK, type=SHARE)
 OUT, WRITES = out_file(SUFFIXES), {"out": SUFFIXES}
 COMMANDS = {
-    "transform": Command(transform, (MODEL, DATA, OUT, *OPTIONS), WRITES),
-    "predict": Command(predict, (MODEL, DATA, PROBA, REJECT, OUT, *OPTIONS), WRITES),
+    "transform": Command(transform, (*APPLIED, OUT), WRITES),
+    "predict": Command(predict, (*APPLIED, PROBA, REJECT, OUT), WRITES),
 }

@@ -10,7 +10,6 @@ import numpy as np
 
 COLUMNS = "columns and rows"
 WRITTEN = "how the table is written"
-METHOD = "the method"
 
 
 class Command(NamedTuple):
@@ -136,3 +135,5 @@ TABLE = (
     argument("--quiet", "do not show progress"),
     JSON,
 )
+COPY = "columns to copy to the output, separated by commas (default: those that fit kept)"
+APPLIED = (MODEL, DATA, argument("--keep COLUMNS...", COPY, COLUMNS), *TABLE)

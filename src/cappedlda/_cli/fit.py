@@ -11,7 +11,6 @@ from cappedlda._cli.arguments import (
     COLUMNS,
     DATA,
     LABELS,
-    METHOD,
     TABLE,
     Command,
     UsageError,
@@ -144,6 +143,7 @@ def save(path, model, reader, notes):
     write_model(path, model, reader.recipe, notes)
 
 
+METHOD = "the method"
 ENCODE = "turn columns of text into 0/1 features, one per category"
 CATEGORIES = "columns of numbers to encode too, such as codes, separated by commas"
 IMPUTE = "fill gaps with the median of their column, or with the most frequent category"

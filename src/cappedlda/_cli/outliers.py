@@ -2,16 +2,8 @@
 
 import numpy as np
 
-from cappedlda._cli.apply import OPTIONS, out_file, read, write
-from cappedlda._cli.arguments import (
-    DATA,
-    LABELS,
-    MODEL,
-    Command,
-    UsageError,
-    argument,
-    positive,
-)
+from cappedlda._cli.apply import out_file, read, write
+from cappedlda._cli.arguments import APPLIED, LABELS, Command, UsageError, argument, positive
 from cappedlda._cli.readers import applied_reader
 from cappedlda._cli.rows import Labels
 from cappedlda._cli.writing import SUFFIXES
@@ -109,4 +101,4 @@ ARGUMENTS = (
     argument("--features K", EXPLAIN, type=positive, default=FEATURES),
     out_file(TABLES),
 )
-COMMAND = Command(outliers, (MODEL, DATA, *LABELS, *ARGUMENTS, *OPTIONS), {"out": TABLES})
+COMMAND = Command(outliers, (*APPLIED, *LABELS, *ARGUMENTS), {"out": TABLES})

@@ -32,8 +32,7 @@ class Rows(NamedTuple):
 class Labels:
     """Numbers labels from 0, in the order in which they come, or by the classes of a model.
 
-    Files write the same label in several ways (1, "1", 1.0, "1.000e+00"). Here it is the text
-    that a reader sees, and a model gets integers if all of its labels are integers.
+    A label is the text that a reader sees: files write the same one as 1, "1", 1.0, "1.000e+00".
     """
 
     def __init__(self, classes=None):
@@ -160,7 +159,7 @@ class RowReader:
         return {key: value for key, value in facts.items() if value}
 
     def label_error(self, problem, row=None):
-        return ValueError(self.table.place(*(columns_of(self.target) or [None]), row) + problem)
+        return ValueError(self.table.place(self.target, row) + problem)
 
     def _first_problem(self, X, shown, i):
         skip = "fill it in, or ignore such rows with --skip-missing."

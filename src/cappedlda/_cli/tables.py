@@ -98,9 +98,9 @@ class Table:
         return [self.find(name, option) for name in single]
 
     def place(self, column, row=None):
-        """Return where a value stands, for a message; labels beside the table have no column."""
+        """Return where a value stands, for a message; labels may be beside the table."""
         where = f"{self.label}, column {column!r}"
-        where = f"labels of {self.label}" if column is None else where
+        where = f"labels of {self.label}" if isinstance(column, np.ndarray) else where
         return where + (": " if row is None else f", row {row} (counted from 0): ")
 
     def _unknown_column(self, name, option):

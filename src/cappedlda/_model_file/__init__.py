@@ -173,7 +173,7 @@ def fitted_values(model):
     """Return what is stored of a model by the names of the fields."""
     flag, leave_out = model._flag_rule, model._leave_out_rule
     gate = None if leave_out.gate is None else leave_out.gate.caps
-    rules = flag.W, flag.centres, leave_out.W, leave_out.centres, leave_out.caps, gate, model._norm
+    rules = flag.W, flag.centres, leave_out.W, leave_out.centres, leave_out.caps, gate
     found = {field.name: getattr(model, field.name, None) for field in own_fields(model)}
     found |= dict(zip([field.name for field in RULES], rules, strict=True))
     found["_cell_cuts"] = model.cell_cuts_  # chosen now if they were not asked for before
@@ -190,14 +190,11 @@ def own_fields(model):
 
 def set_rules(model, values):
     """Set the rules of a model by values of fields, which are taken out of them."""
-    flag_W, flag_centres, *leave_out, leave_out_gate, norm = (
-        values.pop(field.name, None) for field in RULES
-    )
+    *flag, W, centres, caps, gate_caps = (values.pop(field.name, None) for field in RULES)
     gate = group_of(values, GATE, Gate)
-    model._flag_rule = RowRule(flag_W, flag_centres, values["caps_"], gate)
-    gate = None if leave_out_gate is None else replace(gate, caps=leave_out_gate)
-    model._leave_out_rule = RowRule(*leave_out, gate)
-    model._norm = None if norm is None else tuple(norm)
+    model._flag_rule = RowRule(*flag, values["caps_"], gate)
+    gate = replace(gate, caps=gate_caps) if gate and gate_caps is not None else None
+    model._leave_out_rule = RowRule(W, centres, caps, gate)
 
 
 def group_of(values, group, make):
@@ -218,11 +215,8 @@ def checksum(entries):
 def read_model(path, max_bytes=MOST_BYTES):
     header, arrays = read_archive(path, max_bytes)
     model = ESTIMATORS[header["estimator"]]()
-    values = checked_values(path, header["results"] | arrays, own_fields(model))
-    parameters = {
-        name: tuple(value) if isinstance(value, list) else value
-        for name, value in header["parameters"].items()
-    }
+    values = checked_values(path, with_tuples(header["results"]) | arrays, own_fields(model))
+    parameters = with_tuples(header["parameters"])
     if unknown := parameters.keys() - model.get_params(deep=False).keys():
         raise damaged(path, f"its parameter {min(unknown)!r} is unknown")
     model.set_params(**parameters)
@@ -237,6 +231,11 @@ def read_model(path, max_bytes=MOST_BYTES):
         values["feature_names_in_"] = values["feature_names_in_"].astype(object)
     vars(model).update(values, n_features_in_=values["means_"].shape[1])
     return model, recipe_of(path, header["recipe"]), header["notes"]
+
+
+def with_tuples(values):
+    """Return values of JSON with tuples, as Python had them, in place of lists."""
+    return {k: tuple(value) if isinstance(value, list) else value for k, value in values.items()}
 
 
 def checked_values(path, found, fields):

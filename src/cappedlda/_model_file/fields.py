@@ -66,9 +66,10 @@ FIELDS = (
     Field("label_noise_", None, REAL, optional=True),
     Field("label_status_", None, WORD, optional=True),
     Field("label_gain_", None, REAL, optional=True),
+    Field("_norm", None, (tuple,), optional=True),
 )
-# The rules: rows outside are flagged, and left out. The caps of the first are `caps_`, and of its
-# gate the second has other caps.
+# Rows outside of these rules are flagged, and left out. The first has `caps_`, and the gate of the
+# second only other caps.
 RULES = (
     Field("flag_W", "nm", NUMBERS),
     Field("flag_centres", "cn", NUMBERS),
@@ -76,7 +77,6 @@ RULES = (
     Field("leave_out_centres", "cn", NUMBERS),
     Field("leave_out_caps", "c", NUMBERS, finite=False),
     Field("leave_out_gate", "c", NUMBERS, optional=True, finite=False),
-    Field("_norm", None, (list, tuple), optional=True),
 )
 GATE = (
     Field("gate_centres", "cn", NUMBERS),
