@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from cappedlda.paper.experiments import METHODS, TABLES, printed, report
+from cappedlda.paper.experiments import METHODS, TABLES, report, tables
 
 DOCS = Path(__file__).parents[1] / "docs"
 RESULTS = sorted((DOCS / "results").rglob("*.json"))
@@ -29,8 +29,8 @@ def numbers_in(value):
 
 
 def test_every_number_of_the_page_is_in_a_result_or_in_the_paper():
-    figures = [vars(printed)[name] for name in vars(printed) if name.isupper()]
-    known = {f"{number:.2f}" for number in numbers_in([[read(path) for path in RESULTS], figures])}
+    sources = [[read(path) for path in RESULTS], tables.PRINTED]
+    known = {f"{number:.2f}" for number in numbers_in(sources)}
     found = re.findall(r"(?<![\d.])\d+\.\d\d(?!\d)", PAGE)
     assert len(found) > 20
     # The variance of the paper's noise is no result.
@@ -49,7 +49,7 @@ def test_tables_of_the_page_are_those_of_the_results():
 def test_text_beside_a_result_is_made_from_it(path):
     summary = read(path)
     text = path.with_suffix(".md").read_text(encoding="utf-8")
-    assert text == report.markdown(summary, TABLES[summary["table"]])
+    assert text == report.markdown(summary)
 
 
 @pytest.mark.parametrize("path", RESULTS, ids=lambda path: str(path.relative_to(DOCS)))

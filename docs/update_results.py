@@ -8,7 +8,7 @@ import json
 import re
 from pathlib import Path
 
-from cappedlda.paper.experiments import TABLES, report
+from cappedlda.paper.experiments import report
 
 DOCS = Path(__file__).parent
 SECTION = re.compile(r"(<!-- results: (\S+) -->\n).*?(<!-- end of results -->)", re.DOTALL)
@@ -19,7 +19,7 @@ def updated(text):
 
     def section(found):
         summary = json.loads((DOCS / "results" / f"{found[2]}.json").read_text("utf-8"))
-        return f"{found[1]}\n{report.markdown_section(summary, TABLES[found[2]])}\n{found[3]}"
+        return f"{found[1]}\n{report.markdown_section(summary)}\n{found[3]}"
 
     return SECTION.sub(section, text)
 

@@ -2,7 +2,7 @@
 
 - `methods`: the rows of the tables
 - `protocol`: one trial of one method
-- `tables`: data, noise and repeats of each table; `printed` has the figures of the paper
+- `tables`: data, noise and repeats of each table, and the figures of the paper
 - `report`: results as JSON and Markdown; `figures`: pictures
 - `run`: all of it, resumable
 """

@@ -3,7 +3,6 @@
 import warnings
 
 import numpy as np
-from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from sklearn.datasets import load_digits
 from sklearn.exceptions import ConvergenceWarning
@@ -53,20 +52,15 @@ def _draw_directions(data, models, path):
     figure, axes = _figure(1, 2, (10.0, 4.4))
     parts = {"Training data": data[:2], "Test data": data[2:4]}
     for ax, (title, (X, y)) in zip(axes.flat, parts.items(), strict=True):
-        for label, color in enumerate(class_colors(2)):
-            ax.scatter(*X[y == label].T, s=8.0, color=color, alpha=0.6)
-        _draw_lines(ax, models, data.X_test.mean(axis=0))
+        ax.scatter(*X.T, s=8.0, c=class_colors(2)[y], alpha=0.6)
+        centre = data.X_test.mean(axis=0)
+        for i, (name, model) in enumerate(models.items()):
+            w = model.scalings_[:, 0] / np.linalg.norm(model.scalings_[:, 0])
+            color, style = class_colors(8)[i % 8], STYLES[(i + i // 8) % len(STYLES)]
+            ax.axline(centre, centre + w, color=color, linestyle=style, lw=1.3, label=name)
         ax.set(title=title, aspect="equal", xlim=(-6.0, 11.5), ylim=(-6.5, 6.5))
     axes.flat[-1].legend(loc="upper left", bbox_to_anchor=(1.0, 1.0), fontsize="small")
     figure.savefig(path, dpi=120)
-
-
-def _draw_lines(ax, models, centre):
-    colors = class_colors(8)
-    for i, (name, model) in enumerate(models.items()):
-        w = model.scalings_[:, 0] / np.linalg.norm(model.scalings_[:, 0])
-        style = STYLES[(i + i // 8) % len(STYLES)]
-        ax.axline(centre, centre + w, color=colors[i % 8], linestyle=style, lw=1.3, label=name)
 
 
 def _draw_projections(data, models, path):
@@ -78,9 +72,7 @@ def _draw_projections(data, models, path):
         ax.set_axis_off()
     for ax, (name, model) in zip(axes.flat, models.items(), strict=False):
         z = model.transform(data.X_test)[:, 0]
-        for label, color in enumerate(class_colors(2)):
-            mine = data.y_test == label
-            ax.scatter(z[mine], heights[mine], s=5.0, color=color)
+        ax.scatter(z, heights, s=5.0, c=class_colors(2)[data.y_test])
         ax.set_title(name, fontsize="medium")
         ax.set_yticks([])
     figure.savefig(path, dpi=120)
@@ -98,21 +90,18 @@ def draw_dimensions(summary, path):
     figure, axes = _figure(1, len(cases), (4.2 * len(cases) + 1.2, 3.8))
     for ax, case in zip(axes.flat, cases, strict=True):
         for row in summary["rows"]:
-            if row["dataset"] == case:
-                _draw_curve(ax, row, looks[row["method"]])
+            if row["dataset"] != case:
+                continue
+            dimensions = [int(d) for d in row["by_dimension"]]
+            values, look = list(row["by_dimension"].values()), looks[row["method"]]
+            if len(values) == 1:
+                ax.axhline(values[0], color=look["color"], linestyle=":", label=row["method"])
+            else:
+                ax.plot(dimensions, values, **look, marker=".", label=row["method"])
         ax.set(title=case, xlabel="dimension", xscale="log")
     axes.flat[0].set_ylabel("right on test data, %")
     axes.flat[-1].legend(loc="upper left", bbox_to_anchor=(1.0, 1.0), fontsize="small")
     figure.savefig(path, dpi=120)
-
-
-def _draw_curve(ax, row, look):
-    dimensions = [int(d) for d in row["by_dimension"]]
-    values = list(row["by_dimension"].values())
-    if len(values) == 1:
-        ax.axhline(values[0], color=look["color"], linestyle=":", label=row["method"])
-    else:
-        ax.plot(dimensions, values, **look, marker=".", label=row["method"])
 
 
 def draw_digits_noise(summary, path):
@@ -138,5 +127,4 @@ def draw_digits_noise(summary, path):
 
 def _figure(n_rows, n_columns, size):
     figure = Figure(figsize=size, layout="constrained")
-    FigureCanvasAgg(figure)
     return figure, figure.subplots(n_rows, n_columns, squeeze=False)

@@ -62,9 +62,10 @@ def run_trial(method, trial, inner_folds, grid_step=1):
         # What they say is in `status`, or follows from tiny classes.
         warnings.simplefilter("ignore", ConvergenceWarning)
         warnings.simplefilter("ignore", UserWarning)
-        X, X_test = prepared(trial)
-        y = trial.y_train
-        dimensions = allowed_dimensions(method, trial)
+        (X, X_test), y = prepared(trial), trial.y_train
+        dimensions = method.dimensions(len(np.unique(y)), X.shape[1])
+        if trial.most_dimensions is not None:
+            dimensions = [d for d in dimensions if d <= trial.most_dimensions] or dimensions
         grid = method.grid[::grid_step] if method.tune is None else [method.tune(X, y)]
         params, rule, dimension = choose(method, grid, dimensions, X, y, inner_folds, trial.seed)
         try:
@@ -84,14 +85,6 @@ def run_trial(method, trial, inner_folds, grid_step=1):
         angle,
         time.process_time() - begin,
     )
-
-
-def allowed_dimensions(method, trial):
-    """Return the dimensions that a method may choose from, ascending."""
-    dimensions = method.dimensions(len(np.unique(trial.y_train)), trial.X_train.shape[1])
-    if trial.most_dimensions is None:
-        return dimensions
-    return [d for d in dimensions if d <= trial.most_dimensions] or dimensions
 
 
 def prepared(trial):
@@ -115,27 +108,22 @@ def choose(method, grid, dimensions, X, y, n_folds, seed):
         return grid[0], method.rules[0], dimensions[0]
     X, y = thinned(X, y, MOST_ROWS_OF_CHOICE, seed)
     folds = list(StratifiedKFold(n_folds, shuffle=True, random_state=seed).split(X, y))
-    scores = np.stack(
-        [
-            np.mean([validated(method, params, dimensions, X, y, *fold) for fold in folds], axis=0)
-            for params in grid
-        ]
-    )
+    scores = np.stack([validated(method, params, dimensions, X, y, folds) for params in grid])
     best, rule, column = np.unravel_index(np.argmax(scores), scores.shape)
     return grid[best], method.rules[rule], dimensions[column]
 
 
-def validated(method, params, dimensions, X, y, fit_rows, score_rows):
-    """Return accuracies by rule and dimension on rows that a fit has not seen; 0 if it fails."""
-    X_fit, y_fit = X[fit_rows], y[fit_rows]
-    try:
-        model = method.make(dimensions[-1], **params).fit(X_fit, y_fit)
-    except (ValueError, np.linalg.LinAlgError):
-        return np.zeros((len(method.rules), len(dimensions)))
-    return [
-        RULES[rule](model, X_fit, y_fit, X[score_rows], y[score_rows], dimensions)
-        for rule in method.rules
-    ]
+def validated(method, params, dimensions, X, y, folds):
+    """Return mean accuracies by rule and dimension; a fit that fails has none right."""
+    scores = np.zeros((len(folds), len(method.rules), len(dimensions)))
+    for fold, (seen, unseen) in zip(scores, folds, strict=True):
+        try:
+            model = method.make(dimensions[-1], **params).fit(X[seen], y[seen])
+        except (ValueError, np.linalg.LinAlgError):
+            continue
+        for row, rule in zip(fold, method.rules, strict=True):
+            row[:] = RULES[rule](model, X[seen], y[seen], X[unseen], y[unseen], dimensions)
+    return scores.mean(axis=0)
 
 
 def thinned(X, y, most, seed):

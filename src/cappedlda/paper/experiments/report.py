@@ -14,13 +14,10 @@ from scipy.stats import friedmanchisquare, rankdata, studentized_range
 import cappedlda
 from cappedlda._util import tables as _tables
 from cappedlda._util.files import replacing
-from cappedlda.paper.experiments import printed
 from cappedlda.paper.experiments.methods import METHODS
+from cappedlda.paper.experiments.tables import PRINTED, TABLES
 
-PACKAGES = ("numpy", "scipy", "scikit-learn")
 SIGNIFICANCE = 0.05
-DECIMALS = 4
-DIGEST_LENGTH = 12
 RANKS_EXPLAINED = (
     "Average ranks that differ by less than the critical difference of Nemenyi do not differ "
     "significantly at the 5 % level."
@@ -60,16 +57,16 @@ def make_row(dataset, method, outcomes, settings):
     return {
         "dataset": dataset,
         "method": method,
-        "mean": None if failed else rounded(np.mean(accuracies)),
-        "std": None if failed else rounded(np.std(accuracies, ddof=len(accuracies) > 1)),
+        "mean": None if failed else _rounded(np.mean(accuracies)),
+        "std": None if failed else _rounded(np.std(accuracies, ddof=len(accuracies) > 1)),
         "rank": None,
         "params": [outcome.params for outcome in outcomes],
         "rules": dict(Counter(outcome.rule for outcome in outcomes)),
         "statuses": dict(Counter(outcome.status for outcome in outcomes)),
-        "accuracies": None if failed else [rounded(accuracy) for accuracy in accuracies],
+        "accuracies": None if failed else [_rounded(accuracy) for accuracy in accuracies],
         "by_dimension": {} if failed else _mean_by_dimension(outcomes),
-        "mean_angle": rounded(np.mean(angles)) if angles else None,
-        "cpu_seconds": rounded(sum(outcome.cpu_seconds for outcome in outcomes)),
+        "mean_angle": _rounded(np.mean(angles)) if angles else None,
+        "cpu_seconds": _rounded(sum(outcome.cpu_seconds for outcome in outcomes)),
         "code": code_digest(),
         "settings": settings,
     }
@@ -77,19 +74,18 @@ def make_row(dataset, method, outcomes, settings):
 
 def _mean_by_dimension(outcomes):
     return {
-        str(d): rounded(100.0 * np.mean([one.by_dimension.get(d, np.nan) for one in outcomes]))
+        str(d): _rounded(100.0 * np.mean([one.by_dimension.get(d, np.nan) for one in outcomes]))
         for d in outcomes[0].by_dimension
     }
 
 
-def rounded(value):
-    """Return a figure as files have it."""
-    return round(float(value), DECIMALS)
+def _rounded(value):
+    return round(float(value), 4)
 
 
-def summarise(name, table, rows, missing, settings, command, seconds):
+def summarise(name, rows, missing, settings, command, seconds):
     """Return what <table>.json holds."""
-    methods = _methods({"rows": rows})
+    methods, title = _methods(rows), TABLES[name].title
     rows = [{key: row[key] for key in row if key != "settings"} for row in rows]
     for dataset in {row["dataset"] for row in rows}:
         mine = [row for row in rows if row["dataset"] == dataset and row["mean"] is not None]
@@ -97,37 +93,32 @@ def summarise(name, table, rows, missing, settings, command, seconds):
             row["rank"] = float(rank)
     return {
         "table": name,
-        "title": table.title if _is_of_the_paper(table, rows) else f"{table.title}: variants",
+        "title": title if _is_of_the_paper(name, rows) else f"{title}: variants",
         "command": command,
         "seed": settings["seed"],
         "settings": settings,
-        "versions": versions(),
-        "seconds_of_this_run": rounded(seconds),
-        "cpu_seconds": rounded(sum(row["cpu_seconds"] for row in rows)),
+        "versions": {
+            "python": platform.python_version(),
+            "cappedlda": cappedlda.__version__,
+            **{name: metadata.version(name) for name in ("numpy", "scipy", "scikit-learn")},
+        },
+        "seconds_of_this_run": _rounded(seconds),
+        "cpu_seconds": _rounded(sum(row["cpu_seconds"] for row in rows)),
         "rows": rows,
         "comparison": compare_ranks(_means(rows, methods), methods),
         "comparison_of_six": {
             ours: compare_ranks(_means(rows, six), six)
             for ours in IN_THE_PLACE_OF_CLDA
-            if set(six := (*printed.COLUMNS[:-1], ours)) <= set(methods)
+            if set(six := [*PRINTED["columns"][:-1], ours]) <= set(methods)
         },
         "remarks": {name: METHODS[name].remark for name in methods if METHODS[name].remark},
         "missing": missing,
     }
 
 
-def _is_of_the_paper(table, rows):
-    """Whether all rows are of data that the paper has."""
-    return all(row["dataset"] in table.cases for row in rows)
-
-
-def versions():
-    """Return the versions that the numbers were made with."""
-    return {
-        "python": platform.python_version(),
-        "cappedlda": cappedlda.__version__,
-        **{package: metadata.version(package) for package in PACKAGES},
-    }
+def _is_of_the_paper(name, rows):
+    """Whether all rows of a table are of data that the paper has."""
+    return all(row["dataset"] in TABLES[name].cases for row in rows)
 
 
 @cache
@@ -138,7 +129,7 @@ def code_digest():
     for path in sorted(folder.rglob("*.py")):
         digest.update(path.relative_to(folder).as_posix().encode())
         digest.update(path.read_bytes())
-    return digest.hexdigest()[:DIGEST_LENGTH]
+    return digest.hexdigest()[:12]
 
 
 def _means(rows, methods):
@@ -169,56 +160,56 @@ def compare_ranks(means, methods):
     return comparison
 
 
-def write_table(out, summary, table):
+def write_table(out, summary):
     """Write <table>.json and <table>.md."""
     write_json(out / f"{summary['table']}.json", summary)
     with replacing(out / f"{summary['table']}.md") as temporary:
-        temporary.write_text(markdown(summary, table), encoding="utf-8")
+        temporary.write_text(markdown(summary), encoding="utf-8")
 
 
-def markdown(summary, table):
+def markdown(summary):
     """Return the table as a page of its own, each figure of ours above that of the paper."""
     lines = [f"# {summary['title']}", "", f"Command: `{summary['command']}`", ""]
     if summary["settings"]["quick"]:
         lines += ["A quick run: few folds and rows, thin grids. Not for comparison.", ""]
     lines += [
         "Percent of test rows that are right, ± deviation; below each row of ours, in italics, the "
-        f"paper's. {table.remark}",
+        f"paper's. {TABLES[summary['table']].remark}",
         "",
-        *table_lines(summary, table, "{mean:.2f} ± {std:.2f}"),
+        *table_lines(summary, "{mean:.2f} ± {std:.2f}"),
         "",
     ]
-    if _is_of_the_paper(table, summary["rows"]):
+    if _is_of_the_paper(summary["table"], summary["rows"]):
         lines += _rank_lines(summary, "##")
     lines += _angle_lines(summary) + _remark_lines(summary) + _trouble_lines(summary)
     return "\n".join(lines) + "\n"
 
 
-def markdown_section(summary, table):
+def markdown_section(summary):
     """Return means, ranks and angles for a section of a larger page."""
     lines = [f"`{summary['command']}`: [with deviations](results/{summary['table']}.md).", ""]
-    lines += [*table_lines(summary, table, "{mean:.2f}"), "", *_rank_lines(summary, "###")]
+    lines += [*table_lines(summary, "{mean:.2f}"), "", *_rank_lines(summary, "###")]
     return "\n".join(lines + _angle_lines(summary)).strip() + "\n"
 
 
-def table_lines(summary, table, form):
+def table_lines(summary, form):
     """Return the lines of a table, with rows of ours in some form."""
-    methods = _methods(summary)
+    methods, paper = _methods(summary["rows"]), PRINTED[summary["table"]]
     rows = {(row["dataset"], row["method"]): row for row in summary["rows"]}
     lines = []
     for dataset in dict.fromkeys(row["dataset"] for row in summary["rows"]):
         ours = [rows.get((dataset, name)) for name in methods]
         best = max((row["mean"] for row in ours if row and row["mean"] is not None), default=None)
         lines.append([dataset, *(our_cell(row, form, best) for row in ours)])
-        if dataset in table.paper:
-            theirs = dict(zip(printed.COLUMNS, table.paper[dataset], strict=True))
+        if dataset in paper:
+            theirs = dict(zip(PRINTED["columns"], paper[dataset], strict=True))
             lines.append(["*paper*", *(_paper_cell(theirs.get(name)) for name in methods)])
     return _tables.markdown_table(["data", *methods], lines)
 
 
-def _methods(summary):
+def _methods(rows):
     """Return the methods that have rows, in the order of the tables."""
-    return [name for name in METHODS if any(row["method"] == name for row in summary["rows"])]
+    return [name for name in METHODS if any(row["method"] == name for row in rows)]
 
 
 def our_cell(row, form, best):
@@ -239,8 +230,9 @@ def _paper_cell(figures):
 
 
 def _rank_lines(summary, heading):
-    comparison, methods = summary["comparison"], _methods(summary)
-    if not comparison["average_ranks"] or summary["table"] not in printed.AVERAGE_RANKS:
+    comparison, methods = summary["comparison"], _methods(summary["rows"])
+    paper = PRINTED["average_ranks"].get(summary["table"])
+    if not comparison["average_ranks"] or paper is None:
         return []
     ranked = {"all rows": comparison}
     for ours, of_six in summary["comparison_of_six"].items():
@@ -250,7 +242,7 @@ def _rank_lines(summary, heading):
         [label, *_rank_cells(result["average_ranks"], methods), *_test_cells(result)]
         for label, result in ranked.items()
     ]
-    theirs = dict(zip(printed.COLUMNS, printed.AVERAGE_RANKS[summary["table"]], strict=True))
+    theirs = dict(zip(PRINTED["columns"], paper, strict=True))
     rows.append(["*paper*", *_rank_cells(theirs, methods), "", ""])
     means = _rank_cells(comparison["average_means"], methods)
     rows.append(["percent right, on average", *means, "", ""])

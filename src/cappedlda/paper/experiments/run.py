@@ -1,27 +1,22 @@
-"""Running the tables: every pending row, its trials in parallel, kept as soon as it is done."""
+"""Running the tables: trials in parallel, every row kept as soon as it is done."""
 
 import os
 import sys
 import time
 from collections.abc import Sequence
 from importlib.util import find_spec
-from itertools import groupby
+from itertools import groupby, islice, product
 from pathlib import Path
 
 from joblib import Parallel, cpu_count, delayed
 
 from cappedlda._util.progress import Progress
 from cappedlda._version import __version__
+from cappedlda.paper.datasets import load_dataset
 from cappedlda.paper.experiments import report
 from cappedlda.paper.experiments.methods import METHODS
 from cappedlda.paper.experiments.protocol import run_trial
-from cappedlda.paper.experiments.tables import (
-    TABLES,
-    case_names,
-    known_cases,
-    load_case,
-    make_trials,
-)
+from cappedlda.paper.experiments.tables import TABLES, case_names, known_cases, make_trials
 
 
 def reproduce(
@@ -75,22 +70,22 @@ def reproduce(
     check_names("table", tables, TABLES)
     check_names("data set", datasets or [], case_names())
     check_names("method", methods or [], METHODS)
-    out = Path(out)
-    out.mkdir(parents=True, exist_ok=True)
+    out, progress = Path(out), Progress(quiet=not verbose)
     chosen_methods = [name for name in METHODS if methods is None or name in methods]
     complete = True
     for name in tables:
         cases = chosen_cases(TABLES[name], datasets)
         if not cases:
             continue
-        run = TableRun(name, data, out, quick, n_jobs or cpu_count(), seed, verbose)
+        settings = {"version": __version__, "seed": seed, "quick": quick}
         try:
-            complete &= run(cases, chosen_methods)
+            complete &= _run_table(
+                name, cases, chosen_methods, data, out, settings, n_jobs or cpu_count(), progress
+            )
         except KeyboardInterrupt:
-            print(
-                f"cappedlda reproduce: {name}: interrupted; {out / 'rows'} has the rows that are "
-                f"done, and the same command goes on from there",
-                file=sys.stderr,
+            _tell(
+                f"{name}: interrupted; {out / 'rows'} has the rows that are done, and the same "
+                "command goes on from there"
             )
             raise
     return complete
@@ -110,109 +105,77 @@ def chosen_cases(table, datasets):
     return [name for name in known_cases(table) if name in datasets]
 
 
-class TableRun:
-    """The run of one table; see `reproduce` for the parameters."""
-
-    def __init__(self, name, data, out, quick, n_jobs, seed, verbose):
-        self.name = name
-        self.table = TABLES[name]
-        self.data = data
-        self.out = out
-        self.n_jobs = n_jobs
-        self.verbose = verbose
-        self.effort = self.table.quick if quick else self.table.effort
-        known = {"version": __version__, "seed": seed, "quick": quick}
-        self.settings = {**known, **self.effort._asdict()}
-        self.missing = {}
-
-    def __call__(self, cases, methods):
-        """Run what is pending, write the table and pictures, and return whether it is complete."""
-        begin = time.perf_counter()
-        wanted = [(case, method) for case in cases for method in methods]
-        rows = {pair: report.read_row(self._path(*pair), self.settings) for pair in wanted}
-        pending = [pair for pair in wanted if rows[pair] is None]
-        self._tell_of_other_code(rows)
-        progress, n_there = Progress(quiet=not self.verbose), len(wanted) - len(pending)
-        if n_there:
-            progress.say(f"{self.name}: {n_there} rows were there")
-        for done, row in enumerate(self._run(pending), n_there + 1):
-            report.write_json(self._path(row["dataset"], row["method"]), row)
-            rows[row["dataset"], row["method"]] = row
-            result = "failed" if row["mean"] is None else f"{row['mean']:.2f} ± {row['std']:.2f}"
-            where = f"{row['dataset']}, {row['method']}"
-            progress.say(f"{self.name}: {where}: {result} ({done} of {len(wanted)})")
-        for reason in self.missing.values():
-            print(f"cappedlda reproduce: {self.name}: {reason}", file=sys.stderr)
-        found = [row for row in rows.values() if row is not None]
-        summary = report.summarise(
-            self.name,
-            self.table,
-            found,
-            self.missing,
-            self.settings,
-            self._command(cases, methods),
-            time.perf_counter() - begin,
+def _run_table(name, cases, methods, data, out, settings, n_jobs, progress):
+    """Run what is pending, write the table and pictures, and return whether it is complete."""
+    begin, table = time.perf_counter(), TABLES[name]
+    effort = table.quick if settings["quick"] else table.effort
+    settings = {**settings, **effort._asdict()}
+    wanted = list(product(cases, methods))
+    rows = {pair: report.read_row(report.row_path(out, name, *pair), settings) for pair in wanted}
+    pending = [pair for pair in wanted if rows[pair] is None]
+    done = len(wanted) - len(pending)
+    others = sum(row is not None and row["code"] != report.code_digest() for row in rows.values())
+    if others:
+        _tell(
+            f"{name}: {others} rows in {out / 'rows'} were made by another state of the code; "
+            "delete them to run them again"
         )
-        report.write_table(self.out, summary, self.table)
-        if find_spec("matplotlib"):
-            from cappedlda.paper.experiments.figures import draw_table
+    if done:
+        progress.say(f"{name}: {done} rows were there")
+    missing = {}
+    outcomes = Parallel(n_jobs=n_jobs, return_as="generator")(
+        delayed(_run_labelled)(pair, trial, effort)
+        for pair, trial in _trials(table, pending, data, effort, settings["seed"], missing)
+    )
+    while trials := list(islice(outcomes, effort.trials)):
+        pair = dataset, method = trials[0][0]
+        row = report.make_row(dataset, method, [outcome for _, outcome in trials], settings)
+        report.write_json(report.row_path(out, name, dataset, method), row)
+        rows[pair] = row
+        done += 1
+        result = "failed" if row["mean"] is None else f"{row['mean']:.2f} ± {row['std']:.2f}"
+        progress.say(f"{name}: {dataset}, {method}: {result} ({done} of {len(wanted)})")
+    for reason in missing.values():
+        _tell(f"{name}: {reason}")
+    found = [row for row in rows.values() if row is not None]
+    command = _command(name, cases, methods, data, settings)
+    seconds = time.perf_counter() - begin
+    summary = report.summarise(name, found, missing, settings, command, seconds)
+    report.write_table(out, summary)
+    if find_spec("matplotlib"):
+        from cappedlda.paper.experiments.figures import draw_table
 
-            draw_table(summary, self.out)
-        return not self.missing and all(row["mean"] is not None for row in found)
-
-    def _tell_of_other_code(self, rows):
-        others = sum(
-            row is not None and row["code"] != report.code_digest() for row in rows.values()
-        )
-        if others:
-            print(
-                f"cappedlda reproduce: {self.name}: {others} rows in {self.out / 'rows'} were made "
-                f"by another state of the code; delete them to run them again",
-                file=sys.stderr,
-            )
-
-    def _path(self, dataset, method):
-        return report.row_path(self.out, self.name, dataset, method)
-
-    def _run(self, pairs):
-        """Yield the rows of pairs of case and method, in order."""
-        jobs = Parallel(n_jobs=self.n_jobs, return_as="generator")
-        outcomes = []
-        for pair, is_last, outcome in jobs(
-            delayed(_labelled_trial)(pair, trial, is_last, self.effort)
-            for pair, trial, is_last in self._trials(pairs)
-        ):
-            outcomes.append(outcome)
-            if is_last:
-                yield report.make_row(*pair, outcomes, self.settings)
-                outcomes = []
-
-    def _trials(self, pairs):
-        """Yield each trial of each pair, and whether it is its last; a data set is read once."""
-        for name, group in groupby(pairs, key=lambda pair: pair[0]):
-            case = known_cases(self.table)[name]
-            try:
-                data = load_case(case, self.data)
-            except (OSError, ValueError) as error:
-                self.missing[name] = str(error)
-                continue
-            trials = make_trials(self.table, case, data, self.effort, self.settings["seed"])
-            for pair in group:
-                for k, trial in enumerate(trials, 1):
-                    yield pair, trial, k == len(trials)
-
-    def _command(self, cases, methods):
-        options = {
-            "--data DIR": self.data is not None,
-            "--quick": self.settings["quick"],
-            f"--seed {self.settings['seed']}": self.settings["seed"],
-            f"--datasets {' '.join(cases)}": cases != list(self.table.cases),
-            f"--methods {' '.join(methods)}": methods != list(METHODS),
-        }
-        given = [text for text, is_given in options.items() if is_given]
-        return " ".join(["cappedlda reproduce", self.name, *given])
+        draw_table(summary, out)
+    return not missing and all(row["mean"] is not None for row in found)
 
 
-def _labelled_trial(pair, trial, is_last, effort):
-    method = METHODS[pair[1]]
-    return pair, is_last, run_trial(method, trial, effort.inner_folds, effort.grid_step)
+def _tell(text):
+    print(f"cappedlda reproduce: {text}", file=sys.stderr)
+
+
+def _trials(table, pairs, data, effort, seed, missing):
+    """Yield each pair with each of its trials; a data set is read once, or noted as missing."""
+    for name, group in groupby(pairs, key=lambda pair: pair[0]):
+        case = known_cases(table)[name]
+        try:
+            rows = None if case.source is None else load_dataset(case.source, data_home=data)
+        except (OSError, ValueError) as error:
+            missing[name] = str(error)
+        else:
+            yield from product(group, make_trials(table, case, rows, effort, seed))
+
+
+def _run_labelled(pair, trial, effort):
+    return pair, run_trial(METHODS[pair[1]], trial, effort.inner_folds, effort.grid_step)
+
+
+def _command(name, cases, methods, data, settings):
+    options = {
+        "--data DIR": data is not None,
+        "--quick": settings["quick"],
+        f"--seed {settings['seed']}": settings["seed"],
+        f"--datasets {' '.join(cases)}": cases != list(TABLES[name].cases),
+        f"--methods {' '.join(methods)}": methods != list(METHODS),
+    }
+    given = [text for text, is_given in options.items() if is_given]
+    return " ".join(["cappedlda reproduce", name, *given])

@@ -1,18 +1,22 @@
-"""Which data, noise and repeats make each table, beside the figures of the paper."""
+"""Which data, noise and repeats make each table, and the figures of the paper."""
 
+import json
 import warnings
 from collections.abc import Callable
 from functools import partial
+from importlib import resources
 from typing import NamedTuple
 
 import numpy as np
 from sklearn.model_selection import StratifiedKFold, StratifiedShuffleSplit
 
 from cappedlda.noise import feature_noise, image_noise
-from cappedlda.paper.datasets import DATASETS, load_dataset, make_artificial
-from cappedlda.paper.experiments import printed
+from cappedlda.paper.datasets import DATASETS, make_artificial
 from cappedlda.paper.experiments.protocol import Trial, thinned
 
+# The figures of the paper: percent right and its deviation, or null, for each of the methods in
+# "columns", by table and data set; and "average_ranks" of these methods, by table.
+PRINTED = json.loads(resources.files(__package__).joinpath("printed.json").read_text("utf-8"))
 # Random views per object of COIL100; the paper does not say which images it took.
 COIL_VIEWS = 10
 
@@ -42,12 +46,11 @@ class Table(NamedTuple):
 
     title: str
     cases: dict
-    extra: dict  # run only on demand
-    split: str
+    split: str  # "draws", "folds" or "halves"
     effort: Effort
     quick: Effort
-    paper: dict  # mean and deviation for each of `printed.COLUMNS` by case
     remark: str
+    extra: dict = {}  # further cases, run only on demand
 
 
 def _uci(noise=None, group="uci"):
@@ -55,9 +58,8 @@ def _uci(noise=None, group="uci"):
     return {name: Case(name, noise) for name in names if not name.startswith(("usps", "coil"))}
 
 
-def _images(name, letter, source, kind, **limits):
+def _images(name, letter, source, side, kind, **limits):
     """Return a clean case and two with a noisy rectangle on every training image."""
-    side = {"coil100": 16, "usps_8x8": 8}[source]
     noise = partial(image_noise, shape=(side, side), share=1.0, kind=kind)
     return {
         name: Case(source, **limits),
@@ -77,11 +79,9 @@ TABLES = {
             "artificial_swapped": Case(None, scale=False, reverse=True),
             "artificial_scaled": Case(None),
         },
-        extra={},
         split="draws",
         effort=Effort(trials=100),
         quick=Effort(trials=5, inner_folds=2, grid_step=3),
-        paper=printed.ARTIFICIAL,
         remark="Mean and deviation over draws of the set (the paper: one draw), outliers in the "
         "training part only, one direction; the 1-NN row has both features. The paper does not "
         "say whether it scales this set, so it is run as drawn and scaled to [0, 1]; and with "
@@ -95,7 +95,6 @@ TABLES = {
         split="folds",
         effort=Effort(trials=10),
         quick=_QUICK,
-        paper=printed.UCI,
         remark=_FOLDS,
     ),
     "uci-noise": Table(
@@ -105,30 +104,26 @@ TABLES = {
         split="folds",
         effort=Effort(trials=10),
         quick=_QUICK,
-        paper=printed.UCI_NOISE,
         remark=_FOLDS + "Gaussian noise of variance 0.05 on 30 % of the features of 10 % of the "
         "training rows; the test rows are clean.",
     ),
     "coil100": Table(
         title="COIL100",
-        cases=_images("coil100", "g", "coil100", "gaussian", rows_per_class=COIL_VIEWS),
+        cases=_images("coil100", "g", "coil100", 16, "gaussian", rows_per_class=COIL_VIEWS),
         extra={"coil100_all": Case("coil100")},
         split="halves",
         effort=Effort(trials=3, grid_step=3),
         quick=Effort(trials=1, inner_folds=2, grid_step=4, most_classes=20),
-        paper=printed.COIL100,
         remark=f"{COIL_VIEWS} random views per object, half for training; a guess, as the paper "
         "does not say which images it took. g30, g40: Gaussian noise of variance 0.05 on a "
         "rectangle of 30 or 40 % of every training image. Every third value of each grid.",
     ),
     "usps": Table(
         title="USPS",
-        cases=_images("usps", "s", "usps_8x8", "salt_pepper"),
-        extra={},
+        cases=_images("usps", "s", "usps_8x8", 8, "salt_pepper"),
         split="halves",
         effort=Effort(trials=3, grid_step=3),
         quick=Effort(trials=1, inner_folds=2, grid_step=4, most_rows=600),
-        paper=printed.USPS,
         remark="Random halves of 9298 images of 8 x 8 pixels. s30, s40: salt and pepper of "
         "density 0.05 on a rectangle of 30 or 40 % of every training image. Every third value "
         "of each grid.",
@@ -143,16 +138,11 @@ def case_names():
 
 def known_cases(table):
     """Return all cases of a table by name, those on demand at the end."""
-    return {**table.cases, **table.extra}
-
-
-def load_case(case, data_home):
-    """Return X and y of a case; None for the artificial set, which is drawn for each trial."""
-    return None if case.source is None else load_dataset(case.source, data_home=data_home)
+    return table.cases | table.extra
 
 
 def make_trials(table, case, data, effort, seed):
-    """Return the trials of a case."""
+    """Return the trials of a case with X and y; the artificial set, without, is drawn for each."""
     if table.split == "draws":
         return [_drawn(case, seed + k) for k in range(effort.trials)]
     X, y = data
@@ -173,16 +163,10 @@ def make_trials(table, case, data, effort, seed):
 def _drawn(case, seed):
     data = make_artificial(random_state=seed)
     order = [1, 0] if case.reverse else [0, 1]
-    return Trial(
-        data.X_train[:, order],
-        data.y_train,
-        data.X_test[:, order],
-        data.y_test,
-        seed,
-        case.scale,
-        most_dimensions=1,
-        ideal_axis=order.index(0),
-    )
+    train = data.X_train[:, order], data.y_train
+    test = data.X_test[:, order], data.y_test
+    ideal = {"most_dimensions": 1, "ideal_axis": order.index(0)}
+    return Trial(*train, *test, seed, case.scale, **ideal)
 
 
 def _folds(y, count, seed):
@@ -196,15 +180,10 @@ def _folds(y, count, seed):
 
 
 def _halves(y, rows_per_class, seed):
-    rows = _some_of_each_class(y, rows_per_class, seed)
+    rows = np.random.default_rng(seed).permutation(len(y))
+    if rows_per_class is not None:
+        classes = np.unique(y)
+        rows = np.concatenate([rows[y[rows] == label][:rows_per_class] for label in classes])
     splitter = StratifiedShuffleSplit(1, test_size=0.5, random_state=seed)
     train, test = next(splitter.split(rows, y[rows]))
     return rows[train], rows[test]
-
-
-def _some_of_each_class(y, count, seed):
-    """Return `count` random rows of each class, or all."""
-    order = np.random.default_rng(seed).permutation(len(y))
-    if count is None:
-        return order
-    return np.concatenate([order[y[order] == label][:count] for label in np.unique(y)])
