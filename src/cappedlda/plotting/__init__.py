@@ -8,8 +8,7 @@ install it with ``pip install "cappedlda[plot]"``.
 
 from cappedlda.plotting._cell_map import CellMapDisplay
 from cappedlda.plotting._convergence import ConvergenceDisplay
-from cappedlda.plotting._distance import DistanceDisplay
-from cappedlda.plotting._distance_distance import DistanceDistanceDisplay
+from cappedlda.plotting._distances import DistanceDisplay, DistanceDistanceDisplay
 from cappedlda.plotting._images import ImageDisplay
 from cappedlda.plotting._labels import LabelsDisplay
 from cappedlda.plotting._loadings import LoadingsDisplay

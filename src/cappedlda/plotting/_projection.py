@@ -14,19 +14,18 @@ from sklearn.utils.validation import column_or_1d
 from cappedlda._model.summary import direction_name
 from cappedlda.plotting import _places
 from cappedlda.plotting._common import (
+    LEGEND,
+    MOST_ROWS,
     OKABE_ITO,
     SEED,
-    class_colors,
-    dot_style,
-    last_step,
-    legend_beside,
-    row_names,
-)
-from cappedlda.plotting._rows import (
-    MOST_ROWS,
     RowsDisplay,
+    class_colors,
+    cross_style,
+    dot_style,
     find_flagged,
     find_left_out,
+    last_step,
+    row_names,
     sampled,
 )
 
@@ -274,8 +273,8 @@ class ProjectionDisplay(RowsDisplay):
         self.beyond_ = ax.scatter(
             *places[beyond].T, s=size_beyond, **triangle, zorder=4, clip_on=False
         )
-        cross = {"marker": "x", "color": "black", "linewidths": 0.9, "s": max(1.5 * size, 14.0)}
-        self.left_out_ = ax.scatter(*places[self.left_out].T, **cross, zorder=5, clip_on=False)
+        crossed = places[self.left_out]
+        self.left_out_ = ax.scatter(*crossed.T, **cross_style(size), zorder=5, clip_on=False)
         return places
 
     def _on_frame(self, points, low, high):
@@ -313,19 +312,19 @@ class ProjectionDisplay(RowsDisplay):
         return lines
 
     def _label_classes(self, ax, colors, legend, handles):
-        self.legend_ = None
         if self._is_plane:
             ax.set_ylabel(direction_name(self.components[1]))
         else:
             ax.set_yticks(range(len(self.classes)), [str(name) for name in self.classes])
             ax.set_ylabel("class")
             ax.invert_yaxis()
-        if not legend:
-            return
-        names = []
         if self._is_plane and len(self.classes) <= MOST_LEGEND_ENTRIES:
             names = [_dot(c, "white", n) for c, n in zip(colors, self.classes, strict=True)]
-        self.legend_ = legend_beside(ax, names + handles)
+            handles = names + handles
+        self.legend_ = None
+        if legend and handles:
+            place = {"loc": "upper left", "bbox_to_anchor": (1.01, 1.0), "borderaxespad": 0.0}
+            self.legend_ = ax.legend(handles=handles, **place, **LEGEND)
 
     def _name_centres(self, ax, codes):
         """Name many classes where they are; return the places and sizes of the names."""
