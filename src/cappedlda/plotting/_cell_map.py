@@ -19,13 +19,12 @@ MOST_NAMED = 20  # rows: more names would overlap
 class CellMapDisplay(Display):
     """Cells above (red) or below (blue) the value that the other cells of their row predict.
 
-    A dot marks wrong cells, which the model ignores. Missing cells are grey.
+    A dot marks cells that `CappedLDA.wrong_cells` finds. Missing cells are grey.
 
     Parameters
     ----------
     deviations : array-like of shape (n_samples, n_features)
-        Standard deviations between each cell and the value that the others predict; NaN for a
-        missing cell.
+        Standard deviations between each cell and its prediction; NaN for a missing cell.
     wrong : array-like of shape (n_samples, n_features), bool
         The cells to mark.
     features : sequence of length n_features, default=None
@@ -37,10 +36,6 @@ class CellMapDisplay(Display):
     ----------
     ax_, figure_, image_, wrong_, colorbar_
         Axes, figure, cells, dots and scale.
-
-    See Also
-    --------
-    cappedlda.CappedLDA.wrong_cells : The cells that have a dot.
 
     Examples
     --------
@@ -90,8 +85,7 @@ class CellMapDisplay(Display):
         y : array-like of shape (n_samples,), default=None
             Classes of the rows; None takes the predicted ones.
         most : int, default=50
-            Largest number of rows to draw. If there are more, only the first rows with a wrong or
-            missing cell are drawn.
+            Of more rows, only this many are drawn: the first with a wrong or missing cell.
         **plot_args : dict
             Passed to `plot`, such as `ax`.
 
@@ -112,12 +106,10 @@ class CellMapDisplay(Display):
         from matplotlib import colormaps
 
         n_rows, n_features = self.deviations.shape
-        colours = colormaps["RdBu_r"].with_extremes(bad=GREY)
-        numbers = np.clip(self.deviations, -STRONGEST, STRONGEST)
+        style = {"cmap": colormaps["RdBu_r"].with_extremes(bad=GREY), "aspect": "auto"}
         limits = {"vmin": -STRONGEST, "vmax": STRONGEST}
-        self.image_ = ax.imshow(
-            numbers, cmap=colours, aspect="auto", interpolation="nearest", **limits
-        )
+        numbers = np.clip(self.deviations, -STRONGEST, STRONGEST)
+        self.image_ = ax.imshow(numbers, interpolation="nearest", **style, **limits)
         rows, columns = np.nonzero(self.wrong)
         self.wrong_ = ax.scatter(columns, rows, s=9.0, color="black", linewidths=0.0)
         ax.set_xticks(range(n_features), map(str, self.features), rotation=90)

@@ -96,10 +96,12 @@ class RowsDisplay(Display):
         label = f"{name}: {count}" if n_all else None
         return ax.scatter(*points[rows].T, label=label, **style)
 
-    def _write(self, ax, rows, points):
-        """Write the names of some rows beside their points, and the legend."""
+    def _write_names(self, ax, rows, points, taken):
+        """Write the names of some rows beside their points."""
         names = [str(self.names[row]) for row in rows]
-        self.labels_, _ = _places.write_names(ax, names, points, nearest=0.8)
+        self.labels_ = _places.write_names(ax, names, points, taken, nearest=0.8)
+
+    def _draw_legend(self, ax):
         place = {"loc": "lower left", "bbox_to_anchor": (0.0, 1.0), "borderaxespad": 0.2}
         self.legend_ = ax.legend(ncols=2, **place, **LEGEND)
         for handle in self.legend_.legend_handles:

@@ -52,17 +52,18 @@ class MeasuredRows(RowsDisplay):
         ax = self._set_axes(ax)
         named = np.argsort(-self._largest, kind="stable")[:n_labels]
         points = self._draw_rows(ax, named)
-        self._write(ax, named, points[named])
+        self._write_names(ax, named, points[named], [])
+        self._draw_legend(ax)
         return self
 
 
 class DistanceDisplay(MeasuredRows):
     """How far each row lies from its class, and which rows are flagged for it.
 
-    A row is flagged for one of two reasons: its distance in the discriminant space is beyond
-    the cap of its class, or it is far off in all features together, which the discriminant
-    space need not show. Rows of the second kind only are drawn as diamonds. Rows that were
-    left out of the fit are crossed. The scale is logarithmic if some rows are very far off.
+    A row is flagged if its distance in the discriminant space is beyond the cap of its class, or
+    if it is far off in all features together, which the discriminant space need not show. Rows
+    of the second kind only are diamonds; rows that were left out of the fit are crossed. The
+    scale is logarithmic if some rows are very far off.
 
     Parameters
     ----------
@@ -79,10 +80,6 @@ class DistanceDisplay(MeasuredRows):
     ----------
     ax_, figure_, kept_, flagged_, hidden_, left_out_, line_, labels_, legend_
         Axes, figure and artists: the dots, the cut-off, and the names of rows.
-
-    See Also
-    --------
-    DistanceDistanceDisplay : The distances in the discriminant space and in all features.
 
     Examples
     --------

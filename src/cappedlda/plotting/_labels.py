@@ -18,8 +18,9 @@ MOST_NAMES = 100  # more cannot be read
 class LabelsDisplay(ProjectionDisplay):
     """Rows whose labels are most worth checking, in two discriminant directions.
 
-    A `ProjectionDisplay` that rings and names the rows with the lowest label quality. A ringed
-    row in the region of another class may have a wrong label, but this is not proof.
+    A `ProjectionDisplay` that rings and names the rows with the lowest
+    `CappedLDA.label_quality`. A ringed row in the region of another class may have a wrong label,
+    but this is not proof.
 
     Parameters
     ----------
@@ -35,10 +36,6 @@ class LabelsDisplay(ProjectionDisplay):
     outlyingness : ndarray of shape (n_samples,), default=None
         How unusual each row is; the view need not show rows above 1.
     names : sequence of length n_samples, default=None
-
-    See Also
-    --------
-    cappedlda.CappedLDA.label_quality : The probability that a label is right.
 
     Examples
     --------
@@ -83,7 +80,7 @@ class LabelsDisplay(ProjectionDisplay):
         doubtful[np.argsort(quality, kind="stable")[:n_rows]] = True
         doubtful &= quality < 1.0
         marks = {"flagged": doubtful, "left_out": None, "flag_name": "worth checking"}
-        return super().from_estimator(estimator, X, y, **{**marks, **args})
+        return super().from_estimator(estimator, X, y, **(marks | args))
 
     def _most_unusual(self, n_labels):
         return np.flatnonzero(self.flagged)

@@ -12,7 +12,7 @@ from cappedlda.plotting._common import BLUE, Display, last_step
 
 
 class EpsilonPathDisplay(Display):
-    """Accuracy in cross-validation over the cap.
+    """Accuracy in the cross-validation of `CappedLDACV` over the cap.
 
     The cap is drawn as a multiple of the automatic one. The candidate without a cap stands apart
     on the right. Bars are one standard error over the folds.
@@ -30,10 +30,6 @@ class EpsilonPathDisplay(Display):
     ax_, figure_, line_, uncapped_, chosen_, legend_
         Axes, figure, the finite caps, the candidate without a cap, the ring around the chosen one
         and its legend; the last three may be None.
-
-    See Also
-    --------
-    cappedlda.CappedLDACV : Chooses among the candidates.
 
     Examples
     --------
@@ -92,9 +88,8 @@ class EpsilonPathDisplay(Display):
         self.uncapped_ = self.chosen_ = self.legend_ = None
         ticks = {cap: f"{cap:g}" for cap in self.multipliers[capped].tolist()}
         if not finite.all():
-            self.uncapped_ = ax.errorbar(
-                places[~finite], mean[~finite], error[~finite], ls="", **style
-            )
+            apart = places[~finite], mean[~finite], error[~finite]
+            self.uncapped_ = ax.errorbar(*apart, ls="", **style)
             ticks[no_cap] = "no cap"
         if self.chosen is not None:
             point = places[self.chosen], mean[self.chosen]

@@ -52,21 +52,6 @@ def _points(ax, length):
     return ROOM * length / 72.0 / (ax.figure.get_size_inches() * ax.get_position().size)
 
 
-def name_sizes(ax, names):
-    """Return width and height of names, as shares of the axes."""
-    letter = np.array(LETTER) * _points(ax, FONT_SIZE)
-    return np.array([[max(len(name), 1), 1.0] for name in names]).reshape(-1, 2) * letter
-
-
-def apart(points, sizes, taken=(), nearest=0.0):
-    """Return places for names: at their points, or near by if another name is there."""
-    placed = list(taken)
-    for point, size in zip(points, sizes, strict=True):
-        tried = np.clip(_candidates(point, size, nearest), 0.5 * size, 1.0 - 0.5 * size)
-        placed.append((tried[int(np.argmin(_hidden(tried, size, placed)))], size))
-    return np.array([place for place, _ in placed[len(taken) :]]).reshape(-1, 2)
-
-
 def _candidates(point, size, nearest):
     """Return places in rings around the point, the nearest first."""
     width, height = size
@@ -88,23 +73,24 @@ def _hidden(tried, size, placed):
     return np.maximum(room, 0.0).prod(axis=2).sum(axis=1)
 
 
-def write_names(ax, names, points, taken=(), nearest=0.0, weight="normal"):
+def write_names(ax, names, points, taken, nearest=0.0, weight="normal"):
     """Write names at points, or near by with a thin line to the point.
 
-    The limits and scales of the axes must be set already.
+    The limits and scales of the axes must be set already. `taken` has places and sizes of what is
+    there, as shares of the axes, and gets those of the names.
     """
-    if not names:
-        return [], list(taken)
     to_shares = ax.transData + ax.transAxes.inverted()
     shares = to_shares.transform(np.reshape(points, (-1, 2)))
-    sizes = name_sizes(ax, names)
-    dots = [(share, _points(ax, DOT)) for share in shares] if nearest else []
-    places = apart(shares, sizes, [*taken, *dots], nearest)
-    texts = [
-        _write(ax, name, point, to_shares.inverted().transform(place), weight)
-        for name, point, place in zip(names, points, places, strict=True)
-    ]
-    return texts, [*taken, *zip(places, sizes, strict=True)]
+    if nearest:  # names must not hide any point
+        taken += [(share, _points(ax, DOT)) for share in shares]
+    texts = []
+    for name, point, share in zip(names, points, shares, strict=True):
+        size = np.array([max(len(name), 1), 1.0]) * LETTER * _points(ax, FONT_SIZE)
+        tried = np.clip(_candidates(share, size, nearest), 0.5 * size, 1.0 - 0.5 * size)
+        place = tried[np.argmin(_hidden(tried, size, taken))]
+        taken.append((place, size))
+        texts.append(_write(ax, name, point, to_shares.inverted().transform(place), weight))
+    return texts
 
 
 def _write(ax, name, point, place, weight):

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
+from sklearn.linear_model import LinearRegression
 from sklearn.utils.validation import column_or_1d
 
 from cappedlda._model.summary import direction_name
@@ -35,7 +36,9 @@ if TYPE_CHECKING:
 MOST_LEGEND_ENTRIES = 10  # more classes are only named where they lie
 # Of more marked rows, or rows on the frame, a random sample is drawn: more would hide each other.
 MOST_MARKS, MOST_ON_FRAME = 400, 150
-MARGIN = 0.2  # of the range of the rows that are not flagged, on each side of the view
+# Of the range of the rows that are not flagged, on each side of the view, where there are others
+# to be seen, and where there are none.
+MARGIN, TIGHT_MARGIN = 0.2, 0.05
 GRID = 400  # points per axis of the shaded regions
 JITTER = 0.3  # half width of the strip of a class, if a single direction is shown
 
@@ -44,10 +47,9 @@ class ProjectionDisplay(RowsDisplay):
     """Rows in two discriminant directions.
 
     With one direction each class gets its own strip. The background shows the predicted class,
-    by the shown directions alone if these are not all.
-    Flagged rows are ringed, and rows that were left out of the fit are crossed. The view shows
-    the rows that are not flagged. Rows outside it are drawn as triangles on the frame. Of very
-    many rows a random sample is drawn.
+    by the shown directions alone if these are not all. Flagged rows are ringed, and rows that
+    were left out of the fit are crossed. The view shows the rows that are not flagged; rows
+    outside it are triangles on its frame. Of very many rows a random sample is drawn.
 
     Parameters
     ----------
@@ -75,10 +77,6 @@ class ProjectionDisplay(RowsDisplay):
     ax_, figure_, scatter_, flagged_, left_out_, beyond_, ellipses_, labels_, regions_, legend_
         Axes, figure and artists: the rows inside the view, rings, crosses, the rows outside the
         view, tolerance ellipses, names of rows, and shaded classes.
-
-    See Also
-    --------
-    DistanceDisplay : The distances that decide what is flagged.
 
     Examples
     --------
@@ -214,7 +212,7 @@ class ProjectionDisplay(RowsDisplay):
         ax.set_xlabel(direction_name(self.components[0]))
         self._label_classes(ax, colors, legend, self._handles(drawn, flag_name, ellipses))
         taken = self._name_centres(ax, codes)
-        self.labels_ = self._name_rows(ax, named, drawn, taken)
+        self._write_names(ax, named, drawn[named], taken)
         return self
 
     @property
@@ -232,12 +230,9 @@ class ProjectionDisplay(RowsDisplay):
         kept = points[~unusual] if not unusual.all() else points
         low, high = kept.min(axis=0), kept.max(axis=0)
         span = np.where(high > low, high - low, 1.0)
-        margin = (MARGIN if unusual.any() else 0.05) * span
-        low, high = low - margin, high + margin
         # No wider than what there is to see.
-        tight = 0.05 * span
-        low = np.maximum(low, points.min(axis=0) - tight)
-        high = np.minimum(high, points.max(axis=0) + tight)
+        low = np.maximum(low - MARGIN * span, points.min(axis=0) - TIGHT_MARGIN * span)
+        high = np.minimum(high + MARGIN * span, points.max(axis=0) + TIGHT_MARGIN * span)
         if not self._is_plane:
             low[1], high[1] = -0.5, len(self.classes) - 0.5
         return low, high
@@ -267,20 +262,14 @@ class ProjectionDisplay(RowsDisplay):
         self.flagged_ = ax.scatter(*ringed.T, **ring, linewidths=0.9, zorder=3)
         places = np.full_like(points, np.nan)
         places[inside] = points[inside]
-        places[beyond] = self._on_frame(points[beyond], low, high)
-        triangle = {"marker": "^", "c": colors[beyond], "edgecolors": "black", "linewidths": 0.9}
-        size_beyond = max(2.0 * size, 20.0)
-        self.beyond_ = ax.scatter(
-            *places[beyond].T, s=size_beyond, **triangle, zorder=4, clip_on=False
-        )
+        on_frame = _places.on_frame if self._is_plane else np.clip
+        places[beyond] = on_frame(points[beyond], low, high)
+        triangle = {"marker": "^", "edgecolors": "black", "linewidths": 0.9, "clip_on": False}
+        triangle |= {"c": colors[beyond], "s": max(2.0 * size, 20.0)}
+        self.beyond_ = ax.scatter(*places[beyond].T, **triangle, zorder=4)
         crossed = places[self.left_out]
         self.left_out_ = ax.scatter(*crossed.T, **cross_style(size), zorder=5, clip_on=False)
         return places
-
-    def _on_frame(self, points, low, high):
-        if self._is_plane:
-            return _places.on_frame(points, low, high)
-        return np.clip(points, low, high)
 
     def _shade(self, ax, low, high, colors):
         if self.predict is None:
@@ -303,9 +292,9 @@ class ProjectionDisplay(RowsDisplay):
             raise ValueError(f"ellipses={share!r} is not a share; use a number between 0 and 1.")
         if not self._is_plane:
             raise ValueError("ellipses need two directions; use ellipses=None.")
-        groups = [self.Z[(codes == code) & ~self.flagged] for code in range(len(colors))]
         lines = []
-        for group, color in zip(groups, colors, strict=True):
+        for code, color in enumerate(colors):
+            group = self.Z[(codes == code) & ~self.flagged]
             if len(group) > 2:  # fewer rows have no area
                 outline = tolerance_ellipse(group, share)
                 lines += ax.plot(*outline.T, color=color, lw=1.6, zorder=2.5)
@@ -334,25 +323,18 @@ class ProjectionDisplay(RowsDisplay):
         shown = np.unique(codes[kept])
         names = [str(self.classes[code]) for code in shown]
         centres = [np.median(self.Z[(codes == code) & kept], axis=0) for code in shown]
-        _, taken = _places.write_names(ax, names, centres, weight="bold")
+        taken = []
+        _places.write_names(ax, names, centres, taken, weight="bold")
         return taken
-
-    def _name_rows(self, ax, named, drawn, taken):
-        names = [str(self.names[row]) for row in named]
-        points = [drawn[row] for row in named]
-        texts, _ = _places.write_names(ax, names, points, taken, nearest=0.8)
-        return texts
 
     def _handles(self, drawn, flag_name, share):
         """Return what the legend says about marks."""
-        shown = ~np.isnan(drawn[:, 0])
-        n_beyond = len(self.beyond_.get_offsets())
         handles = []
         if len(self.flagged_.get_offsets()):
-            n_shown, n_all = np.sum(shown & self.flagged), self.flagged.sum()
+            n_shown, n_all = np.sum(~np.isnan(drawn[self.flagged, 0])), self.flagged.sum()
             some = f"\n({n_shown:,} of {n_all:,} shown)" if n_shown < n_all else ""
             handles.append(_dot("none", "black", flag_name + some, size=8.0))
-        if n_beyond:
+        if len(self.beyond_.get_offsets()):
             handles.append(_dot("none", "black", f"{flag_name}, out of view", "^", size=6.0))
         if self.left_out.any():
             handles.append(_dot("none", "black", "left out of the fit", "x"))
@@ -361,12 +343,11 @@ class ProjectionDisplay(RowsDisplay):
         return handles
 
 
-def tolerance_ellipse(points, share, n_corners=100):
+def tolerance_ellipse(points, share):
     """Return the outline of the ellipse with a share of the normal distribution of points."""
-    covariance = np.cov(points, rowvar=False)
-    values, vectors = np.linalg.eigh(covariance)
+    values, vectors = np.linalg.eigh(np.cov(points, rowvar=False))
     radius = np.sqrt(-2.0 * np.log1p(-share))  # of two standard normal variables
-    turns = np.linspace(0.0, 2.0 * np.pi, n_corners)
+    turns = np.linspace(0.0, 2.0 * np.pi, 100)
     circle = radius * np.column_stack([np.cos(turns), np.sin(turns)])
     return points.mean(axis=0) + circle * np.sqrt(np.maximum(values, 0.0)) @ vectors.T
 
@@ -386,9 +367,8 @@ def _check_components(components, n_components):
 def _plane_rule(model, X, y, Z, components, kept):
     """Return a function from points of the plane to the numbers of their classes.
 
-    If the shown directions are all that the model's scores depend on, these are an
-    affine function of them, found by least squares. Otherwise it is the rule of linear
-    discriminant analysis on the kept rows as they are shown.
+    If the shown directions are all that the model's scores depend on, these are an affine function
+    of them. Otherwise the rule is that of linear discriminant analysis on the kept rows as shown.
     """
     if not kept.any():
         return None
@@ -398,12 +378,8 @@ def _plane_rule(model, X, y, Z, components, kept):
     scores = np.asarray(model.decision_function(X), dtype=float)
     if scores.ndim == 1:
         scores = np.column_stack([np.zeros_like(scores), scores])
-    affine, *_ = np.linalg.lstsq(_with_ones(Z[kept]), scores[kept], rcond=None)
-    return lambda points: np.argmax(_with_ones(points) @ affine, axis=1)
-
-
-def _with_ones(points):
-    return np.column_stack([points, np.ones(len(points))])
+    affine = LinearRegression().fit(Z[kept], scores[kept])
+    return lambda points: np.argmax(affine.predict(points), axis=1)
 
 
 def _strips(Z, codes):
