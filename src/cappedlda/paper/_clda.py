@@ -59,10 +59,6 @@ class CLDA(CappedDiscriminant):
     classes_, coef_, outliers_, ...
         The other attributes of `CappedNormLDA`.
 
-    See Also
-    --------
-    cappedlda.CappedLDA : The robust discriminant analysis to use.
-
     Examples
     --------
     >>> from sklearn.datasets import load_iris

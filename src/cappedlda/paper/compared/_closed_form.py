@@ -69,9 +69,9 @@ class RDA(ComparedMethod):
     """Regularised linear discriminant analysis: LDA with a ridge.
 
     Takes the leading directions of ``S_b w = mu (S_w + gamma I) w``, which have
-    ``W'(S_w + gamma I) W = I``. The paper cites Friedman's regularised discriminant analysis, which
-    is a classifier with two parameters; what it uses has one parameter on the grid 1e-5, ..., 10,
-    which is read as this ridge.
+    ``W'(S_w + gamma I) W = I``. The paper cites Friedman ("Regularized discriminant analysis",
+    JASA 84, 1989), whose classifier has two parameters. The method it uses has one, on the grid
+    1e-5, ..., 10, which is read as this ridge.
 
     Parameters
     ----------
@@ -79,11 +79,6 @@ class RDA(ComparedMethod):
         As in `LDA`, and so are the attributes.
     gamma : float, default=1e-2
         The ridge, in squared units of the features; the paper scales them to [0, 1].
-
-    References
-    ----------
-    .. [1] J. H. Friedman, "Regularized discriminant analysis", Journal of the American
-       Statistical Association 84, 1989.
 
     Examples
     --------
@@ -118,26 +113,23 @@ class RDA(ComparedMethod):
 class L2BLDA(ComparedMethod):
     """Discriminant analysis by the L2 Bhattacharyya bound.
 
-    Minimises over orthonormal W [1]_::
+    Minimises over orthonormal W, by one eigendecomposition (Li, Shao, Wang, Deng, "Robust
+    Bhattacharyya bound linear discriminant analysis through adaptive algorithm",
+    arXiv:1811.02384, 2018)::
 
         delta sum_j ||W'h_j||^2 - sum_{i<k} t_ik ||W'(m_i - m_k)||^2,
         t_ik = sqrt(N_i N_k) / N,   delta = sum_{i<k} t_ik ||m_i - m_k||^2 / 4
 
-    by one eigendecomposition. It has no parameter, but the answer depends on the units of
-    the data: the first term is of fourth order in them, the second of second order. In
-    large units the directions of least variance win, in small ones the differences of the
-    means. It also depends on the number of rows. Scale features to [0, 1] as the paper does.
+    The answer depends on the number of rows and on the units of the data: the first term is of
+    fourth order in them, the second of second order. In large units the directions of least
+    variance win, in small ones the differences of the means. Scale features to [0, 1] as the
+    paper does.
 
     Parameters
     ----------
     n_components : int, default=None
         Number of directions, up to n_features; None takes min(n_classes - 1, n_features). The
         attributes are those of `LDA`.
-
-    References
-    ----------
-    .. [1] C.-N. Li, Y.-H. Shao, Z. Wang, N.-Y. Deng, "Robust Bhattacharyya bound linear
-       discriminant analysis through adaptive algorithm", arXiv:1811.02384, 2018.
 
     Examples
     --------

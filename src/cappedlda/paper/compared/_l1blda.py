@@ -19,14 +19,13 @@ class L1BLDA(ComparedMethod):
         delta sum_j ||W'h_j||_1 - sum_{i<k} t_ik ||W'(m_i - m_k)||_1,   t_ik = sqrt(N_i N_k) / N
 
     with sums of absolute entries, so that not only the subspace but W itself matters. It
-    depends on the units of the data as `L2BLDA` does.
+    depends on the units of the data as `L2BLDA` does, and starts from it.
 
-    Parts of this method are a reconstruction, as the full text was not at hand: the constant
-    ``delta = sum_{i<k} t_ik ||m_i - m_k||_1 / 4`` is taken by analogy to L2BLDA. The published
-    algorithm, an alternating direction method without guarantee, is replaced by a monotone
-    one for the same objective: each sweep minimises, column by column and then by plane
-    rotations, a quadratic majorant that touches the objective at W. Absolute values of the
-    rows are smoothed as in `LDAL1`. It starts from L2BLDA.
+    The full text was not at hand: ``delta = sum_{i<k} t_ik ||m_i - m_k||_1 / 4`` is taken by
+    analogy to L2BLDA. The published alternating direction method, which has no guarantee, is
+    replaced by a monotone one for the same objective: each sweep minimises, column by column and
+    then by plane rotations, a quadratic majorant that touches the objective at W. Absolute values
+    of the rows are smoothed as in `LDAL1`.
 
     Parameters
     ----------
@@ -70,10 +69,8 @@ class L1BLDA(ComparedMethod):
         delta = np.abs(pulls).sum() / 4.0
         path, status = [], "max_iter"
         for _ in range(self.max_iter):
-            records = [
-                problem.rows.run(problem.query(column[:, None], q=1.0, floor=floor))
-                for column in W.T
-            ]
+            queries = (problem.query(column[:, None], q=1.0, floor=floor) for column in W.T)
+            records = [problem.rows.run(query) for query in queries]
             within = sum(delta * record.objective for record in records)
             between = np.abs(W.T @ pulls).sum()
             path.append(within - between)
@@ -124,10 +121,8 @@ def sphere_minimiser(A, b):
         v = beta / (gaps + shortest)
         v[0] = np.copysign(np.sqrt(max(1.0 - v[1:] @ v[1:], 0.0)), beta[0])
     else:
-        longest = 2.0 * linalg.norm(beta)
-        shift = brentq(
-            shortfall, shortest, longest, xtol=limits.eps * shortest, rtol=4.0 * limits.eps
-        )
+        bracket, eps = (shortest, 2.0 * linalg.norm(beta)), limits.eps
+        shift = brentq(shortfall, *bracket, xtol=eps * shortest, rtol=4.0 * eps)
         v = beta / (gaps + shift)
     v = vectors @ v
     return v / linalg.norm(v)

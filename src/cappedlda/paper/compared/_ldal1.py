@@ -18,12 +18,14 @@ TINY = float(np.finfo(float).tiny)
 class LDAL1(ComparedMethod):
     """Linear discriminant analysis with L1 norms.
 
-    One direction maximises ``sum_i N_i |w'(m_i - m)| / sum_j |w'h_j|`` over unit vectors
-    [1]_ [2]_; the next does so in the orthogonal complement. Absolute values of the rows are
+    One direction maximises ``sum_i N_i |w'(m_i - m)| / sum_j |w'h_j|`` over unit vectors; the
+    next does so in the orthogonal complement (Zhong, Zhang, "Linear discriminant analysis based on
+    L1-norm maximization", IEEE TIP 22, 2013; Wang, Lu, Hu, Zheng, "Fisher discriminant analysis
+    with L1-norm", IEEE Transactions on Cybernetics 44, 2014). Absolute values of the rows are
     smoothed, ``sqrt((w'h_j)^2 + floor^2)`` with a floor of 1e-3 of their initial median.
-    The ratio has many local optima. The published gradient ascent has a fixed step and is not
-    monotone; it starts from the LDA direction or the best class mean, whichever has the better
-    ratio, and the best iterate is kept.
+    The published gradient ascent has a fixed step and need not rise. It starts from the LDA
+    direction or the best class mean, whichever has the better ratio, and the best iterate is
+    kept; the ratio has many local optima.
 
     Parameters
     ----------
@@ -34,8 +36,7 @@ class LDAL1(ComparedMethod):
     max_iter : int, default=100
         Largest number of passes over the rows per direction and start.
     tol : float, default=1e-6
-        The iteration ends when the ratio or the direction changes by less than this
-        (the ratio: relatively).
+        The iteration ends when the direction, or the ratio relatively, changes by less than this.
 
     Attributes
     ----------
@@ -44,13 +45,6 @@ class LDAL1(ComparedMethod):
         of the ratio above.
     classes_, scalings_, ...
         The attributes of `LDA`.
-
-    References
-    ----------
-    .. [1] F. Zhong, J. Zhang, "Linear discriminant analysis based on L1-norm maximization",
-       IEEE Transactions on Image Processing 22, 2013.
-    .. [2] H. Wang, X. Lu, Z. Hu, W. Zheng, "Fisher discriminant analysis with L1-norm", IEEE
-       Transactions on Cybernetics 44, 2014.
 
     Examples
     --------

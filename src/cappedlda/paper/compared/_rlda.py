@@ -13,16 +13,17 @@ MAX_ENUMERATED_CLASSES = 15
 class RLDA(ComparedMethod):
     """Robust linear discriminant analysis with an L1 between-class term.
 
-    One direction minimises ``-sum_i N_i |w'(m_i - m)| + w'S_w w`` [1]_; the next does
-    so in the orthogonal complement. The within-class term is squared, so that it is not
-    robust against far rows. With two classes the direction is that of LDA.
+    One direction minimises ``-sum_i N_i |w'(m_i - m)| + w'S_w w``; the next does so in the
+    orthogonal complement (Li, Shao, Yin, Liu, "Robust and sparse linear discriminant analysis via
+    an alternating direction method of multipliers", IEEE TNNLS 31, 2020). The within-class term
+    is squared, so it is not robust against far rows. With two classes the direction is that of
+    LDA.
 
     The minimum is ``S_w^{-1} X_0 s / 2`` for the best sign vector s, where X_0 has the columns
-    ``N_i (m_i - m)``; a factor of the within-class term would only scale it. All sign vectors are
-    tried for up to 15 classes, above that monotone steps start from every class mean and from
-    LDA. The published algorithm, an alternating direction method, need not converge. S_w gets a
-    ridge of 1e-6 of the mean variance: where it is singular, as it is after any deflation of
-    fewer rows than features, the objective has no minimum.
+    ``N_i (m_i - m)``. With up to 15 classes all sign vectors are tried; with more, monotone steps
+    start from every class mean and from LDA. The published algorithm need not converge. S_w gets
+    a ridge of 1e-6 of the mean variance: where it is singular, as after any deflation of fewer
+    rows than features, the objective has no minimum.
 
     Parameters
     ----------
@@ -37,12 +38,6 @@ class RLDA(ComparedMethod):
         Objective of each direction by iteration.
     classes_, scalings_, ...
         The attributes of `LDA`.
-
-    References
-    ----------
-    .. [1] C.-N. Li, Y.-H. Shao, W. Yin, M.-Z. Liu, "Robust and sparse linear discriminant
-       analysis via an alternating direction method of multipliers", IEEE Transactions on
-       Neural Networks and Learning Systems 31, 2020.
 
     Examples
     --------
@@ -66,9 +61,8 @@ class RLDA(ComparedMethod):
 
         def solve_one(basis):
             inner, pulls = basis.T @ S @ basis, basis.T @ X0
-            return signed_minimum(
-                inner, pulls, sign_starts(inner, pulls, basis.T @ B), self.max_iter
-            )
+            starts = sign_starts(inner, pulls, basis.T @ B)
+            return signed_minimum(inner, pulls, starts, self.max_iter)
 
         return one_by_one(problem, n_components, solve_one)
 

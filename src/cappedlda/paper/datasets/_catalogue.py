@@ -56,13 +56,12 @@ _MAKERS = {
 _FACTS = json.loads(resources.files(__package__).joinpath("catalogue.json").read_text("utf-8"))
 
 
-def _info(name, facts):
-    paper = None if facts["paper"] is None else tuple(facts["paper"])
-    facts = facts | {"paper": paper, "shape": tuple(facts["shape"])}
-    return DatasetInfo(**facts, make=_MAKERS.get(name))
+def _info(name, paper, shape, **facts):
+    paper = None if paper is None else tuple(paper)
+    return DatasetInfo(paper, tuple(shape), make=_MAKERS.get(name), **facts)
 
 
-DATASETS = {name: _info(name, facts) for name, facts in _FACTS.items()}
+DATASETS = {name: _info(name, **facts) for name, facts in _FACTS.items()}
 
 
 def load_dataset(
@@ -137,13 +136,8 @@ def _fetch(name, info):
         )
     try:
         # Arrays, not frames: categories become integers, and pandas is not needed.
-        X, y = fetch_openml(
-            data_id=info.openml,
-            target_column=info.target,
-            as_frame=False,
-            return_X_y=True,
-            parser="liac-arff",
-        )
+        form = {"as_frame": False, "return_X_y": True, "parser": "liac-arff"}
+        X, y = fetch_openml(data_id=info.openml, target_column=info.target, **form)
     except Exception as error:
         raise ConnectionError(
             f"The data set {name!r} cannot be fetched from OpenML (id {info.openml}): {error}. "

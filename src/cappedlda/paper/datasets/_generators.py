@@ -11,22 +11,16 @@ from scipy import sparse
 from cappedlda._typing import Bools, Floats, Labels, RandomState
 from cappedlda._validation import check_count
 
-# Rectangles ((x_low, x_high), (y_low, y_high)) of the two classes. The paper gives words
-# only: one class lies horizontally, the other vertically, and the ideal direction is
-# parallel to the x axis. So both have the same height as centre, and a gap in x parts them.
+# Rectangles ((x_low, x_high), (y_low, y_high)) of the two classes, with one height as centre.
 _HORIZONTAL = ((0.0, 4.0), (-0.5, 0.5))
 _VERTICAL = ((4.5, 5.5), (-2.0, 2.0))
-# The paper shows its outliers only in a figure, which is not available. Here they fall anywhere in
-# the box of all data, enlarged by this factor, outside the box itself.
+# Outliers fall in the box of all data, enlarged by this factor, outside the box itself.
 _OUTLIER_REACH = 3.0
-# Zipf's law with Mandelbrot's shift: the word of rank k has a frequency of 1 / (k + 2.7).
-_SHIFT = 2.7
+_SHIFT = 2.7  # Mandelbrot's, of ranks
 # Each class uses this share of the words this many times as often as the others do.
 _TOPIC_SHARE, _TOPIC_BOOST = 0.02, 8.0
-# Lengths of documents vary by about this factor.
-_LENGTH_SPREAD = 0.5
-# Documents that do not belong are longer, and lack frequent words.
-_OUTLIER_LENGTH = 10
+_LENGTH_SPREAD = 0.5  # standard deviation of the logarithm of the length of a document
+_OUTLIER_LENGTH = 10  # relative to other documents
 
 
 class ArtificialData(NamedTuple):
@@ -45,13 +39,11 @@ def make_artificial(
     """Draw the paper's artificial set of two classes in the plane.
 
     Class 0 is uniform on a rectangle that lies horizontally, [0, 4] x [-0.5, 0.5], class 1
-    on one that stands vertically beside it, [4.5, 5.5] x [-2, 2]. Half of each class, at
-    random, is for training, the other half for testing; the training part gets extra
-    outliers of each class. The ideal direction is parallel to the x axis.
+    on one that stands vertically beside it, [4.5, 5.5] x [-2, 2]. The ideal direction is parallel
+    to the x axis. A random half of each class is for training, and gets extra outliers, uniform
+    on a box three times as wide and high as the data but outside the box of the data.
 
-    The paper describes the set in words only: the sizes of the rectangles, and outliers
-    that are uniform on a box three times as wide and high as the data but outside the
-    box of the data, are choices of this library.
+    The paper describes the set in words only: the sizes and the outliers are our choices.
 
     Parameters
     ----------
@@ -115,8 +107,8 @@ def make_waveform(
     """Draw Breiman's waveform data: three classes, 21 features.
 
     A row is a random convex combination of two of three triangular waves, which two
-    being its class, plus Gaussian noise of variance 1 on each feature [1]_. Classes are
-    equally likely.
+    being its class, plus Gaussian noise of variance 1 on each feature (Breiman, Friedman, Olshen,
+    Stone, "Classification and Regression Trees", 1984, pages 49-55). Classes are equally likely.
 
     Parameters
     ----------
@@ -129,11 +121,6 @@ def make_waveform(
     X : ndarray of shape (n_samples, 21)
     y : ndarray of shape (n_samples,)
         Class 0, 1 or 2.
-
-    References
-    ----------
-    .. [1] L. Breiman, J. H. Friedman, R. A. Olshen, C. J. Stone, "Classification and
-       Regression Trees", Wadsworth, 1984, pages 49-55.
 
     Examples
     --------
@@ -157,7 +144,8 @@ def make_monks3() -> tuple[Floats, Labels]:
     """Return the third monks' problem: all 432 combinations of six attributes, free of noise.
 
     A row is in class 1 if attribute 5 is 3 and attribute 4 is 1, or if attribute 5 is
-    not 4 and attribute 2 is not 3 (attributes counted from 1) [1]_.
+    not 4 and attribute 2 is not 3, counted from 1 (Thrun et al., "The MONK's problems: a
+    performance comparison of different learning algorithms", CMU-CS-91-197, 1991).
 
     Returns
     -------
@@ -165,11 +153,6 @@ def make_monks3() -> tuple[Floats, Labels]:
         Attributes with 3, 3, 2, 3, 4 and 2 values, from 1.
     y : ndarray of shape (432,)
         Class 0 or 1.
-
-    References
-    ----------
-    .. [1] S. Thrun et al., "The MONK's problems: a performance comparison of different
-       learning algorithms", Carnegie Mellon University CMU-CS-91-197, 1991.
 
     Examples
     --------
