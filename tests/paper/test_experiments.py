@@ -15,7 +15,7 @@ from cappedlda._cli import main
 from cappedlda.noise import feature_noise
 from cappedlda.paper.datasets import make_artificial
 from cappedlda.paper.experiments import METHODS, TABLES, protocol, report, reproduce, run, tables
-from cappedlda.paper.experiments.methods import Method, PublishedCLDA, up_to
+from cappedlda.paper.experiments.methods import Method, start_quantile, up_to
 from cappedlda.paper.experiments.protocol import Outcome, Trial, run_trial
 from cappedlda.paper.experiments.tables import PRINTED
 
@@ -73,7 +73,7 @@ def test_dimensions_ascend_and_can_be_fitted(name, clean):
     assert dimensions == sorted(set(dimensions))
     method = METHODS[name]
     params = method.grid[0] if method.tune is None else method.tune(X, y)
-    model = method.make(dimensions[-1], **params).fit(X, y)
+    model = method.fit(X, y, dimensions[-1], **params)
     assert model.transform(X).shape == (len(X), dimensions[-1])
 
 
@@ -92,9 +92,8 @@ def test_many_dimensions_are_thinned():
 def test_epsilon_of_the_published_method_is_a_quantile_of_its_start(clean):
     X, y = clean
     norms = np.abs(X[:, 0] - np.array([X[y == i, 0].mean() for i in range(3)])[y])
-    model = PublishedCLDA(1, "within", 0.9)
-    assert model._epsilon(X[:, :1], y) == pytest.approx(np.quantile(norms, 0.9))
-    assert PublishedCLDA(1, "between", 2.0)._epsilon(X[:, :1], y) == np.inf
+    assert start_quantile(X[:, :1], y, "within", 0.9) == pytest.approx(np.quantile(norms, 0.9))
+    assert start_quantile(X[:, :1], y, "between", 2.0) == np.inf
 
 
 def test_tuned_cap_is_the_choice_of_the_estimator(dirty):
@@ -102,7 +101,7 @@ def test_tuned_cap_is_the_choice_of_the_estimator(dirty):
     params = METHODS["CappedLDACV"].tune(X, y)
     model = CappedLDACV().fit(X, y)
     assert params == {"multiplier": model.best_multiplier_}
-    fixed = METHODS["CappedLDACV"].make(2, **params).fit(X, y)
+    fixed = METHODS["CappedLDACV"].fit(X, y, 2, **params)
     np.testing.assert_array_equal(fixed.scalings_, model.scalings_)
     np.testing.assert_array_equal(fixed.outliers_, model.outliers_)
 
@@ -117,17 +116,12 @@ def test_tuning_takes_no_more_folds_than_a_class_has_rows(rng):
 
 
 class Spy:
-    """Stands in for a model, and notes what it is fitted on."""
+    """Stands in for a model."""
 
     status_ = "converged"
 
-    def __init__(self, fitted, n_components):
-        self.fitted = fitted
+    def __init__(self, n_components):
         self.n_components = n_components
-
-    def fit(self, X, y):
-        self.fitted.append(X)
-        return self
 
     def transform(self, X):
         return X[:, : self.n_components]
@@ -138,10 +132,11 @@ class SpiedMethod:
 
     def __init__(self):
         self.fitted = []
-        self.method = Method(
-            lambda n_components, shift: Spy(self.fitted, n_components),
-            grid=({"shift": 0}, {"shift": 1}),
-        )
+        self.method = Method(self.fit, grid=({"shift": 0}, {"shift": 1}))
+
+    def fit(self, X, y, n_components, shift):
+        self.fitted.append(X)
+        return Spy(n_components)
 
 
 @pytest.fixture
@@ -232,7 +227,7 @@ def test_cross_validation_decides_whether_flagged_rows_are_neighbours(dirty):
             return self
 
     method = METHODS["1-NN"]._replace(
-        make=lambda n_components: Fooled(), rules=METHODS["CappedLDA"].rules
+        fit=lambda X, y, n_components: Fooled().fit(X, y), rules=METHODS["CappedLDA"].rules
     )
     assert run_trial(method, own, 3).rule == "nearest"
 
@@ -252,7 +247,7 @@ def test_choice_is_made_on_some_rows_of_large_data(rng):
 
 
 def test_a_method_that_fails_is_reported(trial):
-    def fail(n_components):
+    def fail(X, y, n_components):
         raise ValueError("no such luck")
 
     outcome = run_trial(Method(fail), trial, 2)

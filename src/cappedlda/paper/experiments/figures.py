@@ -45,7 +45,7 @@ def draw_artificial(summary, out):
 def _one_direction(row, data):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
-        return METHODS[row["method"]].make(**row["params"][0]).fit(data.X_train, data.y_train)
+        return METHODS[row["method"]].fit(data.X_train, data.y_train, **row["params"][0])
 
 
 def _draw_directions(data, models, path):

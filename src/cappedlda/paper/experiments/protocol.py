@@ -36,8 +36,7 @@ class Trial(NamedTuple):
     seed: int = 0  # of the noise and of the inner folds
     scale: bool = True  # whether features are brought to [0, 1]
     noise: Callable | None = None  # ``noise(X, y, random_state=...)`` returns the spoilt X first
-    most_dimensions: int | None = None  # of a projection; None leaves it to the method
-    # The feature along which the ideal direction lies, where that is known.
+    # The feature along which the ideal direction lies, where that is known; there is no other then.
     ideal_axis: int | None = None
 
 
@@ -64,12 +63,12 @@ def run_trial(method, trial, inner_folds, grid_step=1):
         warnings.simplefilter("ignore", UserWarning)
         (X, X_test), y = prepared(trial), trial.y_train
         dimensions = method.dimensions(len(np.unique(y)), X.shape[1])
-        if trial.most_dimensions is not None:
-            dimensions = [d for d in dimensions if d <= trial.most_dimensions] or dimensions
+        if trial.ideal_axis is not None:
+            dimensions = dimensions[:1]
         grid = method.grid[::grid_step] if method.tune is None else [method.tune(X, y)]
         params, rule, dimension = choose(method, grid, dimensions, X, y, inner_folds, trial.seed)
         try:
-            model = method.make(dimensions[-1], **params).fit(X, y)
+            model = method.fit(X, y, dimensions[-1], **params)
             scores = RULES[rule](model, X, y, X_test, trial.y_test, dimensions)
             by_dimension = dict(zip(dimensions, scores, strict=True))
             status = getattr(model, "status_", "converged")
@@ -118,7 +117,7 @@ def validated(method, params, dimensions, X, y, folds):
     scores = np.zeros((len(folds), len(method.rules), len(dimensions)))
     for fold, (seen, unseen) in zip(scores, folds, strict=True):
         try:
-            model = method.make(dimensions[-1], **params).fit(X[seen], y[seen])
+            model = method.fit(X[seen], y[seen], dimensions[-1], **params)
         except (ValueError, np.linalg.LinAlgError):
             continue
         for row, rule in zip(fold, method.rules, strict=True):

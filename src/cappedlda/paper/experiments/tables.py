@@ -165,8 +165,7 @@ def _drawn(case, seed):
     order = [1, 0] if case.reverse else [0, 1]
     train = data.X_train[:, order], data.y_train
     test = data.X_test[:, order], data.y_test
-    ideal = {"most_dimensions": 1, "ideal_axis": order.index(0)}
-    return Trial(*train, *test, seed, case.scale, **ideal)
+    return Trial(*train, *test, seed, case.scale, ideal_axis=order.index(0))
 
 
 def _folds(y, count, seed):
