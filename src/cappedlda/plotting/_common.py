@@ -38,11 +38,8 @@ def class_colors(n_classes):
         return colormaps["tab20"](np.r_[0:20:2, 1:20:2][:n_classes])
     steps = np.arange(n_classes)
     hues = steps * GOLDEN_RATIO % 1.0  # steps that never come close to an earlier one
-    return colors.to_rgba_array(
-        colors.hsv_to_rgb(
-            np.column_stack([hues, 0.95 - 0.2 * (steps % 3), 0.9 - 0.2 * (steps % 2)])
-        )
-    )
+    hsv = np.column_stack([hues, 0.95 - 0.2 * (steps % 3), 0.9 - 0.2 * (steps % 2)])
+    return colors.to_rgba_array(colors.hsv_to_rgb(hsv))
 
 
 class Display:
@@ -89,25 +86,10 @@ class RowsDisplay(Display):
         self.left_out = np.zeros(n_rows, bool) if left_out is None else np.asarray(left_out, bool)
         self.names = np.arange(n_rows) if names is None else names
 
-    def _dots(self, ax, points, rows, name, group, **style):
-        """Draw some rows of a group, all of which the legend counts."""
-        n_all = int(group.sum())
-        count = f"{n_all:,}" if len(rows) == n_all else f"{len(rows):,} of {n_all:,} shown"
-        label = f"{name}: {count}" if n_all else None
-        return ax.scatter(*points[rows].T, label=label, **style)
-
     def _write_names(self, ax, rows, points, taken):
         """Write the names of some rows beside their points."""
         names = [str(self.names[row]) for row in rows]
         self.labels_ = _places.write_names(ax, names, points, taken, nearest=0.8)
-
-    def _draw_legend(self, ax):
-        place = {"loc": "lower left", "bbox_to_anchor": (0.0, 1.0), "borderaxespad": 0.2}
-        self.legend_ = ax.legend(ncols=2, **place, **LEGEND)
-        for handle in self.legend_.legend_handles:
-            if hasattr(handle, "set_sizes"):  # dots that would be too small to be seen
-                handle.set_sizes(np.maximum(handle.get_sizes(), 12.0))
-                handle.set_alpha(1.0)
 
 
 def last_step(estimator, X=None):

@@ -11,6 +11,7 @@ from sklearn.base import BaseEstimator
 
 from cappedlda.plotting._common import (
     BLUE,
+    LEGEND,
     MOST_ROWS,
     VERMILLION,
     RowsDisplay,
@@ -53,8 +54,20 @@ class MeasuredRows(RowsDisplay):
         named = np.argsort(-self._largest, kind="stable")[:n_labels]
         points = self._draw_rows(ax, named)
         self._write_names(ax, named, points[named], [])
-        self._draw_legend(ax)
+        place = {"loc": "lower left", "bbox_to_anchor": (0.0, 1.0), "borderaxespad": 0.2}
+        self.legend_ = ax.legend(ncols=2, **place, **LEGEND)
+        for handle in self.legend_.legend_handles:
+            if hasattr(handle, "set_sizes"):  # dots that would be too small to be seen
+                handle.set_sizes(np.maximum(handle.get_sizes(), 12.0))
+                handle.set_alpha(1.0)
         return self
+
+    def _dots(self, ax, points, rows, name, group, **style):
+        """Draw some rows of a group, all of which the legend counts."""
+        n_all = int(group.sum())
+        count = f"{n_all:,}" if len(rows) == n_all else f"{len(rows):,} of {n_all:,} shown"
+        label = f"{name}: {count}" if n_all else None
+        return ax.scatter(*points[rows].T, label=label, **style)
 
 
 class DistanceDisplay(MeasuredRows):
@@ -69,10 +82,8 @@ class DistanceDisplay(MeasuredRows):
     ----------
     outlyingness : array-like of shape (n_samples,)
         Distances over the largest one that is not flagged.
-    hidden : array-like of shape (n_samples,), bool, default=None
-        The flagged rows that are inside their cap, far off in all features together.
-    left_out : array-like of shape (n_samples,), bool, default=None
-        Rows to cross: those that were left out of the fit.
+    hidden, left_out : array-like of shape (n_samples,), bool, default=None
+        Flagged rows that are inside their cap, and rows that were left out of the fit.
     names : sequence of length n_samples, default=None
         Names of the rows; None numbers them.
 
@@ -176,18 +187,16 @@ class DistanceDisplay(MeasuredRows):
 class DistanceDistanceDisplay(MeasuredRows):
     """Why rows are flagged: their distance in the discriminant space, in all features, or both.
 
-    Each row is a point. Rows to the right of the vertical line are beyond the cap of their
-    class in the discriminant space; rows above the horizontal line are far off in all features
-    together. Rows at the upper left are unusual without disturbing the directions. Rows at the
-    lower right are unusual only in the directions that separate the classes, as rows with a
-    wrong label are. Of very many rows a random sample is drawn.
+    Rows to the right of the vertical line are beyond the cap of their class in the discriminant
+    space; rows above the horizontal line are far off in all features together. Rows at the upper
+    left are unusual without disturbing the directions. Rows at the lower right are unusual only
+    in the directions that separate the classes, as rows with a wrong label are. Of very many rows
+    a random sample is drawn.
 
     Parameters
     ----------
-    projected : array-like of shape (n_samples,)
-        Distances in the discriminant space, relative to the cut-off.
-    full : array-like of shape (n_samples,)
-        Distances in all features, relative to the cut-off.
+    projected, full : array-like of shape (n_samples,)
+        Distances in the discriminant space and in all features, relative to the cut-offs.
     left_out : array-like of shape (n_samples,), bool, default=None
         Rows to cross: those that were left out of the fit.
     names : sequence of length n_samples, default=None

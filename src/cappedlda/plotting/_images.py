@@ -80,8 +80,7 @@ class ImageDisplay:
         kind : {"patterns", "directions", "reasons"}, default="patterns"
             "patterns" are `covariance_` times `scalings_`: how the features change along a
             direction. "directions" are `scalings_`, which also cancel what features share.
-            "reasons" is how much each feature contributes to the squared distance of a row from
-            its class.
+            "reasons" are the parts of the squared distance of a row from its class.
 
         Returns
         -------
@@ -96,9 +95,9 @@ class ImageDisplay:
                 "product it is."
             )
         if (X is None) == (kind == "reasons"):
+            given = "None" if X is None else "rows"
             raise ValueError(
-                f"kind={kind!r} with X={'None' if X is None else 'rows'} means nothing; give rows "
-                'for kind="reasons", and only then.'
+                f'kind={kind!r} does not go with X={given}; give rows for kind="reasons" only.'
             )
         if kind == "reasons":
             parts = contributions(model, check_new(model, X), y)[:MOST_IMAGES]
@@ -125,14 +124,13 @@ class ImageDisplay:
 
         count = len(self.images)
         size = (2.2 * count + 0.4, 2.6)
-        self.figure_, axes = plt.subplots(
-            1, count, squeeze=False, figsize=size, layout="constrained"
-        )
+        form = {"squeeze": False, "figsize": size, "layout": "constrained"}
+        self.figure_, axes = plt.subplots(1, count, **form)
         self.ax_, self.images_ = axes[0, 0], []
         for ax, image, title in zip(axes[0], self.images, self.titles, strict=True):
             most = np.abs(image).max() or 1.0
             options = {"cmap": "RdBu_r", "vmin": -most, "vmax": most, "aspect": "auto"}
-            self.images_.append(ax.imshow(image, **{**options, **image_args}))
+            self.images_.append(ax.imshow(image, **(options | image_args)))
             ax.set_title(title, fontsize="medium")
             ax.set(xticks=[], yticks=[])
         return self

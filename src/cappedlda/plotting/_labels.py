@@ -24,9 +24,9 @@ class LabelsDisplay(ProjectionDisplay):
 
     Parameters
     ----------
-    Z : ndarray of shape (n_samples, 1) or (n_samples, 2)
-        Projected rows. All parameters and attributes are those of `ProjectionDisplay`.
-    y : ndarray of shape (n_samples,)
+    Z, y : ndarray of shape (n_samples, 1) or (n_samples, 2), and (n_samples,)
+        Projected rows and their classes. All parameters and attributes are those of
+        `ProjectionDisplay`.
     flagged : ndarray of shape (n_samples,), bool
         Rows to ring and to name.
     classes : ndarray of shape (n_classes,)
@@ -60,8 +60,7 @@ class LabelsDisplay(ProjectionDisplay):
         Parameters
         ----------
         estimator : CappedLDA fitted with `label_noise`, or a pipeline that ends with one
-        X : array-like of shape (n_samples, n_features)
-        y : array-like of shape (n_samples,)
+        X, y : array-like of shape (n_samples, n_features) and (n_samples,)
         n_rows : int, default=20
             Number of rows to ring and name, 100 at most; fewer if the quality of fewer is below 1.
         **args : dict

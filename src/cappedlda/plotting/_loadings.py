@@ -21,8 +21,7 @@ class LoadingsDisplay(Display):
 
     Parameters
     ----------
-    loadings : ndarray of shape (n_features,)
-    feature_names : array-like of shape (n_features,)
+    loadings, feature_names : array-like of shape (n_features,)
     component : int, default=0
         Number of the direction, for the label.
     per_deviation : bool, default=False

@@ -53,16 +53,13 @@ class ProjectionDisplay(RowsDisplay):
 
     Parameters
     ----------
-    Z : ndarray of shape (n_samples, 1) or (n_samples, 2)
-        Projected rows.
-    y : ndarray of shape (n_samples,)
-        Their classes.
+    Z, y : ndarray of shape (n_samples, 1) or (n_samples, 2), and (n_samples,)
+        Projected rows and their classes.
     flagged : ndarray of shape (n_samples,), bool
         Rows to ring.
     classes : ndarray of shape (n_classes,)
     predict : callable, default=None
-        Maps points of shape (k, 1) or (k, 2) to the numbers of their classes; None shades
-        nothing.
+        Maps points of shape (k, 1) or (k, 2) to the numbers of their classes, to shade them.
     left_out : ndarray of shape (n_samples,), bool, default=None
         Rows to cross.
     components : tuple of one or two int, default=None
@@ -75,8 +72,8 @@ class ProjectionDisplay(RowsDisplay):
     Attributes
     ----------
     ax_, figure_, scatter_, flagged_, left_out_, beyond_, ellipses_, labels_, regions_, legend_
-        Axes, figure and artists: the rows inside the view, rings, crosses, the rows outside the
-        view, tolerance ellipses, names of rows, and shaded classes.
+        Axes, figure and artists: rows inside the view, rings, crosses, rows outside the view,
+        tolerance ellipses, names of rows, and shaded classes.
 
     Examples
     --------
@@ -130,8 +127,7 @@ class ProjectionDisplay(RowsDisplay):
         ----------
         estimator : fitted discriminant, or a pipeline that ends with one
             `CappedLDA` and the like, or scikit-learn's `LinearDiscriminantAnalysis`.
-        X : array-like of shape (n_samples, n_features)
-        y : array-like of shape (n_samples,)
+        X, y : array-like of shape (n_samples, n_features) and (n_samples,)
         components : tuple of one or two int, default=None
             The directions to show, counted from 0: ``(0, 2)`` are the first and the third.
             None takes the first two, or the only one.
@@ -187,9 +183,8 @@ class ProjectionDisplay(RowsDisplay):
         legend : bool, default=True
             Whether to name the classes beside the axes.
         ellipses : float, default=None
-            Share of a normal distribution, such as 0.975: draws the tolerance ellipse of each
-            class that holds it, estimated from the rows that are not flagged. Needs two
-            directions.
+            Share of a normal distribution, such as 0.975, that the tolerance ellipse of each
+            class holds. It is estimated from the rows that are not flagged, in two directions.
         n_labels : int, default=0
             Number of rows to label, those with the largest outlyingness first.
         flag_name : str, default="flagged"
