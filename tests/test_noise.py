@@ -232,7 +232,7 @@ def test_image_noise_names_bad_arguments():
     X = np.zeros((4, 6))
     with pytest.raises(ValueError, match="does not fit rows of 6 pixels"):
         noise.image_noise(X, np.zeros(4), shape=(2, 2))
-    with pytest.raises(ValueError, match="kind must be"):
+    with pytest.raises(ValueError, match="kind='snow' is unknown"):
         noise.image_noise(X, np.zeros(4), shape=(2, 3), kind="snow")
 
 

@@ -1,12 +1,10 @@
 """Contamination models: ways in which real data go bad, as pure functions.
 
-Every function has the signature ``f(X, y, *, share, random_state=None, ...)`` and returns
-``(X_new, y_new, touched)``. The inputs are never modified. ``touched`` marks what was changed: a
-mask of rows, shape (N,), or, for `feature_noise` and `image_noise`, of entries, shape (N, n).
-Rows are drawn class by class (stratified), so that ``share`` holds within every class; it may be
-as large as 1. An int as ``random_state`` makes the result reproducible. Distances are in units of
-the within-class standard deviations of ``X``, so the models do not depend on the units of the
-features.
+Every function takes ``X, y``, which it never modifies, and returns ``(X_new, y_new, touched)``.
+``touched`` marks what was changed: a mask of rows, or, for `feature_noise` and `image_noise`, of
+entries. ``share`` is that of the rows of every class to change, from 0 to 1. An int as
+``random_state`` makes the result reproducible. Distances are in within-class standard deviations
+of ``X``, so the units of the features do not matter.
 
 The models are meant for *training* data; a method is then judged on clean test data.
 """
@@ -18,6 +16,7 @@ from typing import Literal, TypeAlias
 import numpy as np
 
 from cappedlda._typing import ArrayLike, Bools, Floats, Labels, RandomState
+from cappedlda._validation import check_choice
 
 __all__ = [
     "cluster",
@@ -65,10 +64,8 @@ def scatter(
     >>> from cappedlda.noise import scatter
     >>> X = np.random.default_rng(0).normal(size=(100, 3))
     >>> X_new, y_new, touched = scatter(X, np.repeat([0, 1], 50), share=0.2, random_state=0)
-    >>> int(touched.sum())
+    >>> int(np.sum(np.linalg.norm(X_new - X, axis=1) > 10))
     20
-    >>> bool(np.all(np.linalg.norm(X_new - X, axis=1)[touched] > 10))
-    True
     """
     X, y, touched, rng = _begin(X, y, share, random_state)
     X[touched] += _far_steps(X, y, int(touched.sum()), size, rng)
@@ -113,13 +110,12 @@ def leverage(
     True
     """
     X, y, touched, rng = _begin(X, y, share, random_state)
-    labels, means, scaled, scale = _within(X, y)
-    if len(labels) < 2:
+    codes, means, scaled, scale = _within(X, y)
+    if len(means) < 2:
         raise ValueError("leverage needs at least two classes in y, got one.")
-    for i, label in enumerate(labels):
-        step = means[(i + 1) % len(labels)] - means[i]
+    for i, step in enumerate(np.roll(means, -1, axis=0) - means):
         step = step + size * _one_deviation(scaled, scale, step / scale)
-        X[touched & (y == label)] += step
+        X[touched & (codes == i)] += step
     return X, y, touched
 
 
@@ -162,9 +158,9 @@ def cluster(
     array([0.01, 0.01])
     """
     X, y, touched, rng = _begin(X, y, share, random_state)
-    labels, means, scaled, scale = _within(X, y)
-    for mean, label in zip(means, labels, strict=True):
-        rows = touched & (y == label)
+    codes, means, scaled, scale = _within(X, y)
+    for i, mean in enumerate(means):
+        rows = touched & (codes == i)
         step = size * _one_deviation(scaled, scale, rng.normal(size=X.shape[1]))
         X[rows] = mean + step + spread * (X[rows] - mean)
     return X, y, touched
@@ -202,23 +198,19 @@ def heavy_tails(
     >>> from cappedlda.noise import heavy_tails
     >>> X = np.random.default_rng(0).normal(size=(1000, 2))
     >>> X_new, _, touched = heavy_tails(X, np.zeros(1000), random_state=0)
-    >>> bool(touched.all()), bool(abs(X_new).max() > 100)
-    (True, True)
+    >>> bool(abs(X_new).max() > 100)
+    True
     """
     X, y, touched, rng = _begin(X, y, share, random_state)
-    labels, means, _, _ = _within(X, y)
-    centres = means[np.searchsorted(labels, y[touched])]
+    codes, means, _, _ = _within(X, y)
+    centres = means[codes[touched]]
     factors = np.sqrt(df / rng.chisquare(df, size=len(centres)))
     X[touched] = centres + (X[touched] - centres) * factors[:, None]
     return X, y, touched
 
 
 def swap_labels(
-    X: ArrayLike,
-    y: ArrayLike,
-    *,
-    share: float = 0.1,
-    random_state: RandomState = None,
+    X: ArrayLike, y: ArrayLike, *, share: float = 0.1, random_state: RandomState = None
 ) -> Contaminated:
     """Give rows the label of another class, drawn uniformly from the other classes.
 
@@ -290,10 +282,9 @@ def dirty_class(
     (0, 20)
     """
     X, y, touched, rng = _begin(X, y, share, random_state)
-    label = y.min() if label is None else label
-    if not np.any(y == label):
+    dirty = y == (y.min() if label is None else label)
+    if not np.any(dirty):
         raise ValueError(f"label={label!r} is not a class of y; choose one of its values.")
-    dirty = y == label
     touched = np.where(dirty, touched, _choose_rows(y, others, rng))
     X[touched] += _far_steps(X, y, int(touched.sum()), size, rng)
     return X, y, touched
@@ -395,8 +386,7 @@ def image_noise(
     X, y, chosen, rng = _begin(X, y, share, random_state)
     if len(shape) != 2 or shape[0] * shape[1] != X.shape[1]:
         raise ValueError(f"shape={shape!r} does not fit rows of {X.shape[1]} pixels.")
-    if kind not in ("gaussian", "salt_pepper"):
-        raise ValueError(f"kind must be 'gaussian' or 'salt_pepper', got {kind!r}.")
+    check_choice("kind", kind, ("gaussian", "salt_pepper"))
     touched = np.zeros(X.shape, dtype=bool)
     for row in np.flatnonzero(chosen):
         touched[row] = _rectangle(shape, cover, rng).ravel()
@@ -435,13 +425,13 @@ def _choose_rows(y, share, rng):
 
 
 def _within(X, y):
-    """Return labels, class means, deviations from these in units of each feature, the units."""
+    """Return codes, class means, deviations from these in units of each feature, the units."""
     labels, codes = np.unique(y, return_inverse=True)
     means = np.stack([X[codes == i].mean(axis=0) for i in range(len(labels))])
     deviations = X - means[codes]
     scale = deviations.std(axis=0)
     scale[scale == 0] = 1
-    return labels, means, deviations / scale, scale
+    return codes, means, deviations / scale, scale
 
 
 def _one_deviation(scaled, scale, direction):
