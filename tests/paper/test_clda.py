@@ -39,9 +39,7 @@ def problem(rng):
 
 def published(X, y, W, epsilon, tol=1e-12):
     rows = rows_of(X, y)
-    method = PaperIteration(rows.class_means(), rows.class_weights, W, epsilon, tol)
-    method.begin(rows)
-    return rows, method
+    return rows, PaperIteration(rows, W, epsilon, tol)
 
 
 @pytest.mark.parametrize("d", [1, 2])

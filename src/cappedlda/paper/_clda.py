@@ -11,7 +11,7 @@ from cappedlda._fit.result import evaluate
 from cappedlda._solvers.base import iterate
 from cappedlda._typing import ArrayLike
 from cappedlda._validation import check_count, check_epsilon, check_real, check_start
-from cappedlda.paper._iteration import RIDGE, RIDGE_FLOAT32, PaperIteration
+from cappedlda.paper._iteration import PaperIteration
 
 
 class CLDA(CappedDiscriminant):
@@ -100,12 +100,9 @@ class CLDA(CappedDiscriminant):
         start = check_start(self.start, (n_features, n_components), ("identity",))
         W = np.eye(n_features, n_components) if isinstance(start, str) else start
         rows.check_finite()
-        ridge = RIDGE if rows.dtype == np.float64 else RIDGE_FLOAT32
-        moments = rows.class_means(), rows.class_weights
-        solver = PaperIteration(*moments, W, as_cap(self.epsilon), self.tol, ridge)
-        solver.begin(rows)
+        solver = PaperIteration(rows, W, as_cap(self.epsilon), self.tol)
         trace = iterate(rows, solver, self.max_iter, self._report(rows))
-        trace.n_passes += 2
+        trace.n_passes += 2  # for the floor and the cap
         return evaluate(rows, solver, trace, n_components)
 
     def _n_supervised(self, n_components, n_directions):

@@ -11,10 +11,10 @@ from cappedlda._rules.fences import fixed_point_caps, quantiles
 from cappedlda._rules.rule import Query
 from cappedlda._solvers.base import Iteration
 
-# Floor of the norms, relative to the median of the initial ones, and the ridge that
-# makes the pencil regular, relative to the mean of the diagonal of S1; float32 data
-# give a scatter that is only accurate to the latter.
+# Floor of the norms, relative to the median of the initial ones.
 FLOOR = 1e-3
+# Ridge that makes the pencil regular, relative to the mean of the diagonal of S1. Of float32 data
+# the scatter is no more accurate than theirs.
 RIDGE = 1e-10
 RIDGE_FLOAT32 = 1e-6
 # Distances stay this many times away from the roots of the largest and smallest numbers.
@@ -25,26 +25,23 @@ class PaperIteration(Iteration):
     """Minimise f/g, the ratio of the capped l2,1-norms of W'H_w and W'H_b, as the paper does.
 
     Each pass takes the finite eigenpairs of S1 w = lambda S2 w with the largest ratio,
-    S1 = sum_j F_j h_j h_j' and S2 = sum_i G_i b_i b_i'. One epsilon caps both norms. It
-    is in the units of the projected data, which the iteration itself changes. There is
-    no guarantee that the ratio falls or that the iteration settles.
+    S1 = sum_j F_j h_j h_j' and S2 = sum_i G_i b_i b_i'. One epsilon caps both norms.
     """
 
-    def __init__(self, centres, class_weights, W, epsilon, tol, ridge=RIDGE):
-        total = class_weights.sum()
-        n_classes, n = centres.shape
-        self.frame = Frame.of(centres, np.ones(n), class_weights / total, n)
-        self.W = W  # (n, d); the paper starts with the first columns of the identity
+    def __init__(self, rows, W, epsilon, tol):
+        centres, total = rows.class_means(), rows.class_weights.sum()
+        n = rows.shape[1]
+        self.frame = Frame.of(centres, np.ones(n), rows.class_weights / total, n)
+        self.W = W  # (n, d)
         self.A = None
-        self.change = np.inf
         self.objective_path = []
-        self._epsilon = epsilon  # "auto" is a fence on the initial distances
         self.tol = tol  # on the relative change of the ratio
-        self._ridge = ridge  # relative to the mean of the diagonal of S1
+        self._ridge = RIDGE if rows.dtype == np.float64 else RIDGE_FLOAT32
         self._n_columns = W.shape[1]
         self._H_b = np.sqrt(total) * self.frame.B
+        self._set_cap(rows, epsilon)
 
-    def begin(self, rows):
+    def _set_cap(self, rows, epsilon):
         """Set the floor, and an automatic cap, by the distances of the start, in two passes."""
         query = replace(self.query(scatter=False), floor=0.0)
         record = rows.run(query)
@@ -54,7 +51,7 @@ class PaperIteration(Iteration):
             self.frame = self.frame.with_cap(np.inf, FLOOR)
             return
         histograms = rows.run(replace(query, W=self.W / unit)).histograms
-        median, epsilon = unit * quantiles(histograms, (0.5,))[0][-1, 0], self._epsilon
+        median = unit * quantiles(histograms, (0.5,))[0][-1, 0]
         if epsilon == "auto":
             epsilon = unit * fixed_point_caps(histograms).epsilon
         self.frame = self.frame.with_cap(epsilon, FLOOR * median)
@@ -72,10 +69,9 @@ class PaperIteration(Iteration):
             )
 
     def query(self, scatter=True):
-        frame = self.frame
-        return Query(
-            self.W, frame.centres, frame.scale, frame.caps, 1.0, frame.floor, scatter, sums=False
-        )
+        frame, q = self.frame, 1.0
+        caps = frame.centres, frame.scale, frame.caps
+        return Query(self.W, *caps, q, frame.floor, scatter, sums=False)
 
     def step(self, record):
         epsilon, floor = self.frame.epsilon, self.frame.floor
@@ -90,7 +86,7 @@ class PaperIteration(Iteration):
         if len(self.objective_path) > 1:
             self.change = abs(1.0 - ratio / self.objective_path[-2])
             if self.change <= self.tol:
-                return self._ended()
+                return "converged" if self.W.shape[1] == self._n_columns else "rank_deficient"
         unit = self._unit()
         self._solve(record.scatter, self._H_b[:, inside] / np.sqrt(distances[inside]))
         if unit > 0.0:
@@ -112,9 +108,6 @@ class PaperIteration(Iteration):
         W = linalg.leading_directions(self.A.solve(root_S2), root_S2)[:, : self._n_columns]
         # On the length of the columns the paper is silent: w'S2w = 1.
         self.W = W / np.sqrt(np.sum((root_S2.T @ W) ** 2, axis=0))
-
-    def _ended(self):
-        return "converged" if self.W.shape[1] == self._n_columns else "rank_deficient"
 
     def covariance(self, record, unbiased=False):
         """Return the covariance of the kept images, just regular enough to be inverted."""

@@ -26,16 +26,8 @@ from cappedlda._validation import SAME_CENTRES, check_count, check_real, check_t
 
 # Class means nearer to each other than this share of the spread of the data are the same.
 SAME_MEANS = 1e-10
-# The rule of classification needs an invertible covariance, if only just.
-RULE_RIDGE = 1e-10
-
+RULE_RIDGE = 1e-10  # makes the covariance of the rule invertible, if only just
 SQUARABLE = 1e70  # up to its fourth power, with which the methods compute, numbers are finite
-REMEDIES = {
-    "max_iter": "the iteration had not settled after max_iter={max_iter}; increase max_iter or "
-    "tol, or use another solver",
-    "rank_deficient": "only {found} of {wanted} directions separate the classes; decrease "
-    "n_components",
-}
 
 
 @dataclass
@@ -192,11 +184,14 @@ class ComparedMethod(LinearDiscriminant):
         found = self.scalings_.shape[1]
         if found < wanted:
             self.status_ = "rank_deficient"
-        if self.status_ != "converged":
-            remedy = REMEDIES[self.status_].format(
-                found=found, wanted=wanted, max_iter=getattr(self, "max_iter", None)
+            remedy = (
+                f"only {found} of {wanted} directions separate the classes; decrease n_components"
             )
-            warnings.warn(f"{self.status_}: {remedy}.", ConvergenceWarning, stacklevel=3)
+        elif self.status_ == "max_iter":
+            remedy = f"not settled after max_iter={self.max_iter}; increase max_iter or tol"
+        else:
+            return
+        warnings.warn(f"{self.status_}: {remedy}.", ConvergenceWarning, stacklevel=3)
 
 
 def check_scale(X):
