@@ -155,34 +155,22 @@ def sampled(mask, most, always=()):
     return rows
 
 
-def find_flagged(ratio, n_rows, flagged):
-    if isinstance(flagged, str) and flagged == "auto":
-        return np.zeros(n_rows, dtype=bool) if ratio is None else ratio > 1.0
-    return _checked("flagged", flagged, n_rows)
-
-
-def find_left_out(model, left_out, flagged):
-    """Return the rows to mark as left out of the fit, as a mask.
-
-    Rows can only be left out of the fit to themselves, so "auto" takes `left_out_` if the rows
-    are the training rows: as many, with the same ones flagged.
-    """
-    if isinstance(left_out, str) and left_out == "auto":
-        found = getattr(model, "left_out_", None)
-        trained = found is not None and np.array_equal(flagged, model.outliers_)
-        # Rings around the same rows say it already.
-        if not trained or np.array_equal(found, flagged):
-            return np.zeros(len(flagged), dtype=bool)
-        return found
-    return _checked("left_out", left_out, len(flagged))
-
-
-def _checked(name, mask, n_rows):
-    if mask is None:
-        return np.zeros(n_rows, dtype=bool)
-    if isinstance(mask, str):
-        raise ValueError(f"{name}={mask!r} is unknown; use 'auto', None or a mask.")
-    mask = np.asarray(mask)
-    if mask.dtype != bool or mask.shape != (n_rows,):
-        raise ValueError(f"{name} must be a boolean mask of the {n_rows} rows of X.")
+def as_mask(name, mask, auto):
+    """Return the rows to mark: as given, what "auto" stands for, or none of them."""
+    if isinstance(mask, str) and mask == "auto":
+        return auto
+    mask = np.zeros(len(auto), bool) if mask is None else np.asarray(mask)
+    if mask.dtype != bool or mask.shape != auto.shape:
+        raise ValueError(f"{name} must be 'auto', None or a mask of the {len(auto)} rows of X.")
     return mask
+
+
+def rows_left_out(model, flagged):
+    """Return which rows were left out of the fit, where the flags do not say it already.
+
+    Rows can only be left out of the fit to themselves: they are the training rows if there are as
+    many, with the same ones flagged.
+    """
+    found = getattr(model, "left_out_", None)
+    trained = found is not None and np.array_equal(flagged, model.outliers_)
+    return found if trained and (found != flagged).any() else np.zeros(len(flagged), bool)

@@ -15,13 +15,14 @@ from cappedlda.plotting._common import (
     MOST_ROWS,
     VERMILLION,
     RowsDisplay,
+    as_mask,
     check_capped,
     cross_style,
     dot_style,
-    find_left_out,
     last_step,
     plain_log_axis,
     row_names,
+    rows_left_out,
     sampled,
 )
 
@@ -150,7 +151,7 @@ class DistanceDisplay(MeasuredRows):
         check_capped(model)
         ratio = model.outlyingness(X, y)
         hidden = (ratio > 1.0) & (model.outlyingness(X, y, space="projected") <= 1.0)
-        left_out = find_left_out(model, left_out, ratio > 1.0)
+        left_out = as_mask("left_out", left_out, rows_left_out(model, ratio > 1.0))
         return cls(ratio, hidden=hidden, left_out=left_out, names=names).plot(**plot_args)
 
     @property
@@ -264,7 +265,8 @@ class DistanceDistanceDisplay(MeasuredRows):
         check_capped(model)
         projected = model.outlyingness(X, y, space="projected")
         full = model.outlyingness(X, y, space="full")
-        left_out = find_left_out(model, left_out, np.maximum(projected, full) > 1.0)
+        flagged = np.maximum(projected, full) > 1.0
+        left_out = as_mask("left_out", left_out, rows_left_out(model, flagged))
         return cls(projected, full, left_out=left_out, names=names).plot(**plot_args)
 
     @property

@@ -20,13 +20,13 @@ from cappedlda.plotting._common import (
     OKABE_ITO,
     SEED,
     RowsDisplay,
+    as_mask,
     class_colors,
     cross_style,
     dot_style,
-    find_flagged,
-    find_left_out,
     last_step,
     row_names,
+    rows_left_out,
     sampled,
 )
 
@@ -151,14 +151,15 @@ class ProjectionDisplay(RowsDisplay):
         components = _check_components(components, Z.shape[1])
         Z = Z[:, components]
         ratio = model.outlyingness(X, y) if hasattr(model, "outlyingness") else None
-        flagged = find_flagged(ratio, len(y), flagged)
+        unusual = np.zeros(len(y), bool) if ratio is None else ratio > 1.0
+        flagged = as_mask("flagged", flagged, unusual)
         display = cls(
             Z,
             y,
             flagged=flagged,
             classes=model.classes_,
             predict=_plane_rule(model, X, y, Z, components, ~flagged),
-            left_out=find_left_out(model, left_out, flagged),
+            left_out=as_mask("left_out", left_out, rows_left_out(model, flagged)),
             components=components,
             outlyingness=ratio,
             names=names,
