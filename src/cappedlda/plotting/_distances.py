@@ -29,13 +29,14 @@ from cappedlda.plotting._common import (
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-
 SMALLEST = 0.03  # ratio that is drawn as such: rows at their centre need no empty decades
 MOST_MARKS = 2_000  # of more flagged rows a random sample is drawn
 
 
 class MeasuredRows(RowsDisplay):
-    """Base of the displays of distances, which rows are ordered by."""
+    """Base of the displays of distances."""
+
+    _largest: np.ndarray  # distance of each row, by which the names are chosen
 
     def plot(self, ax: Axes | None = None, *, n_labels: int = 0) -> Self:
         """Draw the distances.
@@ -62,6 +63,10 @@ class MeasuredRows(RowsDisplay):
                 handle.set_sizes(np.maximum(handle.get_sizes(), 12.0))
                 handle.set_alpha(1.0)
         return self
+
+    def _draw_rows(self, ax, named):
+        """Draw the distances, and return where; of a sample, named rows are part."""
+        raise NotImplementedError
 
     def _dots(self, ax, points, rows, name, group, **style):
         """Draw some rows of a group, all of which the legend counts."""
@@ -114,7 +119,7 @@ class DistanceDisplay(MeasuredRows):
         left_out: ArrayLike | None = None,
         names: Sequence[Any] | None = None,
     ) -> None:
-        self.outlyingness = np.asarray(outlyingness, dtype=float)
+        self.outlyingness = self._largest = np.asarray(outlyingness, dtype=float)
         n_rows = len(self.outlyingness)
         self.hidden = np.zeros(n_rows, bool) if hidden is None else np.asarray(hidden, bool)
         self._set_rows(n_rows, left_out, names)
@@ -153,10 +158,6 @@ class DistanceDisplay(MeasuredRows):
         hidden = (ratio > 1.0) & (model.outlyingness(X, y, space="projected") <= 1.0)
         left_out = as_mask("left_out", left_out, rows_left_out(model, ratio > 1.0))
         return cls(ratio, hidden=hidden, left_out=left_out, names=names).plot(**plot_args)
-
-    @property
-    def _largest(self):
-        return self.outlyingness
 
     def _draw_rows(self, ax, named):
         heights, flagged = self.outlyingness, self.outlyingness > 1.0
@@ -231,6 +232,7 @@ class DistanceDistanceDisplay(MeasuredRows):
     ) -> None:
         self.projected = np.asarray(projected, dtype=float)
         self.full = np.asarray(full, dtype=float)
+        self._largest = np.maximum(self.projected, self.full)
         self._set_rows(len(self.projected), left_out, names)
 
     @classmethod
@@ -268,10 +270,6 @@ class DistanceDistanceDisplay(MeasuredRows):
         flagged = np.maximum(projected, full) > 1.0
         left_out = as_mask("left_out", left_out, rows_left_out(model, flagged))
         return cls(projected, full, left_out=left_out, names=names).plot(**plot_args)
-
-    @property
-    def _largest(self):
-        return np.maximum(self.projected, self.full)
 
     def _draw_rows(self, ax, named):
         points = np.maximum(np.column_stack([self.projected, self.full]), SMALLEST)

@@ -124,8 +124,8 @@ class ImageDisplay:
 
         count = len(self.images)
         size = (2.2 * count + 0.4, 2.6)
-        form = {"squeeze": False, "figsize": size, "layout": "constrained"}
-        self.figure_, axes = plt.subplots(1, count, **form)
+        self.figure_ = plt.figure(figsize=size, layout="constrained")
+        axes = self.figure_.subplots(1, count, squeeze=False)
         self.ax_, self.images_ = axes[0, 0], []
         for ax, image, title in zip(axes[0], self.images, self.titles, strict=True):
             most = np.abs(image).max() or 1.0

@@ -128,13 +128,13 @@ def _run_table(name, cases, methods, data, out, settings, n_jobs, progress):
         for pair, trial in _trials(table, pending, data, effort, settings["seed"], missing)
     )
     while trials := list(islice(outcomes, effort.trials)):
-        pair = dataset, method = trials[0][0]
-        row = report.make_row(dataset, method, [outcome for _, outcome in trials], settings)
-        report.write_json(report.row_path(out, name, dataset, method), row)
+        pair = trials[0][0]
+        row = report.make_row(*pair, [outcome for _, outcome in trials], settings)
+        report.write_json(report.row_path(out, name, *pair), row)
         rows[pair] = row
         done += 1
         result = "failed" if row["mean"] is None else f"{row['mean']:.2f} ± {row['std']:.2f}"
-        progress.say(f"{name}: {dataset}, {method}: {result} ({done} of {len(wanted)})")
+        progress.say(f"{name}: {', '.join(pair)}: {result} ({done} of {len(wanted)})")
     for reason in missing.values():
         _tell(f"{name}: {reason}")
     found = [row for row in rows.values() if row is not None]
