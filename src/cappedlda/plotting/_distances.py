@@ -38,6 +38,46 @@ class MeasuredRows(RowsDisplay):
 
     _largest: np.ndarray  # distance of each row, by which the names are chosen
 
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator: BaseEstimator,
+        X: ArrayLike,
+        y: ArrayLike | None = None,
+        *,
+        left_out: str | ArrayLike | None = "auto",
+        **plot_args: Any,
+    ) -> Self:
+        """Measure rows by `CappedLDA.outlyingness` and draw them.
+
+        Parameters
+        ----------
+        estimator : fitted CappedLDA, or a pipeline that ends with one
+        X : array-like of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,), default=None
+            Their classes; None measures from the nearest class, in each space by itself.
+        left_out : "auto", None or array-like of shape (n_samples,), default="auto"
+            As in `ProjectionDisplay.from_estimator`.
+        **plot_args : dict
+            Passed to `plot`, such as `ax`.
+
+        Returns
+        -------
+        display : Display
+        """
+        names = row_names(X)
+        model, X = last_step(estimator, X)
+        check_capped(model)
+        display = cls._measured(model, X, y, names)
+        flagged = display._largest > 1.0
+        display.left_out = as_mask("left_out", left_out, rows_left_out(model, flagged))
+        return display.plot(**plot_args)
+
+    @classmethod
+    def _measured(cls, model, X, y, names):
+        """Return the display of rows, of which none is crossed."""
+        raise NotImplementedError
+
     def plot(self, ax: Axes | None = None, *, n_labels: int = 0) -> Self:
         """Draw the distances.
 
@@ -125,39 +165,10 @@ class DistanceDisplay(MeasuredRows):
         self._set_rows(n_rows, left_out, names)
 
     @classmethod
-    def from_estimator(
-        cls,
-        estimator: BaseEstimator,
-        X: ArrayLike,
-        y: ArrayLike | None = None,
-        *,
-        left_out: str | ArrayLike | None = "auto",
-        **plot_args: Any,
-    ) -> Self:
-        """Measure rows by `CappedLDA.outlyingness` and draw them.
-
-        Parameters
-        ----------
-        estimator : fitted CappedLDA, or a pipeline that ends with one
-        X : array-like of shape (n_samples, n_features)
-        y : array-like of shape (n_samples,), default=None
-            Their classes; None measures from the nearest class.
-        left_out : "auto", None or array-like of shape (n_samples,), default="auto"
-            As in `ProjectionDisplay.from_estimator`.
-        **plot_args : dict
-            Passed to `plot`, such as `ax`.
-
-        Returns
-        -------
-        display : DistanceDisplay
-        """
-        names = row_names(X)
-        model, X = last_step(estimator, X)
-        check_capped(model)
+    def _measured(cls, model, X, y, names):
         ratio = model.outlyingness(X, y)
         hidden = (ratio > 1.0) & (model.outlyingness(X, y, space="projected") <= 1.0)
-        left_out = as_mask("left_out", left_out, rows_left_out(model, ratio > 1.0))
-        return cls(ratio, hidden=hidden, left_out=left_out, names=names).plot(**plot_args)
+        return cls(ratio, hidden=hidden, names=names)
 
     def _draw_rows(self, ax, named):
         heights, flagged = self.outlyingness, self.outlyingness > 1.0
@@ -236,40 +247,9 @@ class DistanceDistanceDisplay(MeasuredRows):
         self._set_rows(len(self.projected), left_out, names)
 
     @classmethod
-    def from_estimator(
-        cls,
-        estimator: BaseEstimator,
-        X: ArrayLike,
-        y: ArrayLike | None = None,
-        *,
-        left_out: str | ArrayLike | None = "auto",
-        **plot_args: Any,
-    ) -> Self:
-        """Measure rows by `CappedLDA.outlyingness` in both spaces and draw them.
-
-        Parameters
-        ----------
-        estimator : fitted CappedLDA, or a pipeline that ends with one
-        X : array-like of shape (n_samples, n_features)
-        y : array-like of shape (n_samples,), default=None
-            Their classes; None measures from the nearest class, in each space by itself.
-        left_out : "auto", None or array-like of shape (n_samples,), default="auto"
-            As in `ProjectionDisplay.from_estimator`.
-        **plot_args : dict
-            Passed to `plot`, such as `ax`.
-
-        Returns
-        -------
-        display : DistanceDistanceDisplay
-        """
-        names = row_names(X)
-        model, X = last_step(estimator, X)
-        check_capped(model)
+    def _measured(cls, model, X, y, names):
         projected = model.outlyingness(X, y, space="projected")
-        full = model.outlyingness(X, y, space="full")
-        flagged = np.maximum(projected, full) > 1.0
-        left_out = as_mask("left_out", left_out, rows_left_out(model, flagged))
-        return cls(projected, full, left_out=left_out, names=names).plot(**plot_args)
+        return cls(projected, model.outlyingness(X, y, space="full"), names=names)
 
     def _draw_rows(self, ax, named):
         points = np.maximum(np.column_stack([self.projected, self.full]), SMALLEST)
