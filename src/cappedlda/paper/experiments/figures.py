@@ -82,22 +82,18 @@ def draw_dimensions(summary, path):
     """Draw the mean accuracy on test data over the dimension, one panel per case."""
     cases = list(dict.fromkeys(row["dataset"] for row in summary["rows"]))
     methods = list(dict.fromkeys(row["method"] for row in summary["rows"]))
-    palette = class_colors(8)
-    looks = {
-        method: {"color": palette[i % 8], "linestyle": STYLES[i // 8]}
-        for i, method in enumerate(methods)
-    }
     figure, axes = _figure(1, len(cases), (4.2 * len(cases) + 1.2, 3.8))
     for ax, case in zip(axes.flat, cases, strict=True):
         for row in summary["rows"]:
             if row["dataset"] != case:
                 continue
-            dimensions = [int(d) for d in row["by_dimension"]]
-            values, look = list(row["by_dimension"].values()), looks[row["method"]]
+            i, values = methods.index(row["method"]), list(row["by_dimension"].values())
+            look = {"color": class_colors(8)[i % 8], "label": row["method"]}
             if len(values) == 1:
-                ax.axhline(values[0], color=look["color"], linestyle=":", label=row["method"])
+                ax.axhline(values[0], linestyle=":", **look)
             else:
-                ax.plot(dimensions, values, **look, marker=".", label=row["method"])
+                dimensions = [int(d) for d in row["by_dimension"]]
+                ax.plot(dimensions, values, marker=".", linestyle=STYLES[i // 8], **look)
         ax.set(title=case, xlabel="dimension", xscale="log")
     axes.flat[0].set_ylabel("right on test data, %")
     axes.flat[-1].legend(loc="upper left", bbox_to_anchor=(1.0, 1.0), fontsize="small")

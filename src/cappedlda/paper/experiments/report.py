@@ -181,7 +181,11 @@ def markdown(summary):
     ]
     if _is_of_the_paper(summary["table"], summary["rows"]):
         lines += _rank_lines(summary, "##")
-    lines += _angle_lines(summary) + _remark_lines(summary) + _trouble_lines(summary)
+    lines += _angle_lines(summary)
+    if summary["remarks"]:
+        lines += ["## Remarks", ""]
+        lines += [f"- {name}: {remark}" for name, remark in summary["remarks"].items()]
+    lines += _trouble_lines(summary)
     return "\n".join(lines) + "\n"
 
 
@@ -234,18 +238,18 @@ def _rank_lines(summary, heading):
     paper = PRINTED["average_ranks"].get(summary["table"])
     if not comparison["average_ranks"] or paper is None:
         return []
-    ranked = {"all rows": comparison}
-    for ours, of_six in summary["comparison_of_six"].items():
-        ranked[f"the paper's six, {ours} as CLDA"] = of_six
+
+    def line(label, figures, tests=("", "")):
+        cells = [f"{figures[name]:.2f}" if name in figures else "" for name in methods]
+        return [label, *cells, *tests]
+
     header = ["ranked", *methods, "Friedman's chi-square", "critical difference"]
-    rows = [
-        [label, *_rank_cells(result["average_ranks"], methods), *_test_cells(result)]
-        for label, result in ranked.items()
-    ]
-    theirs = dict(zip(PRINTED["columns"], paper, strict=True))
-    rows.append(["*paper*", *_rank_cells(theirs, methods), "", ""])
-    means = _rank_cells(comparison["average_means"], methods)
-    rows.append(["percent right, on average", *means, "", ""])
+    rows = [line("all rows", comparison["average_ranks"], _test_cells(comparison))]
+    for ours, of_six in summary["comparison_of_six"].items():
+        label = f"the paper's six, {ours} as CLDA"
+        rows.append(line(label, of_six["average_ranks"], _test_cells(of_six)))
+    rows.append(line("*paper*", dict(zip(PRINTED["columns"], paper, strict=True))))
+    rows.append(line("percent right, on average", comparison["average_means"]))
     title = f"{heading} Average ranks over {comparison['datasets']} data sets"
     return [title, "", *_tables.markdown_table(header, rows), "", RANKS_EXPLAINED, ""]
 
@@ -257,24 +261,15 @@ def _test_cells(comparison):
     return [test, f"{comparison['critical_difference']:.2f}"]
 
 
-def _rank_cells(ranks, methods):
-    return [f"{ranks[method]:.2f}" if method in ranks else "" for method in methods]
-
-
 def _angle_lines(summary):
     angles = {}
     for row in summary["rows"]:
-        if row["mean_angle"] is not None and summary["table"] == "artificial":
+        if row["mean_angle"] is not None:
             angles.setdefault(row["dataset"], []).append(f"{row['method']} {row['mean_angle']:.2f}")
     if not angles:
         return []
     lines = ["Mean angle between the direction found and the ideal one, in degrees:", ""]
     return lines + [f"- {name}: {', '.join(texts)}" for name, texts in angles.items()] + [""]
-
-
-def _remark_lines(summary):
-    remarks = [f"- {name}: {remark}" for name, remark in summary["remarks"].items()]
-    return ["## Remarks", "", *remarks] if remarks else []
 
 
 def _trouble_lines(summary):

@@ -46,10 +46,10 @@ class Table(NamedTuple):
 
     title: str
     cases: dict
-    split: str  # "draws", "folds" or "halves"
     effort: Effort
     quick: Effort
     remark: str
+    halves: bool = False  # whether trials are random halves instead of folds
     extra: dict = {}  # further cases, run only on demand
 
 
@@ -79,7 +79,6 @@ TABLES = {
             "artificial_swapped": Case(None, scale=False, reverse=True),
             "artificial_scaled": Case(None),
         },
-        split="draws",
         effort=Effort(trials=100),
         quick=Effort(trials=5, inner_folds=2, grid_step=3),
         remark="Mean and deviation over draws of the set (the paper: one draw), outliers in the "
@@ -92,7 +91,6 @@ TABLES = {
         title="UCI data",
         cases=_uci(),
         extra=_uci(group="variant"),
-        split="folds",
         effort=Effort(trials=10),
         quick=_QUICK,
         remark=_FOLDS,
@@ -101,7 +99,6 @@ TABLES = {
         title="UCI data with noise",
         cases=_uci(feature_noise),
         extra=_uci(feature_noise, "variant"),
-        split="folds",
         effort=Effort(trials=10),
         quick=_QUICK,
         remark=_FOLDS + "Gaussian noise of variance 0.05 on 30 % of the features of 10 % of the "
@@ -111,7 +108,7 @@ TABLES = {
         title="COIL100",
         cases=_images("coil100", "g", "coil100", 16, "gaussian", rows_per_class=COIL_VIEWS),
         extra={"coil100_all": Case("coil100")},
-        split="halves",
+        halves=True,
         effort=Effort(trials=3, grid_step=3),
         quick=Effort(trials=1, inner_folds=2, grid_step=4, most_classes=20),
         remark=f"{COIL_VIEWS} random views per object, half for training; a guess, as the paper "
@@ -121,7 +118,7 @@ TABLES = {
     "usps": Table(
         title="USPS",
         cases=_images("usps", "s", "usps_8x8", 8, "salt_pepper"),
-        split="halves",
+        halves=True,
         effort=Effort(trials=3, grid_step=3),
         quick=Effort(trials=1, inner_folds=2, grid_step=4, most_rows=600),
         remark="Random halves of 9298 images of 8 x 8 pixels. s30, s40: salt and pepper of "
@@ -143,17 +140,17 @@ def known_cases(table):
 
 def make_trials(table, case, data, effort, seed):
     """Return the trials of a case with X and y; the artificial set, without, is drawn for each."""
-    if table.split == "draws":
+    if data is None:
         return [_drawn(case, seed + k) for k in range(effort.trials)]
     X, y = data
     if effort.most_classes is not None:
         X, y = X[y < effort.most_classes], y[y < effort.most_classes]
     if effort.most_rows is not None:
         X, y = thinned(X, y, effort.most_rows, seed)
-    if table.split == "folds":
-        parts = _folds(y, effort.trials, seed)
+    if table.halves:
+        parts = [_halves(y, case.rows_per_class, seed + k) for k in range(effort.trials)]
     else:
-        parts = (_halves(y, case.rows_per_class, seed + k) for k in range(effort.trials))
+        parts = _folds(y, effort.trials, seed)
     return [
         Trial(X[train], y[train], X[test], y[test], seed + k, case.scale, case.noise)
         for k, (train, test) in enumerate(parts)
