@@ -36,7 +36,7 @@ class Trial(NamedTuple):
     seed: int = 0  # of the noise and of the inner folds
     scale: bool = True  # whether features are brought to [0, 1]
     noise: Callable | None = None  # ``noise(X, y, random_state=...)`` returns the spoilt X first
-    # The feature along which the ideal direction lies, where that is known; there is no other then.
+    # The feature along which the ideal direction lies, if known; then one direction is tried.
     ideal_axis: int | None = None
 
 
