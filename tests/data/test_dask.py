@@ -313,7 +313,7 @@ def largest(results):
     for total in results:
         arrays = {"": total} if isinstance(total, np.ndarray) else dict(vars(total))
         border = arrays.pop("border", None)
-        assert border is None or len(border.codes) <= REGIME.most_border_rows
+        assert border is None or border.rows.shape[1] <= REGIME.most_border_rows
         sizes.append(sum(np.asarray(array).nbytes for array in arrays.values()))
     return max(sizes)
 

@@ -44,10 +44,6 @@ def test_a_pass_has_the_rows_within_the_gate(rows, gate, level):
     np.testing.assert_array_equal(gated.gate_ratio, measured.gate_ratio)
 
 
-def test_the_sizes_are_known_also_before_any_pass(rows, gate):
-    np.testing.assert_array_equal(rows.gated(gate).gate_ratio, rows.measured(gate).gate_ratio)
-
-
 def test_the_first_pass_checks_all_numbers(rows, gate):
     rows.X[321, 2] = np.nan
     with pytest.raises(ValueError, match="first in row 321"):
@@ -62,16 +58,6 @@ def test_numbers_outside_the_sample_are_checked(rng):
             spoiled[row, 1] = np.inf
             with pytest.raises(ValueError, match=f"first in row {row}"):
                 model.fit(spoiled, y)
-
-
-def test_rows_with_other_features_or_classes_are_measured_anew(rows, gate):
-    gated = rows.gated(gate)
-    assert gated.gate_ratio.max() > 1.0
-    for changed, plain in (
-        (gated.with_features(2.0 * rows.X), rows.with_features(2.0 * rows.X)),
-        (gated.labelled(1 - rows.codes), rows.labelled(1 - rows.codes)),
-    ):
-        np.testing.assert_array_equal(changed.gate_ratio, plain.measured(gate).gate_ratio)
 
 
 @pytest.mark.parametrize("gated", [True, False])

@@ -1,12 +1,13 @@
 """Rows of arrays, in memory or mapped to it."""
 
 import math
+from functools import partial
 from mmap import ALLOCATIONGRANULARITY, mmap
 
 import numpy as np
 
 from cappedlda._data.base import Rows, first_not_finite, per_sample, slices_of, sum_in_order
-from cappedlda._data.jobs import PassJob, norms_job, scaled_weights
+from cappedlda._data.jobs import PassJob, norm_histograms, scaled_weights
 from cappedlda._data.threads import ordered_map
 from cappedlda._kernels import selection
 from cappedlda._regime import REGIME
@@ -15,9 +16,9 @@ from cappedlda._validation import not_finite
 
 
 def check_file(X):
-    """Check that the file of a memory map is as long as it was, if X is one.
+    """Check that the file of a memory map is as long as it was.
 
-    What is missing cannot be read: the system would end the process.
+    Reading what is missing would end the process.
     """
     while isinstance(X, np.ndarray) and X.base is not None:
         if isinstance(X.base, mmap) and isinstance(X, np.memmap):
@@ -34,8 +35,8 @@ def check_file(X):
 class ArrayRows(Rows):
     """Rows of an array in memory (or mapped to it), read slab by slab.
 
-    X of shape (N, n), float32 or float64, is copied only slab by slab, and only where it is not
-    C-ordered. The codes (N,), int32, are the classes of the rows, from 0.
+    X of shape (N, n), float32 or float64, is copied only slab by slab, where it is not C-ordered.
+    The codes (N,), int32, are the classes of the rows, from 0.
     """
 
     gate_ratio = None  # (N,), size of the rows over that of the gate, if there is one
@@ -183,26 +184,21 @@ class ArrayRows(Rows):
         return order[ranks % steps[codes] == 0]
 
     def labelled(self, codes, n_classes=None):
-        rows = self._copy()
-        rows.codes, rows._class_weights, rows._class_order = codes, None, None
-        rows.n_classes = self.n_classes if n_classes is None else n_classes
-        return rows
+        n_classes = self.n_classes if n_classes is None else n_classes
+        return self._with(codes=codes, n_classes=n_classes, _class_weights=None, _class_order=None)
 
     def with_features(self, X):
-        rows = self._copy()
-        rows.X, rows.shape, rows.dtype, rows._slabs = X, X.shape, X.dtype, None
-        return rows
+        return self._with(X=X, shape=X.shape, dtype=X.dtype, _slabs=None)
 
     def reweighted(self, factors):
         """Return the rows with their weights times factors; a mask drops rows."""
-        rows = self._copy()
-        rows.sample_weight, rows._class_weights = scaled_weights(factors, self.sample_weight), None
-        return rows
+        weights = scaled_weights(factors, self.sample_weight)
+        return self._with(sample_weight=weights, _class_weights=None)
 
     def norms(self, centres, scale):
         """Return the scaled norm of each row, and their histograms."""
         norms = np.empty(self.shape[0])
-        return norms, self.reduce(norms_job(centres, scale), norms)
+        return norms, self.reduce(partial(norm_histograms, centres=centres, scale=scale), norms)
 
     def build_gate(self, centres, scale, settle):
         """Return a gate by these rows, and the rows with their ratios to it.
@@ -222,10 +218,8 @@ class ArrayRows(Rows):
         return GatedRows(self, gate)
 
     def _measured(self, norms, gate):
-        rows = self._copy()
         norms /= gate.caps[self.codes]
-        rows.gate_ratio = norms
-        return rows
+        return self._with(gate_ratio=norms)
 
     def within_gate(self, level):
         ratio = self.gate_ratio
@@ -271,38 +265,16 @@ class SampleDistances:
 
 
 class GatedRows(ArrayRows):
-    """Rows of which the first pass finds out how they lie to a gate.
-
-    A pass that reads the rows already finds it at little cost; another would read them all again.
-    Later passes know it.
-    """
+    """Rows of which the first pass finds out how they lie to a gate, as it reads them anyway."""
 
     def __init__(self, rows, gate):
         vars(self).update(vars(rows))
-        self.gate, self.gate_level = gate, np.inf
-        self._ratios = np.empty(rows.shape[0])
+        self.gate = gate
+        self.gate_ratio = np.empty(rows.shape[0])
         self._is_measured = np.zeros(1, bool)  # by a whole pass; common to all levels
-
-    @property
-    def gate_ratio(self):
-        """Size of the rows over that of the gate, shape (N,)."""
-        if not self._is_measured[0]:
-            self.reduce(norms_job(self.gate.centres, self.gate.scale), self._ratios)
-            self._ratios /= self.gate.caps[self.codes]
-            self._is_measured[0] = True
-        return self._ratios
 
     def within_gate(self, level):
         return Rows.within_gate(self, level)
-
-    def with_features(self, X):
-        return self._anew(super().with_features(X))
-
-    def labelled(self, codes, n_classes=None):
-        return self._anew(super().labelled(codes, n_classes))
-
-    def _anew(self, rows):
-        return GatedRows(rows, self.gate).within_gate(self.gate_level)
 
     def weight_of(self, kept):
         return super().weight_of(kept & (self.gate_ratio <= self.gate_level))
@@ -310,17 +282,13 @@ class GatedRows(ArrayRows):
     def run(self, query, distances=None):
         gate = None if self._is_measured[0] else self.gate
         job = PassJob(query, gate, self.gate_level)
-        record = self.reduce(job, distances, self._ratios).mirror()
+        record = self.reduce(job, distances, self.gate_ratio).mirror()
         self._is_measured[0] = True
         return record
 
     def _run(self, job, rows, outs):
-        """Return what a job returns for a slice of rows, of which the sizes are the last of outs.
-
-        They tell whether all numbers are finite.
-        """
         result = super()._run(job, rows, outs)
-        if outs and not math.isfinite(outs[-1][rows].sum()):  # large numbers may also overflow
+        if outs and not math.isfinite(outs[-1][rows].sum()):  # but large numbers may overflow, too
             first = first_not_finite(self.slab(rows))
             if first is not None:
                 raise self._not_finite(rows.start + first)

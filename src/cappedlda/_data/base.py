@@ -1,12 +1,8 @@
-"""The data side: runs one pass over the rows and returns one additive record.
-
-This is the only place that knows how the rows are stored and how many threads
-work on them. The solver asks with a `Query` and sees nothing but a `Record`. `Rows` is
-what it holds; there is one subclass for each kind of input.
-"""
+"""The base of all kinds of rows: a pass takes a `Query`, and returns an additive `Record`."""
 
 import math
 from contextlib import closing
+from copy import copy
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -18,16 +14,12 @@ from cappedlda._kernels import kernels
 from cappedlda._regime import REGIME, Regime
 from cappedlda._rules.rule import Gate, Query
 
-# Rows of a piece, where some numbers are needed for each row, but not for all at once.
-PIECE_ROWS = 1 << 15
-
 
 class Rows:
-    """Rows of labelled data, whatever holds them: all that a fit knows of them.
+    """Labelled rows, whatever holds them.
 
-    A subclass has the attributes, and `reduce`, `pick` and `load`. All else follows from
-    `reduce`, so that nothing of the size of N has to be kept anywhere; a subclass that
-    can keep it, as `ArrayRows`, may do better.
+    A subclass has these attributes, and `reduce`, `pick` and `load`. All else follows from them
+    without anything of the size of N; `ArrayRows`, which can keep that, does better.
     """
 
     shape: tuple[int, int]  # (N, n)
@@ -74,10 +66,10 @@ class Rows:
         """Return all rows in memory, an `ArrayRows`; only asked for if they are few."""
         raise NotImplementedError
 
-    def _copy(self):
-        """Return rows with the same attributes, which may then be set."""
-        rows = object.__new__(type(self))
-        vars(rows).update(vars(self))
+    def _with(self, **attributes):
+        """Return the rows with other attributes."""
+        rows = copy(self)
+        vars(rows).update(attributes)
         return rows
 
     def watched(self, results):
@@ -86,7 +78,7 @@ class Rows:
 
     @property
     def slab_rows(self):
-        """Rows of a slab; all slabs have as many, but for the last one."""
+        """Number of rows of all slabs but the last."""
         n_rows, n = self.shape
         most = self.regime.slab_rows(n)
         slabs = -(-n_rows // most)
@@ -119,25 +111,18 @@ class Rows:
 
     def gated(self, gate):
         """Return the rows with a gate for `within_gate`; a pass finds out how they lie to it."""
-        return self._with_gate(gate, np.inf)
+        return self._with(gate=gate)
 
     def within_gate(self, level):
         """Return the rows with those beyond a multiple of the gate out of every sum."""
-        return self._with_gate(self.gate, level)
+        return self._with(gate_level=level)
 
     def weighed(self, weigh):
         """Return the rows with weights times what a function of (X, codes) returns for them."""
-        rows = self._copy()
-        rows.weigh = weigh
-        return rows
+        return self._with(weigh=weigh)
 
     def each(self, function):
         """Return arrays that a function of (X, codes) returns for all rows, if they are kept."""
-
-    def _with_gate(self, gate, level):
-        rows = self._copy()
-        rows.gate, rows.gate_level = gate, level
-        return rows
 
     def per_sample(self, solution):
         """Return the results for each row, `PerSample`, or None if they are not kept."""
@@ -158,7 +143,7 @@ class PerSample(NamedTuple):
 
 
 class BorderDistances:
-    """What a pass notes of rows whose distances are not kept; if it is too little, once more."""
+    """What passes tell of distances that are not kept: those near the caps are noted."""
 
     def __init__(self, rows, query):
         self._rows = rows
@@ -208,11 +193,8 @@ def per_sample(distances, outliers, support, norm):
     """Return `PerSample`: the weights are those of a norm in the support, or 1 without a norm."""
     if norm is None:
         return PerSample(distances, support.astype(np.float64), outliers, ~support)
-    weights, caps = np.empty_like(distances), np.full(min(len(distances), PIECE_ROWS), np.inf)
-    for start in range(0, len(distances), PIECE_ROWS):
-        piece = slice(start, start + PIECE_ROWS)
-        size = len(distances[piece])
-        kernels.capped_weights(distances[piece], caps[:size], weights[piece], *norm)
+    weights = np.empty_like(distances)
+    kernels.capped_weights(distances, distances, weights, *norm)  # caps that keep every row
     np.copyto(weights, 0.0, where=~support)
     return PerSample(distances, weights, outliers, ~support)
 

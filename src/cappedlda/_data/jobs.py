@@ -1,12 +1,7 @@
-"""Jobs on one block of rows, whose results add up: records, norms and histograms.
-
-Blocks are C-ordered arrays in memory. Whoever holds the rows cuts them into blocks and runs
-these jobs on them; see `base`.
-"""
+"""Jobs on a block of rows, C-ordered in memory, whose results add up: records and histograms."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 
 import numpy as np
 
@@ -23,7 +18,7 @@ _NO_GATE = {
 
 @dataclass(frozen=True)
 class PassJob:
-    """Makes the record of a block of rows; those beyond a multiple of the gate have no weight."""
+    """Makes the record of a block; rows beyond a multiple of the gate have no weight."""
 
     query: Query
     gate: Gate | None = None  # None also if the ratios of the rows to it are known
@@ -84,7 +79,7 @@ class PassJob:
             if gate_ratios is not None:
                 sample_weight = scaled_weights(gate_ratios <= self.level, sample_weight)
             rows = distances, codes, sample_weight
-            record.note(Border.of(*rows, query.caps, self.most_border_rows))
+            record.border = Border.of(*rows, query.caps, self.most_border_rows)
         return record
 
     def gate_arguments(self, dtype):
@@ -101,22 +96,15 @@ def scaled_weights(factors, sample_weight):
     return factors * (1.0 if sample_weight is None else sample_weight)
 
 
-def norms_job(centres, scale):
-    return partial(norm_histograms, centres=centres, scale=scale)
+def norm_histograms(X, codes, sample_weight, norms=None, *, centres, scale):
+    """Return histograms (c, HISTOGRAM_BINS) of root mean squares of (x - centre) / scale.
 
-
-def scaled_norms(X, codes, centres, scale, norms=None):
-    """Return the root mean square of (x - centre) / scale of each row of a C-ordered block."""
+    These norms are filled if given.
+    """
     norms = np.empty(len(X)) if norms is None else norms
     kernels_for(X.shape[1]).scaled_norms(
         X, codes, np.ascontiguousarray(centres, X.dtype), (1.0 / scale).astype(X.dtype), norms
     )
-    return norms
-
-
-def norm_histograms(X, codes, sample_weight, norms=None, *, centres, scale):
-    """Return histograms of shape (c, HISTOGRAM_BINS); `norms` are filled if given."""
-    norms = scaled_norms(X, codes, centres, scale, norms)
     return histograms_of(norms, codes, len(centres), sample_weight)
 
 

@@ -1,4 +1,4 @@
-"""What a pass answers to a `Query`: an additive `Record`, perhaps with a `Border`."""
+"""What a pass answers to a `Query`."""
 
 import math
 from dataclasses import dataclass, fields
@@ -8,7 +8,7 @@ import numpy as np
 from cappedlda._data.moments import Moments, freedom_of
 from cappedlda._kernels import algebra, kernels, selection
 
-# What sums up the bins of histograms, for a few of them faster than `sum`.
+# Sums up the bins of histograms, for a few of them faster than `sum`.
 _ONES = np.ones(kernels.HISTOGRAM_BINS)
 # Rows within this share of their cap are noted.
 BORDER = 0.125
@@ -79,16 +79,10 @@ class Record:
             value = getattr(self, name)
             value += getattr(other, name)
             setattr(self, name, value)
-        if other.border is not None:
-            self.note(other.border)
+        if self.border is not None:
+            self.border += other.border
         self._class_weights = None
         return self
-
-    def note(self, border):
-        if self.border is None:
-            self.border = border
-        else:
-            self.border += border
 
     def means(self, centres):
         """Return the means of the kept rows, shape (c, n), given the centres of the pass."""
@@ -130,13 +124,10 @@ _SUMS = [item.name for item in fields(Record) if item.name != "border"]
 
 @dataclass
 class Border:
-    """The rows that are near the cap of their class, with a weight above 0; additive."""
+    """The rows near the cap of their class, with a weight above 0; additive."""
 
-    codes: np.ndarray  # (k,)
-    distances: np.ndarray  # (k,)
-    weights: np.ndarray  # (k,)
-    most_rows: int  # of more rows nothing is noted
-    complete: bool = True  # False if there were more
+    rows: np.ndarray | None  # (3, k): codes, distances and weights; None if they are too many
+    most_rows: int
 
     @classmethod
     def of(cls, distances, codes, sample_weight, caps, most_rows):
@@ -146,28 +137,29 @@ class Border:
         )
         rows = rows[:found]
         weights = sample_weight[rows] if given else np.ones(found)
-        return cls(codes[rows], distances[rows], weights, most_rows)._limited()
+        return cls(np.stack([codes[rows], distances[rows], weights]), most_rows)._limited()
 
     def __iadd__(self, other):
-        for name in ("codes", "distances", "weights"):
-            setattr(self, name, np.concatenate([getattr(self, name), getattr(other, name)]))
-        self.complete &= other.complete
+        if self.rows is None or other.rows is None:
+            self.rows = None
+        else:
+            self.rows = np.hstack([self.rows, other.rows])
         return self._limited()
 
     def _limited(self):
-        if len(self.codes) > self.most_rows:
-            nothing = np.empty(0, np.int32), np.empty(0), np.empty(0)
-            return Border(*nothing, self.most_rows, complete=False)
+        if self.rows is not None and self.rows.shape[1] > self.most_rows:
+            self.rows = None
         return self
 
     def gain(self, caps, others):
         """Return how much more weight other caps keep, or None if these rows do not tell."""
         low, high = _border(caps)
         near = (others > low) & (others <= high)
-        if not (self.complete and np.all((others == caps) | near)):
+        if self.rows is None or not np.all((others == caps) | near):
             return None
-        after, before = (self.distances <= limits[self.codes] for limits in (others, caps))
-        return float(self.weights[after].sum() - self.weights[before].sum())
+        codes, distances, weights = self.rows
+        after, before = (distances <= limits[codes.astype(int)] for limits in (others, caps))
+        return float(weights[after].sum() - weights[before].sum())
 
 
 def _border(caps):
