@@ -1,7 +1,4 @@
-"""What chunks, dask and Spark have in common: rows in blocks, of which labels are counted first.
-
-Labels are counted first. Then each pass sends a job to the blocks and adds what comes back.
-"""
+"""What chunks, dask and Spark have in common: rows in blocks, whose labels are counted first."""
 
 import copy
 from functools import partial
@@ -12,6 +9,7 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from cappedlda._data.array import ArrayRows
 from cappedlda._data.base import Rows, first_not_finite
+from cappedlda._data.fingerprint import WHAT
 from cappedlda._data.kinds import check_shape
 from cappedlda._validation import (
     FLOATS,
@@ -66,22 +64,14 @@ def classes_of(counts, dtype):
     return np.unique(np.array(labels, dtype))
 
 
-def row_of_block(row):
-    """Return where a row is of which only its block is known."""
-    return f"row {row} of a block"
-
-
 def rows_of_block(
-    X, y, weight, where=row_of_block, *, classes, dtype, check, regime, unit, feature_names
+    X, y, weight, where="row {} of a block", start=0, *, classes, dtype, check, regime, unit, names
 ):
-    """Return a block as rows in memory; `where` tells errors where a row of it is.
-
-    All numbers are checked to be finite, if they are to be, and weights multiplied by a unit.
-    """
+    """Return a block as rows in memory; errors say `where` a row is, counted from the start."""
     X = np.ascontiguousarray(X, dtype)
     bad = first_not_finite(X) if check else None
     if bad is not None:
-        raise not_finite(X[bad], where(bad), feature_names)
+        raise not_finite(X[bad], where.format(start + bad), names)
     codes = known_codes(y, classes)
     if weight is not None:
         weight = unit * np.ascontiguousarray(weight, np.float64)
@@ -92,6 +82,8 @@ class BlockRows(Rows):
     """Rows in blocks; threads, processes and machines are those of whoever holds them."""
 
     n_jobs = 1
+    # Lines of the fingerprints that labels and weights tell before a pass reads X.
+    _known_lines = 1
 
     def __init__(self, counts, n_features, dtype, label_type):
         self.classes = classes_of(counts, label_type)
@@ -120,8 +112,21 @@ class BlockRows(Rows):
             check=not self._is_checked,
             regime=self.regime,
             unit=self._weight_unit,
-            feature_names=self.feature_names,
+            names=self.feature_names,
         )
+
+    def _recognise(self, found, source, remedy):
+        """Check that a pass has read the rows that were counted, as the first pass found them."""
+        if not self._is_checked:
+            self._seen[self._known_lines :] = found[self._known_lines :]
+            self._is_checked = True
+        if not np.array_equal(found, self._seen):
+            line, i = np.argwhere(found != self._seen)[0]
+            raise ValueError(
+                f"{source} gives other rows than in the first pass: the {WHAT[line]} of those of "
+                f"class {self.classes[i]} is {found[line, i]}, and was {self._seen[line, i]}; "
+                f"{remedy}."
+            )
 
 
 def check_columns(frame, names):

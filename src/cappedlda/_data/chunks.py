@@ -1,8 +1,4 @@
-"""Rows that come in chunks, from a function that gives them anew for each pass.
-
-Chunks are cut again into the slabs of `ArrayRows`, so that the result does not depend on
-how they were cut, bit for bit.
-"""
+"""Rows in chunks, which are cut again into the slabs of `ArrayRows`: the result is the same."""
 
 from bisect import bisect
 from contextlib import closing
@@ -15,17 +11,20 @@ from cappedlda._data.base import first_not_finite, ranks_among
 from cappedlda._data.blocks import BlockRows, count_labels
 from cappedlda._data.chunk_cache import kept_in_files
 from cappedlda._data.chunk_reader import ChunkReader, labels_and_codes
-from cappedlda._data.fingerprint import check_same, count_rows, fingerprint_of
+from cappedlda._data.fingerprint import count_rows, fingerprint_of
 from cappedlda._data.threads import ordered_map
 from cappedlda._regime import REGIME
 from cappedlda._validation import check_classes, known_codes
 
+# What must not change, and how errors say so.
+SOURCE = "make_chunks()", "it must give the same rows each time"
+
 
 class ChunkRows(BlockRows):
-    """Rows that come in chunks: `make_chunks` returns a fresh iterable of them for each pass.
+    """Rows of which `make_chunks` returns a fresh iterable of chunks for each pass.
 
-    They are kept in a folder after they were read once, if there is a `cache`. The `classes` are
-    all labels there are, and another one is an error; None takes those of a first pass.
+    With a `cache`, the name of a folder, they are read once and kept there. Labels must be among
+    the `classes`, unless these are None.
     """
 
     def __init__(self, make_chunks, classes=None, n_jobs=1, regime=REGIME, cache=None):
@@ -42,7 +41,7 @@ class ChunkRows(BlockRows):
             missing = np.setdiff1d(known, self.classes).tolist()
             raise ValueError(f"classes={known.tolist()} has {missing}, but no row has that class.")
         self.n_jobs, self.regime = n_jobs, regime
-        # What the rows are recognised by; checksums are those of the first pass over X.
+        self._known_lines = 2 if self._weight_unit == 1.0 else 1
         self._seen = np.column_stack([seen[label] for label in self.classes.tolist()])
         self._origins = []  # of the rows in the first pass: first row and name of each chunk
 
@@ -78,8 +77,8 @@ class ChunkRows(BlockRows):
     def _slabs(self):
         """Yield the first row and the rows of slabs as `ArrayRows` would cut them.
 
-        Whole slabs of a chunk stay where they are, unless its source might use their memory again
-        before they are done with.
+        Whole slabs of a chunk are not copied, unless its source might use their memory again before
+        a thread is done with them.
         """
         step, slab, filled = self.slab_rows, None, 0
         for first, chunk, may_change in self._chunks():
@@ -105,7 +104,7 @@ class ChunkRows(BlockRows):
         return ArrayRows(X, codes, self.n_classes, weight, 1, self.regime)
 
     def _fingerprint(self, first, rows):
-        """Return what rows are recognised by; if numbers are not finite, raise an error."""
+        """Return the fingerprint of rows; in the first pass, all numbers have to be finite."""
         found, finite = fingerprint_of(rows)
         if not finite and not self._is_checked:
             bad = first_not_finite(rows.X)
@@ -113,15 +112,6 @@ class ChunkRows(BlockRows):
             begin, name = self._origins[bisect(self._origins, row, key=itemgetter(0)) - 1]
             raise self._reader.not_finite(name, row - begin, rows.X[bad])
         return found
-
-    def _recognise(self, found):
-        """Check that the rows of a pass are those of the first."""
-        if not self._is_checked:
-            # What is in another unit is known only now.
-            new = 2 if self._weight_unit == 1.0 else 1
-            self._seen[new:], self._is_checked = found[new:], True
-        remedy = "it must give the same rows each time"
-        check_same(found, self._seen, self.classes, "make_chunks()", remedy)
 
     def reduce(self, job):
         def run(slab):
@@ -135,17 +125,17 @@ class ChunkRows(BlockRows):
             for part, result in results:
                 found += part
                 total += result
-        self._recognise(found)
+        self._recognise(found, *SOURCE)
         return total
 
     def _gather(self, choose):
-        """Return rows in memory: what a function chooses of those of each chunk."""
+        """Return in memory the rows that a function chooses of each chunk."""
         parts, found = [], 0
         with closing(self._chunks()) as chunks:
             for first, rows, _ in chunks:
                 found = found + self._fingerprint(first, rows)
                 parts.append(choose(rows))
-        self._recognise(found)
+        self._recognise(found, *SOURCE)
         return joined(parts, self.n_classes, self.n_jobs)
 
     def pick(self, ranks):
@@ -172,7 +162,7 @@ def _fill(slab, start, rows):
 
 
 def _is_read_only(X):
-    """Return whether nobody can write to an array: it is in a file, or its owner, like that."""
+    """Return whether nobody can write to an array."""
     while isinstance(X, np.ndarray) and not X.flags.writeable:
         if isinstance(X, np.memmap) or X.flags.owndata:
             return True

@@ -1,8 +1,6 @@
 """Rows of dask arrays and frames, worked on where they are.
 
-A pass is one graph and one round trip: a task for each block of rows, and a tree of sums
-above them. The query goes to the workers, a record comes back. Functions import dask where they
-need it: whoever has dask input has it.
+A pass is one graph and one round trip: a task for each block of rows, and a tree of sums.
 """
 
 import copy
@@ -68,10 +66,9 @@ def rows_from_dask(X, y, sample_weight, regime=REGIME):
 def arrays_of_frame(frame, features, y=None, sample_weight=None):
     """Return features, labels and weights of a frame as dask arrays.
 
-    All of them are cut out of the same partitions. Each by itself could come in others: dask
-    merges partitions of a file of which it reads few columns. Labels and weights may be names of
-    columns, or columns of dask. Those of another frame go by the order of rows, as arrays do, and
-    the lengths of partitions are counted for them.
+    All are cut out of the same partitions: dask merges those of a file of which it reads few
+    columns. Labels and weights may be names of columns, or columns of dask; those of another frame
+    go by the order of rows, as arrays do, for which the lengths of partitions are counted.
     """
     frame, y = with_column(frame, y, "y")
     frame, sample_weight = with_column(frame, sample_weight, "sample_weight")
@@ -95,7 +92,7 @@ def arrays_of_frame(frame, features, y=None, sample_weight=None):
 
 
 def with_column(frame, values, name):
-    """Return a frame that has labels or weights as a column, if it can, and what they are then."""
+    """Return a frame with labels or weights as a column, if it can have them, and its name."""
     if values is None or isinstance(values, str) or not hasattr(values, "to_dask_array"):
         return frame, values
     from dask.dataframe.dask_expr._expr import are_co_aligned
@@ -107,7 +104,7 @@ def with_column(frame, values, name):
 
 
 def type_of_features(example, features):
-    """Return the type of the features of a frame, by one without rows; all have to be numbers."""
+    """Return the type of the features of a frame without rows; all have to be numbers."""
     check_text(example[features])
     types = example[features].dtypes
     odd = [name for name, dtype in types.items() if dtype.kind not in "fiub"]
@@ -124,12 +121,10 @@ def features_in(partition, names, dtype):
 
 
 def column_in(partition, name):
-    """Return labels or weights of a partition as a block: a column, or all that it is."""
-    return np.asarray(partition if name is None else partition[name])
+    return np.asarray(partition[name])
 
 
 def empty_column(dtype):
-    """Return a block without rows of a column of some type, perhaps one of pandas."""
     return np.empty(0, dtype if isinstance(dtype, np.dtype) else object)
 
 
@@ -152,7 +147,7 @@ def lengths_of(partitions):
 
 
 def shared(value):
-    """Return a value as a task of its own, so that it travels once to each worker."""
+    """Return a value as a task, so that it travels once to each worker."""
     from dask import delayed
 
     return delayed(value, traverse=False, pure=False)
@@ -191,9 +186,9 @@ def aligned(values, X, name):
         # They have to travel once: in the graph of each pass they would do so again and again.
         return da.from_array(values, chunks=(X.chunks[0],)).persist()
     if hasattr(values, "to_dask_array"):
-        partitions = values.to_delayed()
-        lengths, empty = lengths_of(partitions), empty_column(values.dtype)
-        values = blocks_of_partitions(partitions, lengths, empty, column_in, name=None)
+        partitions, empty = values.to_frame(name).to_delayed(), empty_column(values.dtype)
+        lengths = lengths_of(partitions)
+        values = blocks_of_partitions(partitions, lengths, empty, column_in, name=name)
     if has_known_chunks(X) and has_known_chunks(values):
         check_length(values.shape, X, name)
         return values.rechunk((X.chunks[0],))
@@ -214,8 +209,7 @@ def blockwise(function, X, *columns, example=None, **settings):
     """Return one task for each block of rows: an array with a result per block.
 
     With an example, a block without rows, results have an entry for each row. The function gets X
-    as a list of its blocks of columns, of which there is one: dask would copy it to make an array
-    of the list.
+    in a list of one, of which dask would otherwise make an array by copying it.
     """
     import dask.array as da
 
@@ -238,7 +232,7 @@ def blockwise(function, X, *columns, example=None, **settings):
 
 
 def tree_sum(results):
-    """Return the sum of an array of results, by a tree of tasks, in one round trip."""
+    """Return the sum of an array of results, in one round trip."""
     add, level = shared(_sum), list(results.to_delayed().ravel())
     while len(level) > 1:
         level = [add(level[i : i + FAN_IN]) for i in range(0, len(level), FAN_IN)]
@@ -246,7 +240,7 @@ def tree_sum(results):
 
 
 def _sum(parts):
-    """Return the sum of results, each in an array of one; None is that of an empty block."""
+    """Return the sum of results, each in an array of one; None comes from an empty block."""
     first, *others = [part[0] for part in parts if part[0] is not None] or [None]
     total = copy.deepcopy(first)  # a task that is repeated must find what it was given
     for part in others:
@@ -265,7 +259,7 @@ def labels_of_block(y, weight=None):
 
 
 def job_on_block(X, y, weight, task):
-    """Return what a job makes of a block, None for one without rows; the task has the job."""
+    """Return what a job makes of a block, None for one without rows."""
     (X,), (make_rows, job) = X, task
     with single_threaded_blas():
         return boxed(checked_rows(make_rows, X, y, weight).reduce(job) if len(X) else None)
@@ -281,13 +275,13 @@ def checked_rows(make_rows, X, y, *more):
 
 
 def pick_block(X, y, weight, make_rows, ranks, start):
-    """Return the chosen rows of a block, or all of them; an error counts rows from the first."""
-    rows = checked_rows(make_rows, X, y, weight, lambda row: f"row {start + row}")
+    """Return the chosen rows of a block, or all of them."""
+    rows = checked_rows(make_rows, X, y, weight, "row {}", start)
     return rows if ranks is None else rows.pick(ranks)
 
 
 class DaskRows(BlockRows):
-    """Rows of a dask array in blocks of whole rows; labels and weights are in the same blocks."""
+    """Rows of a dask array; labels and weights are in the same blocks."""
 
     def __init__(self, X, y, sample_weight, counts):
         super().__init__(counts, X.shape[1], float_type(X.dtype), y.dtype)
@@ -300,7 +294,7 @@ class DaskRows(BlockRows):
         return total
 
     def _gather(self, ranks):
-        """Return rows in memory: those of some ranks in each block, or all."""
+        """Return in memory the rows of some ranks in each block, None for all."""
         import dask
 
         starts = np.cumsum(self._lengths) - self._lengths

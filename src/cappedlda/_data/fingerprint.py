@@ -1,4 +1,4 @@
-"""What rows are recognised by when they are read again: numbers of each class that add up."""
+"""Fingerprints, by which rows are recognised when they are read again; they add up."""
 
 from functools import cache
 
@@ -6,14 +6,14 @@ import numpy as np
 
 from cappedlda._kernels import kernels, kernels_for, selection
 
-# The lines of a fingerprint, shape (3, c).
+# What the lines of a fingerprint, of shape (3, c), are.
 WHAT = ("number", "sum of the weights, as bits,", "checksum")
 
 
 def fingerprint_of(rows, build=None):
     """Return the fingerprint of rows in memory, and whether all their numbers are finite.
 
-    Each build of the kernels has checksums of its own; None takes the fastest one here.
+    Each build of the kernels has its own checksums; None takes the fastest one here.
     """
     found = count_rows(rows.codes, rows.sample_weight, rows.n_classes)
     return found, add_checksums(rows.X, rows.codes, rows.sample_weight, found[2], build)
@@ -37,19 +37,6 @@ def add_checksums(X, codes, sample_weight, checksums, build=None):
 
 @cache
 def checksum_keys(n_features):
-    """Return odd keys, two for each number of a row: one of 64 bits is two words."""
+    """Return odd keys, one for each half of a number of 64 bits."""
     random, count = np.random.default_rng(0), 2 * n_features + kernels.CHECKSUM_KEYS
     return random.integers(1 << 32, size=count, dtype=np.uint32) | 1
-
-
-def check_same(found, first, classes, source, remedy):
-    """Check that rows have the fingerprint of the first pass.
-
-    An error names the source of the rows, and the remedy.
-    """
-    if not np.array_equal(found, first):
-        line, i = np.argwhere(found != first)[0]
-        raise ValueError(
-            f"{source} gives other rows than in the first pass: the {WHAT[line]} of those of class "
-            f"{classes[i]} is {found[line, i]}, and was {first[line, i]}; {remedy}."
-        )

@@ -1,9 +1,7 @@
 """Rows of Spark DataFrames, worked on by the executors.
 
-A pass is one query: a task for each partition, which reads its rows as Arrow batches and
-returns one result, and a tree of sums above them. The query goes to the executors, a record comes
-back. Spark gives rows in any order, so nothing here depends on it. Functions import pyspark, pandas
-and pyarrow where they need them: whoever has Spark input has them.
+A pass is one query: a task for each partition, which reads its rows as Arrow batches, and a tree of
+sums. Spark gives rows in any order, so nothing depends on it.
 """
 
 import gc
@@ -21,7 +19,7 @@ from cappedlda._data.blocks import (
     without_samples,
 )
 from cappedlda._data.draw import EVERYWHERE, Draw, least, seed_of
-from cappedlda._data.fingerprint import check_same, fingerprint_of
+from cappedlda._data.fingerprint import fingerprint_of
 from cappedlda._data.spark_columns import (
     LABELS,
     Layout,
@@ -44,19 +42,14 @@ SPARK_TYPES = {"b": "boolean", "i": "bigint", "u": "bigint", "f": "double"}
 # same when a task is repeated; the fingerprint of its rows; and what was found.
 RESULT = "part bigint, seen binary, found binary"
 
-CHANGES = "cache() it, or fit what it is computed from, if that is stored"
-
-
-# ---------------------------------------------------------------------------------------------
-# A pass
-# ---------------------------------------------------------------------------------------------
+# What must not change, and how errors say so.
+SOURCE = "X", "cache() it, or fit what it is computed from, if that is stored"
 
 
 def pass_over(layout, make_rows, job, n_classes, batches):
     """Yield what the job of a pass, or a `Draw`, finds in a partition, as a batch of one row.
 
-    What is wrong with the rows is a result, too. A task that fails would be repeated, in vain, and
-    its error would be one of Spark.
+    An error is a result, too: a task that fails would be repeated, and its error one of Spark.
     """
     from pyspark import TaskContext
 
@@ -67,7 +60,7 @@ def pass_over(layout, make_rows, job, n_classes, batches):
         for batch in batches:
             if batch.num_rows:
                 block = layout.block(batch)
-                rows = make_rows(*block, lambda _: f"partition {number}")
+                rows = make_rows(*block, f"partition {number}")
                 np.add(seen, fingerprint_of(rows, EVERYWHERE)[0], out=seen)
                 yield rows
 
@@ -84,15 +77,12 @@ def pass_over(layout, make_rows, job, n_classes, batches):
 
 @cache
 def spare_modules():
-    """Keep what is imported out of the collection of garbage, once in each worker.
-
-    Spark's workers collect after each task, which takes 0.07 s for the modules alone.
-    """
+    """Keep modules out of the collection of garbage after each task, which takes 0.07 s."""
     gc.freeze()
 
 
 def total_of(results):
-    """Return the sum of results: None is that of no rows, and an error that of it and anything."""
+    """Return the sum of results, None without rows; an error is the sum of it and anything."""
     total = None
     for result in results:
         if isinstance(result, Exception):
@@ -136,11 +126,6 @@ def tree_sum(frame, task, n_partitions):
     return seen, found
 
 
-# ---------------------------------------------------------------------------------------------
-# Rows
-# ---------------------------------------------------------------------------------------------
-
-
 def rows_from_spark(frame, y, sample_weight, regime=REGIME):
     """Return the rows of a Spark DataFrame, and the sorted classes.
 
@@ -155,17 +140,15 @@ def rows_from_spark(frame, y, sample_weight, regime=REGIME):
                 "sample_weight are names of columns of X."
             )
     check_columns(frame, named)
-    layout = Layout.of(frame, [c for c in frame.columns if c not in named], y, sample_weight)
+    features = [name for name in frame.columns if name not in named]
+    layout = Layout.of(frame, features, y, sample_weight)
     rows = SparkRows(frame, layout, count_labels(frame, y, sample_weight))
     rows.regime = regime
     return rows, rows.classes
 
 
 def count_labels(frame, label, weight):
-    """Return a line for each label, computed by Spark.
-
-    It has the label, its rows, those with a weight above 0, their weight, and the last partition.
-    """
+    """Return a line for each label: rows, those drawable (of a weight above 0), and the weight."""
     from pyspark.sql import functions as F
 
     weights = F.lit(1.0) if weight is None else frame[quoted(weight)].cast("double")
@@ -197,39 +180,32 @@ def count_labels(frame, label, weight):
 
 
 class SparkRows(BlockRows):
-    """Rows of a Spark DataFrame; for the lines see `count_labels`."""
+    """Rows of a Spark DataFrame; the lines come from `count_labels`."""
 
     def __init__(self, frame, layout, lines):
         from pandas import DataFrame
 
         counts = {line.y: (line.rows, line.drawable, line.weight) for line in lines}
         self.feature_names = layout.feature_names
-        n_features, dtype = (
-            len(self.feature_names),
-            np.dtype({"float": np.float32, "double": np.float64}[layout.word]),
-        )
-        label_type = np.dtype(LABELS[dict(frame.dtypes)[layout.label]])
-        super().__init__([counts], n_features, dtype, label_type)
+        n_features = len(self.feature_names)
+        words = layout.word, dict(frame.dtypes)[layout.label]
+        super().__init__([counts], n_features, *(np.dtype(LABELS[word]) for word in words))
         self.example = DataFrame(np.empty((0, n_features)), columns=self.feature_names)
         self._frame, self._layout = frame.select(*layout.columns_of(frame)), layout
         self._n_partitions = 1 + max(line.part for line in lines)
-        self._n_rows = [counts[label][0] for label in self.classes.tolist()]
-        self._seen = None  # what the rows of the first pass are recognised by
+        self._seen = np.zeros((3, self.n_classes), np.uint64)
+        self._seen[0] = [counts[label][0] for label in self.classes.tolist()]
 
     def reduce(self, job):
         task = partial(pass_over, self._layout, self._maker(), job, self.n_classes)
         seen, found = tree_sum(self._frame, task, self._n_partitions)
-        if self._seen is None:
-            self._seen = np.vstack([np.array(self._n_rows, np.uint64), seen[1:]])
-        check_same(seen, self._seen, self.classes, "X", CHANGES)
-        self._is_checked = True
+        self._recognise(seen, *SOURCE)
         return found
 
     def pick(self, ranks):
         """Return as many rows of each class as there are ranks, which seed the choice.
 
-        Equal rows in different partitions are chosen together, unless there are many of them: then
-        the choice depends on the partitions.
+        Equal rows in different partitions are chosen together, unless there are many of them.
         """
         wanted, seed = np.array([len(rank) for rank in ranks]), seed_of(ranks)
         for by_block in (False, True):
@@ -247,13 +223,8 @@ class SparkRows(BlockRows):
         return least(self.reduce(Draw.of_all(self.n_classes)))[0]
 
 
-# ---------------------------------------------------------------------------------------------
-# New rows
-# ---------------------------------------------------------------------------------------------
-
-
 def with_columns(model, find, frame, y):
-    """Return a DataFrame with what `find(model, X, y)` gives for each row as further columns."""
+    """Return a DataFrame with the columns that `find(model, X, y)` gives for its rows."""
     from pandas import DataFrame
     from pyspark.sql.functions import pandas_udf, struct
 
