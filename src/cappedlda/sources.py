@@ -1,31 +1,43 @@
 """Sources of chunks for `CappedLDA.fit_chunks`: folders of .npy, .npz and Parquet files.
 
-A source is a callable without arguments that returns a fresh iterator of chunks. These also have
-a method `read_labels`, which returns chunks without X: a fit learns the classes and their sizes
-from it before it reads any row. Files are read one after the other, in the order of their names,
-and nothing is ever unpickled.
+A source is a callable without arguments that returns a fresh iterator of chunks. A fit learns the
+classes from its method `read_labels`, which returns chunks without X. Files are read in the order
+of their names, and nothing is ever unpickled.
 """
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial
 from importlib.util import find_spec
 from os import PathLike
 from pathlib import Path
+from typing import Any
 
+from cappedlda._data.chunk_cache import SLABS
 from cappedlda._data.chunk_reader import Chunk
 from cappedlda._data.threads import read_ahead
 from cappedlda._regime import REGIME
 from cappedlda._util.files import arrow_to_numpy, map_npy, npz_names, open_parquet, read_npz
 
-# Slabs of a chunk of a mapped file, most of which are then read where they are.
-SLABS = 8
-
 __all__ = ["Chunk", "NpyFolder", "NpzFolder", "ParquetFolder"]
 
 
+class _Folder:
+    """Chunks that a subclass reads from files."""
+
+    _paths: Any  # () -> files, or groups of files
+    _read: Any  # (files, with_X=True) -> iterator of chunks
+
+    def __call__(self) -> Iterator[Chunk]:
+        """Return an iterator of chunks."""
+        return self._read(self._paths())
+
+    def read_labels(self) -> Iterator[Chunk]:
+        """Return an iterator of chunks without X, reading only the labels."""
+        return self._read(self._paths(), with_X=False)
+
+
 @dataclass(frozen=True)
-class NpyFolder:
+class NpyFolder(_Folder):
     """Chunks from pairs of .npy files, one with rows and one with their labels.
 
     The files are mapped, not loaded, so each may be larger than memory.
@@ -61,16 +73,6 @@ class NpyFolder:
     y: str = "y*.npy"
     sample_weight: str | None = None
 
-    def __call__(self) -> Iterator[Chunk]:
-        """Return an iterator of chunks."""
-        return self._read(self._paths())
-
-    def read_labels(self) -> Iterator[Chunk]:
-        """Return an iterator of chunks without X, reading only the labels."""
-        for _, path, *others in self._paths():
-            weight = _mapped(others[0]) if others else None
-            yield Chunk(None, _mapped(path), weight, path.name)
-
     def _paths(self):
         """Return the files that belong together."""
         patterns = _given(self.X, self.y, self.sample_weight)
@@ -81,8 +83,11 @@ class NpyFolder:
         return list(zip(*files, strict=True))
 
     @staticmethod
-    def _read(files):
+    def _read(files, with_X=True):
         for paths in files:
+            if not with_X:
+                yield Chunk(None, *map(_mapped, paths[1:]))._replace(name=paths[1].name)
+                continue
             arrays = [_mapped(path) for path in paths]
             n_rows, name = len(arrays[0]), paths[0].name
             if any(len(array) != n_rows for array in arrays):
@@ -95,7 +100,7 @@ class NpyFolder:
 
 
 @dataclass(frozen=True)
-class NpzFolder:
+class NpzFolder(_Folder):
     """Chunks from .npz files, each with rows and their labels, loaded one file at a time.
 
     Parameters
@@ -130,27 +135,24 @@ class NpzFolder:
     sample_weight: str | None = None
     pattern: str = "*.npz"
 
-    def __call__(self) -> Iterator[Chunk]:
-        """Return an iterator of chunks."""
-        return map(self._read, _files(self.folder, self.pattern))
+    def _paths(self):
+        return _files(self.folder, self.pattern)
 
-    def read_labels(self) -> Iterator[Chunk]:
-        """Return an iterator of chunks without X, reading only the labels."""
-        return map(partial(self._read, with_X=False), _files(self.folder, self.pattern))
-
-    def _read(self, path, with_X=True):
+    def _read(self, paths, with_X=True):
         keys = _given(self.y, self.sample_weight, self.X if with_X else None)
+        return (self._load(path, keys) for path in paths)
+
+    def _load(self, path, keys):
         arrays = read_npz(path, keys)
         if missing := [key for key in keys if key not in arrays]:
             raise ValueError(f"{path} has the arrays {npz_names(path)}, but not {missing}.")
-        if with_X:
+        if self.X in arrays:
             arrays[self.X].flags.writeable = False  # nobody else has it: need not be copied
-        weight = None if self.sample_weight is None else arrays[self.sample_weight]
-        return Chunk(arrays.get(self.X), arrays[self.y], weight, path.name)
+        return Chunk(*map(arrays.get, (self.X, self.y, self.sample_weight)), path.name)
 
 
 @dataclass(frozen=True)
-class ParquetFolder:
+class ParquetFolder(_Folder):
     """Chunks from Parquet files, read in batches of rows; needs pyarrow.
 
     A thread reads two batches ahead. The column names become the feature names.
@@ -191,11 +193,7 @@ class ParquetFolder:
 
     def __call__(self) -> Iterator[Chunk]:
         """Return an iterator of chunks."""
-        return read_ahead(self._read(self._paths()))
-
-    def read_labels(self) -> Iterator[Chunk]:
-        """Return an iterator of chunks without X, reading only the labels."""
-        return self._read(self._paths(), with_features=False)
+        return read_ahead(super().__call__())
 
     def _paths(self):
         if find_spec("pyarrow") is None:
@@ -203,17 +201,17 @@ class ParquetFolder:
         path = Path(self.path)
         return [path] if path.is_file() else _files(path, "*.parquet")
 
-    def _read(self, paths, with_features=True):
+    def _read(self, paths, with_X=True):
         from pyarrow import Table
 
         others = _given(self.target, self.sample_weight)
         for path in paths:
             with open_parquet(path) as file:
                 names = self._features(path, file.schema_arrow.names)
-                columns = [*names, *others] if with_features else others
+                columns = [*names, *others] if with_X else others
                 batches = file.iter_batches(self.batch_rows, columns=columns)
                 for number, batch in enumerate(batches):
-                    X = Table.from_batches([batch.select(names)]) if with_features else None
+                    X = Table.from_batches([batch.select(names)]) if with_X else None
                     y, *weight = (arrow_to_numpy(batch.column(column)) for column in others)
                     yield Chunk(X, y, *(weight or [None]), f"{path.name}, batch {number}")
 

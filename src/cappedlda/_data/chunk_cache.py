@@ -1,4 +1,4 @@
-"""A cache of chunks: rows are read from their source once, and then from files without a name."""
+"""A cache of chunks: rows are read from their source once, then from files without a name."""
 
 import os
 from contextlib import ExitStack
@@ -11,7 +11,7 @@ from cappedlda._data.base import first_not_finite, slices_of
 from cappedlda._data.chunk_reader import Chunk, labels_and_codes
 from cappedlda._util.files import FULL
 
-SLABS = 8  # of a chunk, which are then read where they are
+SLABS = 8  # of a chunk of a mapped file, most of which are then read where they are
 
 
 def cache_folder(cache):
@@ -30,7 +30,7 @@ def cache_folder(cache):
 def kept_in_files(reader, folder, regime):
     """Read all chunks of a reader once, and return a source of the same rows.
 
-    The system removes its files with the source, or with the process, however that ends.
+    The system removes its files at the end of the process, at the latest.
     """
     codes_of, labels, n_rows, weight = {}, [], 0, None
     with ExitStack() as stack:
@@ -67,7 +67,7 @@ def kept_in_files(reader, folder, regime):
 
 
 def write(file, values, folder):
-    """Write numbers; a disk that is full is an error that says what to do."""
+    """Write numbers; an error says what to do about a full disk."""
     left = memoryview(values).cast("B")
     try:
         while left:
