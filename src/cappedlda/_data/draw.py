@@ -1,7 +1,6 @@
-"""A sample of rows that have no order: it is drawn by a hash of each row.
+"""A sample of rows without an order: it is drawn by a hash of each row.
 
-Equal rows have different hashes, by how often they came before in their block; which of them comes
-first does not matter.
+Equal rows have different hashes, by how often they came before in their block.
 """
 
 import zlib
@@ -58,9 +57,9 @@ class Draw(NamedTuple):
 
 
 def least(drawn, counts=None):
-    """Return the rows of the least hashes, as many of each class, or None if there are less.
+    """Return the rows of the least hashes, and whether many rows have the hash of another.
 
-    Without counts, all of them. The second result is whether many rows have the hash of another.
+    There are as many of each class as counts say, None if there are less, and all without counts.
     """
     keys = np.concatenate([keys for keys, _ in drawn])
     order = np.argsort(keys, kind="stable")

@@ -1,7 +1,4 @@
-"""A scatter that is no matrix: with very many features it is only multiplied with.
-
-Rows are centred in their images, so that sparse rows stay sparse.
-"""
+"""A scatter that is no matrix, but multiplied with; rows are centred in their images."""
 
 from copy import copy
 
@@ -49,10 +46,9 @@ class ImplicitScatter:
         return sums
 
     def class_directions(self):
-        """Return for each class a direction of the rows that H' makes small, shape (N, c).
+        """Return for each class a unit vector of its rows that H' makes small, shape (N, c).
 
-        It makes them zero where the centres are the means by these weights. They have unit
-        length and disjoint rows; those of classes without weight are left out.
+        They become zero if the centres are the means. Classes without weight have none.
         """
         lengths = np.sqrt(self._members.multiply(self._members).sum(axis=0))
         present = lengths > 0.0

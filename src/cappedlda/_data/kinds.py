@@ -1,4 +1,4 @@
-"""What kind of input X is, asked here and nowhere else, and the rows that a fit makes of it."""
+"""What kind of input X is, and the rows that a fit makes of it."""
 
 import threading
 from contextlib import nullcontext
@@ -24,15 +24,15 @@ from cappedlda._validation import (
 def kind_of(X):
     """Return what X is: "array", "frame", "sparse", "sliced", "dask" or "spark".
 
-    A "frame" is a table in memory, "sliced" is read from where it is by slices of rows, and
-    "array" is whatever NumPy makes an array of. What has no rows to read is an error.
+    A "frame" is in memory, "sliced" is read from where it is by slices of rows, and "array" is
+    whatever NumPy makes an array of. What has no rows to read is an error.
     """
     if type(X) is np.ndarray:
         return "array"
+    if library_of(X) == "pyspark":
+        return "spark"
     if is_dask(X):
         return "dask"
-    if is_spark(X):
-        return "spark"
     check_readable(X, "X")
     if sparse.issparse(X):
         return "sparse"
@@ -41,14 +41,13 @@ def kind_of(X):
     return "frame" if hasattr(X, "columns") else "array"
 
 
-def is_spark(X):
-    """Return whether X is something of pyspark; does not import it."""
-    return type(X).__module__.partition(".")[0] == "pyspark"
+def library_of(X):
+    """Return the name of the library that made X, which need not be imported for that."""
+    return type(X).__module__.partition(".")[0]
 
 
 def is_dask(X):
-    """Return whether X is a collection of dask; does not import it."""
-    return type(X).__module__.partition(".")[0] in ("dask", "dask_expr")
+    return library_of(X) == "dask"
 
 
 def is_dask_frame(X):
@@ -58,8 +57,8 @@ def is_dask_frame(X):
 def is_read_by_slices(X):
     """Return whether X is an array that is not in memory as numbers of floating point.
 
-    Such are datasets of h5py and zarr, and all that has a shape, a NumPy dtype and
-    slices of rows; and memory maps of other numbers, which would be converted as a whole.
+    That is all with a shape, a NumPy dtype and slices of rows, as datasets of h5py and zarr have,
+    and memory maps of other numbers, which would be converted as a whole.
     """
     if isinstance(X, np.ndarray):
         return isinstance(X, np.memmap) and X.ndim == 2 and X.dtype not in FLOATS
@@ -78,14 +77,13 @@ def index_of(X):
 
 
 def is_polars(X):
-    return type(X).__module__.partition(".")[0] == "polars"
+    return library_of(X) == "polars"
 
 
 def training_rows(estimator, X, y, sample_weight, n_jobs, regime=REGIME):
     """Return checked rows and the sorted classes, for whatever X is.
 
-    Numbers of an array that are not finite are found by `check_finite` of the rows, and in
-    the first pass of a robust fit.
+    Numbers that are not finite are found by `check_finite`, or the first pass of a robust fit.
     """
     kind = kind_of(X)
     if kind == "dask":
@@ -147,10 +145,7 @@ def float_type(dtype, name="X"):
 
 
 class SlicedArray:
-    """An array that is read by slices of rows, as C-ordered numbers of floating point.
-
-    So are CSR matrices of few features.
-    """
+    """An array or CSR matrix that is read by slices of rows, as C-ordered floating point."""
 
     def __init__(self, source, regime=REGIME):
         self._source = source  # (N, n), with `shape`, `dtype` and slices of rows

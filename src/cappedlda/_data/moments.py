@@ -1,4 +1,4 @@
-"""Moments of rows about centres: all that a metric is made of."""
+"""Moments of rows about centres, of which metrics are made."""
 
 import math
 from dataclasses import dataclass
@@ -17,10 +17,7 @@ def freedom_of(total, n_classes):
 
 @dataclass
 class Moments:
-    """Weights, sums and scatter of rows about a centre of each class.
-
-    Moments of disjoint rows about the same centres add up.
-    """
+    """Weights, sums and scatter of rows about a centre of each class; additive."""
 
     weights: np.ndarray  # (c,)
     sums: np.ndarray  # (c, n), about the centres
@@ -31,7 +28,7 @@ class Moments:
 
     @property
     def dense(self):
-        """Whether the scatter is a matrix: the kind of metric is chosen by it."""
+        """Whether the scatter is a matrix."""
         return isinstance(self.scatter, np.ndarray)
 
     @property

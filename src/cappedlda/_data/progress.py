@@ -2,7 +2,6 @@
 
 import time
 from contextlib import closing
-from functools import partial
 
 # Seconds between two lines; what is done by then prints nothing.
 INTERVAL = 2.0
@@ -31,13 +30,14 @@ def print_decisions(solution):
 
 
 def pass_printer(rows):
-    """Return a function that prints a line per pass over rows; see `print_pass`."""
-    return partial(print_pass, weight=rows.class_weights.sum(), begin=time.perf_counter())
+    """Return a function that prints a line per pass over rows, perhaps with another weight."""
+    begin, total = time.perf_counter(), rows.class_weights.sum()
 
+    def print_pass(n_iter, method, kept, weight=total):
+        objective = f"{method.objective_path[-1]:.6e}" if method.objective_path else "settling"
+        print(
+            f"pass {n_iter:3d}  objective {objective:>12}  kept {kept / weight:7.2%}  "
+            f"change {method.change:8.1e}  time {time.perf_counter() - begin:7.2f} s"
+        )
 
-def print_pass(n_iter, method, kept, *, weight, begin):
-    objective = f"{method.objective_path[-1]:.6e}" if method.objective_path else "settling"
-    print(
-        f"pass {n_iter:3d}  objective {objective:>12}  kept {kept / weight:7.2%}  "
-        f"change {method.change:8.1e}  time {time.perf_counter() - begin:7.2f} s"
-    )
+    return print_pass

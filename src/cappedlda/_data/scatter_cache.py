@@ -1,8 +1,7 @@
-"""Rows that remember the scatter of the last support with equal weights.
+"""Rows that remember the scatter of the last support with equal weights (q = 2).
 
-The directions of the rows of the initial support mostly keep these very rows, or all but a few.
-With equal weights (q = 2) their scatter is then known, or changed by the few rows that come and
-go: a pass that only projects, which is cheap where there are many features, tells which.
+The next support mostly has these very rows, or all but a few. A pass that only projects, which is
+cheap where there are many features, tells which rows come and go and change the scatter.
 """
 
 from dataclasses import replace
@@ -19,7 +18,7 @@ MOST_GONE = 0.5
 
 
 class ScatterCacheRows(ArrayRows):
-    """Rows of an array with the last support (N,), and its moments about their means."""
+    """Rows of an array with the last support (N,), and its moments about its means."""
 
     def __init__(self, rows, support, moments):
         settings = rows.sample_weight, rows.n_jobs, rows.regime

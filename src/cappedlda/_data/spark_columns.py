@@ -1,6 +1,6 @@
-"""The columns of a Spark DataFrame, as Arrow has them for the executors: as lists of numbers.
+"""The columns of a Spark DataFrame, which executors get as one list of numbers per row.
 
-Numbers side by side come as one list per row, which is faster than a column for each.
+That is faster than a column for each feature.
 """
 
 from itertools import groupby

@@ -33,18 +33,15 @@ def canonical(X):
 
 
 class SparseRows(ArrayRows):
-    """Sparse rows of many features, which stay sparse: they are only multiplied, slab by slab.
-
-    A pass makes the same record as any other, but for the scatter: that is an `ImplicitScatter`.
-    The transpose is kept too, once it was asked for: a product with it, row by row, takes half as
-    long as one that adds to all features, and needs no sums of its own for each slab.
-    """
+    """Sparse rows of many features, which stay sparse: their scatter is an `ImplicitScatter`."""
 
     metric_kind, has_large_scatter = "implicit", False
 
     def __init__(self, X, codes, n_classes, sample_weight=None, n_jobs=1, regime=REGIME):
         super().__init__(X, codes, n_classes, sample_weight, n_jobs, regime)
-        self._transpose = []  # of X, common to all rows that have it
+        # Of X, once asked for, and common to all rows that have it. Products with it take half as
+        # long as those that add to all features.
+        self._transpose = []
 
     def check_has_matrix(self, what):
         n, most = self.shape[1], self.regime.most_dense_features
@@ -53,7 +50,7 @@ class SparseRows(ArrayRows):
         )
 
     def first_not_finite(self):
-        """Return None: the entries are checked before the matrix is taken."""
+        """Return None: the entries were checked before."""
 
     def gated(self, gate):
         return self.measured(gate)

@@ -1,4 +1,4 @@
-"""Threads: how many, BLAS kept to one inside ours, and an ordered parallel map."""
+"""Threads: how many, BLAS held at one, and an ordered parallel map."""
 
 import threading
 from collections import deque
@@ -56,8 +56,7 @@ def _release_control(library):
 class _BlasGuard:
     """Holds BLAS at one thread while anybody needs it; the last one out restores it.
 
-    The limit of OpenBLAS belongs to the whole process, so that two fits in two
-    Python threads must share one guard or the second would restore the first's limit.
+    The limit belongs to the whole process, so all fits share one guard.
     """
 
     def __init__(self):
@@ -98,19 +97,12 @@ def single_threaded_blas():
 
 
 def fair_share(n_jobs):
-    """Return the threads that one of several fits at once may take, `n_jobs` at most.
-
-    More threads than cores would only take turns, and spoil each other's caches.
-    """
+    """Return how many threads one of several fits at once may take, `n_jobs` at most."""
     return n_jobs if _guard.users < 2 else max(1, min(n_jobs, _usable_cores() // _guard.users))
 
 
 def ordered_map(function, items, n_jobs):
-    """Yield `function(item)` in order, with at most `n_jobs + 1` results waiting.
-
-    The order of the results, and so of any sum over them, does not depend on `n_jobs`, nor on
-    other fits in this process, which share the cores.
-    """
+    """Yield `function(item)` in order, with at most `n_jobs + 1` results waiting."""
     n_jobs = fair_share(n_jobs)
     if n_jobs == 1:  # each item is done with before the next one is asked for
         yield from map(function, items)
@@ -131,7 +123,7 @@ def ordered_map(function, items, n_jobs):
 
 
 def read_ahead(items, depth=2):
-    """Yield what an iterator gives; a thread of its own asks for as many items ahead."""
+    """Yield what an iterator gives; a thread asks for some items ahead."""
     items, end = iter(items), object()
     with worker_threads(1) as (submit, result):
         ahead = deque(submit(next, items, end) for _ in range(depth))
@@ -144,8 +136,8 @@ def read_ahead(items, depth=2):
 def worker_threads(n_jobs):
     """Give a function that submits a task to threads, and one that waits for its result.
 
-    Where there is no memory for a thread, or a thread has died of it, a MemoryError is raised;
-    the executor alone would wait for its results forever.
+    A thread that cannot begin, or that has died, is a MemoryError; the executor alone would wait
+    forever.
     """
     threads = []
     pool = ThreadPoolExecutor(
@@ -177,10 +169,7 @@ def worker_threads(n_jobs):
 
 @contextmanager
 def shared_threads(n_jobs):
-    """Give `map`, or the same on threads, which all calls share; its results have to be read.
-
-    They do not outlive the block.
-    """
+    """Give `map`, or the same on threads that last for the block; its results have to be read."""
     n_jobs = fair_share(n_jobs)
     if n_jobs == 1:
         yield map
