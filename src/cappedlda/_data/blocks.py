@@ -17,6 +17,7 @@ from cappedlda._validation import (
     check_classes,
     check_enough_rows,
     known_codes,
+    listed,
     not_finite,
     refuse_missing_labels,
     weight_unit,
@@ -133,6 +134,15 @@ def check_columns(frame, names):
     missing = [name for name in names if name not in frame.columns]
     if missing:
         raise ValueError(f"X has the columns {list(frame.columns)}, but not {missing}.")
+
+
+def check_numbers(odd):
+    """Refuse columns of a frame that are not numbers, given with their types."""
+    if odd:
+        raise ValueError(
+            f"X has other things than numbers in the columns {listed(list(odd))} (type "
+            f"{next(iter(odd.values()))}); encode these columns as numbers, or drop them."
+        )
 
 
 def check_features_of(model, n_features):

@@ -15,6 +15,7 @@ from cappedlda._data.blocks import (
     BlockRows,
     check_columns,
     check_features_of,
+    check_numbers,
     checked_block,
     count_block_labels,
     without_samples,
@@ -22,13 +23,7 @@ from cappedlda._data.blocks import (
 from cappedlda._data.kinds import float_type, is_dask, is_dask_frame
 from cappedlda._data.threads import single_threaded_blas
 from cappedlda._regime import REGIME
-from cappedlda._validation import (
-    FLOATS,
-    check_readable,
-    check_text,
-    known_codes,
-    listed,
-)
+from cappedlda._validation import FLOATS, check_readable, check_text, known_codes
 
 # Records that are added in one task.
 FAN_IN = 8
@@ -73,22 +68,12 @@ def arrays_of_frame(frame, features, y=None, sample_weight=None):
     frame, y = with_column(frame, y, "y")
     frame, sample_weight = with_column(frame, sample_weight, "sample_weight")
     dtype = type_of_features(frame._meta, features)
-    named = [name for name in (y, sample_weight) if isinstance(name, str)]
-    partitions = frame[list(dict.fromkeys([*features, *named]))].to_delayed()
-    lengths = [np.nan] * len(partitions)
-    if not all(v is None or isinstance(v, str) for v in (y, sample_weight)):
-        lengths = lengths_of(partitions)
-    blocks = partial(blocks_of_partitions, partitions, lengths)
-    empty = np.empty((0, len(features)), dtype)
-    return (
-        blocks(empty, features_in, names=features, dtype=dtype),
-        *(
-            blocks(empty_column(frame._meta.dtypes[values]), column_in, name=values)
-            if isinstance(values, str)
-            else values
-            for values in (y, sample_weight)
-        ),
-    )
+    given = [values for values in (y, sample_weight) if values is not None]
+    named = [values for values in given if isinstance(values, str)]
+    frame = frame[list(dict.fromkeys([*features, *named]))]
+    array_of = arrays_of_columns(frame, counted=len(named) < len(given))
+    columns = (array_of(v) if isinstance(v, str) else v for v in (y, sample_weight))
+    return array_of(features, dtype), *columns
 
 
 def with_column(frame, values, name):
@@ -107,43 +92,37 @@ def type_of_features(example, features):
     """Return the type of the features of a frame without rows; all have to be numbers."""
     check_text(example[features])
     types = example[features].dtypes
-    odd = [name for name, dtype in types.items() if dtype.kind not in "fiub"]
-    if odd:
-        raise ValueError(
-            f"X has other things than numbers in the columns {listed(odd)} (type "
-            f"{types[odd[0]]}); encode these columns as numbers, or drop them."
-        )
+    check_numbers({name: kind for name, kind in types.items() if kind.kind not in "fiub"})
     return np.dtype(np.float32 if all(dtype == np.float32 for dtype in types) else np.float64)
 
 
-def features_in(partition, names, dtype):
+def columns_in(partition, names, dtype):
+    """Return features as an array, or the column of one name as it is."""
+    if isinstance(names, str):
+        return np.asarray(partition[names])
     return partition[names].to_numpy(dtype, na_value=np.nan)
 
 
-def column_in(partition, name):
-    return np.asarray(partition[name])
-
-
-def empty_column(dtype):
-    return np.empty(0, dtype if isinstance(dtype, np.dtype) else object)
-
-
-def blocks_of_partitions(partitions, lengths, example, cut, **settings):
-    """Return a dask array with a block for each partition of a frame."""
+def arrays_of_columns(frame, counted):
+    """Return what makes a dask array of columns of a frame, with a block for each partition."""
+    import dask
     import dask.array as da
 
-    cut = shared(partial(cut, **settings))
-    blocks = [
-        da.from_delayed(cut(part), (length, *example.shape[1:]), meta=example)
-        for part, length in zip(partitions, lengths, strict=True)
-    ]
-    return da.concatenate(blocks, allow_unknown_chunksizes=True)
+    partitions = frame.to_delayed()
+    lengths = [np.nan] * len(partitions)
+    if counted:
+        lengths = dask.compute(*(dask.delayed(len)(part) for part in partitions))
 
+    def array_of(names, dtype=None):
+        example = columns_in(frame._meta, names, dtype)
+        cut = shared(partial(columns_in, names=names, dtype=dtype))
+        blocks = [
+            da.from_delayed(cut(part), (length, *example.shape[1:]), meta=example)
+            for part, length in zip(partitions, lengths, strict=True)
+        ]
+        return da.concatenate(blocks, allow_unknown_chunksizes=True)
 
-def lengths_of(partitions):
-    import dask
-
-    return dask.compute(*(dask.delayed(len)(part) for part in partitions))
+    return array_of
 
 
 def shared(value):
@@ -186,9 +165,7 @@ def aligned(values, X, name):
         # They have to travel once: in the graph of each pass they would do so again and again.
         return da.from_array(values, chunks=(X.chunks[0],)).persist()
     if hasattr(values, "to_dask_array"):
-        partitions, empty = values.to_frame(name).to_delayed(), empty_column(values.dtype)
-        lengths = lengths_of(partitions)
-        values = blocks_of_partitions(partitions, lengths, empty, column_in, name=name)
+        values = arrays_of_columns(values.to_frame(name), counted=True)(name)
     if has_known_chunks(X) and has_known_chunks(values):
         check_length(values.shape, X, name)
         return values.rechunk((X.chunks[0],))
@@ -307,7 +284,7 @@ class DaskRows(BlockRows):
         ]
         parts = dask.compute(*parts)
         self._is_checked = True
-        return joined(parts, self.n_classes)
+        return joined(parts)
 
     def pick(self, ranks):
         seen = np.cumsum(self._counts, axis=0) - self._counts

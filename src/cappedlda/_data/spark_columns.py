@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from cappedlda._data.blocks import check_numbers
 from cappedlda._validation import listed
 
 # Types of labels, and what NumPy calls them.
@@ -119,12 +120,7 @@ def check_frame(frame):
 
 
 def check_types(kinds, columns, label, weight):
-    odd = [name for name in columns if item_type(kinds[name]) is None]
-    if odd:
-        raise ValueError(
-            f"X has other things than numbers in the columns {listed(odd)} (type "
-            f"{kinds[odd[0]]}); encode these columns as numbers, or drop them."
-        )
+    check_numbers({name: kinds[name] for name in columns if item_type(kinds[name]) is None})
     if not columns:
         raise ValueError("X has no column with features; a fit needs at least 1.")
     if label is not None and kinds[label] not in LABELS:
