@@ -15,7 +15,7 @@ from scipy import linalg, sparse
 from suite.common import contaminated
 
 from cappedlda import CappedLDA
-from cappedlda._data.implicit import ImplicitScatter
+from cappedlda._data.sparse import ImplicitScatter
 
 
 def fitted(X, y):

@@ -8,8 +8,7 @@ from common import TOLERANCE, angle, assert_close_record, in_regime, make_classe
 from sklearn.base import clone
 
 from cappedlda import CappedLDA, CappedNormLDA
-from cappedlda._data.array import ArrayRows
-from cappedlda._data.scatter_cache import ScatterCacheRows
+from cappedlda._data.array import ArrayRows, ScatterCacheRows
 from cappedlda._rules.rule import Query
 
 

@@ -1,6 +1,7 @@
 """Rows of arrays, in memory or mapped to it."""
 
 import math
+from dataclasses import replace
 from functools import partial
 from mmap import ALLOCATIONGRANULARITY, mmap
 
@@ -11,8 +12,13 @@ from cappedlda._data.jobs import PassJob, norm_histograms, scaled_weights
 from cappedlda._data.threads import ordered_map
 from cappedlda._kernels import selection
 from cappedlda._regime import REGIME
-from cappedlda._rules.rule import Gate, ratios_of, within
+from cappedlda._rules.rule import Gate, Query, ratios_of, within
 from cappedlda._validation import not_finite
+
+# A scatter is made anew if more than this share of the rows come or go, or if those that go had
+# more than this share of it: little but rounding would be left.
+MOST_CHANGED = 0.25
+MOST_GONE = 0.5
 
 
 def check_file(X):
@@ -68,13 +74,15 @@ class ArrayRows(Rows):
             return self.class_weights.astype(int)
         return np.bincount(self.codes[self.sample_weight > 0.0], minlength=self.n_classes)
 
+    def weight_at(self, rows):
+        """Return the weights of some rows, or None if none were given."""
+        return None if self.sample_weight is None else self.sample_weight[rows]
+
     def count(self, marked):
         """Return how many rows of a mask each class has, of those with a weight above 0."""
         if self.sample_weight is not None:
             marked = marked & (self.sample_weight > 0.0)
-        counts = np.zeros(self.n_classes, np.int64)
-        selection.count_marks(marked.view(np.uint8), self.codes, counts)
-        return counts
+        return np.bincount(self.codes[marked], minlength=self.n_classes)
 
     @property
     def has_large_scatter(self):
@@ -108,9 +116,8 @@ class ArrayRows(Rows):
         )
 
     def _run(self, job, rows, outs):
-        X, codes = self.slab(rows), self.codes[rows]
-        weight = None if self.sample_weight is None else self.sample_weight[rows]
-        return job(X, codes, weight, *[None if out is None else out[rows] for out in outs])
+        given = self.slab(rows), self.codes[rows], self.weight_at(rows)
+        return job(*given, *[None if out is None else out[rows] for out in outs])
 
     def each(self, function):
         found = self.map(lambda X, codes, _: function(X, codes))
@@ -160,9 +167,8 @@ class ArrayRows(Rows):
 
     def take(self, rows):
         """Return a copy of some rows as rows of their own."""
-        weight = None if self.sample_weight is None else self.sample_weight[rows]
-        X, codes = np.ascontiguousarray(self.X[rows]), self.codes[rows]
-        return ArrayRows(X, codes, self.n_classes, weight, self.n_jobs, self.regime)
+        settings = self.n_classes, self.weight_at(rows), self.n_jobs, self.regime
+        return ArrayRows(np.ascontiguousarray(self.X[rows]), self.codes[rows], *settings)
 
     def class_order(self):
         """Return the numbers of the rows class by class."""
@@ -208,18 +214,14 @@ class ArrayRows(Rows):
         """
         norms, histograms = self.norms(centres, scale)
         gate = Gate(centres, scale, settle(histograms, self.shape[1], self.regime))
-        return gate, self._measured(norms, gate)
+        return gate, self._with(gate_ratio=norms / gate.caps[self.codes])
 
     def measured(self, gate):
         """Return the rows with their ratios to a gate."""
-        return self._measured(self.norms(gate.centres, gate.scale)[0], gate)
+        return self._with(gate_ratio=gate.ratios(self))
 
     def gated(self, gate):
         return GatedRows(self, gate)
-
-    def _measured(self, norms, gate):
-        norms /= gate.caps[self.codes]
-        return self._with(gate_ratio=norms)
 
     def within_gate(self, level):
         ratio = self.gate_ratio
@@ -295,13 +297,57 @@ class GatedRows(ArrayRows):
         return result
 
 
-def joined(parts, n_classes, n_jobs=1):
-    weight = None
-    if parts[0].sample_weight is not None:
-        weight = np.concatenate([part.sample_weight for part in parts])
-    X = np.concatenate([part.X for part in parts])
-    codes = np.concatenate([part.codes for part in parts])
-    return ArrayRows(X, codes, n_classes, weight, n_jobs, parts[0].regime)
+class ScatterCacheRows(ArrayRows):
+    """Rows that remember the last support (N,) with equal weights (q = 2), and its moments.
+
+    The next support mostly has these very rows, or all but a few. A pass that only projects, which
+    is cheap where there are many features, tells which rows come and go and change the scatter.
+    """
+
+    def __init__(self, rows, support, moments):
+        vars(self).update(vars(rows))
+        self._support, self._moments = support, moments
+
+    def run(self, query, distances=None):
+        if not (query.scatter and query.sums and query.q == 2.0):
+            return super().run(query, distances)
+        distances = np.empty(self.shape[0]) if distances is None else distances
+        record = super().run(replace(query, scatter=False), distances)
+        support = within(distances, query.caps, self.codes)
+        if self.sample_weight is not None:
+            support &= self.sample_weight > 0.0
+        scatter = self._scatter(support, query)
+        if scatter is None:
+            record = super().run(query, distances)
+        else:
+            record.scatter = scatter
+        moments = record.moments(query.centres, query.scale)
+        self._support, self._moments = support, moments.recentred()
+        return record
+
+    def _scatter(self, support, query):
+        """Return the scatter of a support by that of the last one, or None if they differ much."""
+        scatter, last = self._moments.about(query.centres, query.scale), self._support
+        most = MOST_CHANGED * len(support)
+        if np.count_nonzero(support != last) > most:
+            return None
+        for changed, sign in ((last & ~support, -1.0), (support & ~last, 1.0)):
+            if not changed.any():
+                continue
+            some = self.take(changed).run(Query.of_all_rows(query.centres, query.scale)).scatter
+            if sign < 0.0 and some.trace() > MOST_GONE * scatter.trace():
+                return None
+            scatter += sign * some
+        return scatter
+
+
+def joined(parts, n_jobs=1):
+    def of_all(name):
+        return np.concatenate([getattr(part, name) for part in parts])
+
+    first = parts[0]
+    weight = None if first.sample_weight is None else of_all("sample_weight")
+    return ArrayRows(of_all("X"), of_all("codes"), first.n_classes, weight, n_jobs, first.regime)
 
 
 def rows_of_ranks(codes, ranks):

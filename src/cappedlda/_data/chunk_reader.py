@@ -58,8 +58,7 @@ class ChunkReader:
             yield from self
             return
         for number, chunk in enumerate(read()):
-            chunk = _as_chunk(number, chunk)
-            chunk = self._checked_labels(chunk)
+            chunk = self._checked_labels(_as_chunk(number, chunk))
             if len(chunk.y):
                 yield chunk
         if self.example is None:

@@ -136,7 +136,7 @@ class ChunkRows(BlockRows):
                 found = found + self._fingerprint(first, rows)
                 parts.append(choose(rows))
         self._recognise(found, *SOURCE)
-        return joined(parts, self.n_classes, self.n_jobs)
+        return joined(parts, self.n_jobs)
 
     def pick(self, ranks):
         seen = np.zeros(self.n_classes, np.int64)

@@ -64,7 +64,7 @@ def least(drawn, counts=None):
     keys = np.concatenate([keys for keys, _ in drawn])
     order = np.argsort(keys, kind="stable")
     some = [rows for _, rows in drawn]
-    rows = joined(some, some[0].n_classes).take(order)
+    rows = joined(some).take(order)
     has_twins = len(np.unique(keys)) < (1.0 - MOST_TWINS) * len(keys)
     if counts is None:
         return rows, has_twins

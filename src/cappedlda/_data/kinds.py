@@ -7,6 +7,7 @@ import numpy as np
 from scipy import sparse
 
 from cappedlda._data.array import ArrayRows, check_file
+from cappedlda._data.base import slices_of
 from cappedlda._data.sparse import SparseRows, canonical, check_entries
 from cappedlda._regime import REGIME
 from cappedlda._validation import (
@@ -132,9 +133,7 @@ def blocks_of(X, y=None, regime=REGIME):
     X = SlicedArray(X, regime)
     if y is not None and len(y) != X.shape[0]:
         raise ValueError(f"X has {X.shape[0]} rows and y has {len(y)}; give one label per row.")
-    step = regime.slab_rows(max(X.shape[1], 1))
-    for start in range(0, X.shape[0], step):
-        rows = slice(start, start + step)
+    for rows in slices_of(X.shape[0], regime.slab_rows(max(X.shape[1], 1))):
         yield X[rows], None if y is None else y[rows]
 
 

@@ -1,11 +1,12 @@
-"""Sparse rows of many features, which are only multiplied."""
+"""Sparse rows of many features, which are only multiplied, and their scatter."""
+
+from copy import copy
 
 import numpy as np
 from scipy import sparse
 
 from cappedlda._data.array import ArrayRows
 from cappedlda._data.base import sum_in_order
-from cappedlda._data.implicit import ImplicitScatter
 from cappedlda._data.jobs import PassJob, histograms_of
 from cappedlda._data.threads import ordered_map
 from cappedlda._kernels import kernels
@@ -59,8 +60,7 @@ class SparseRows(ArrayRows):
         return self.X[rows].toarray()
 
     def take(self, rows):
-        weight = None if self.sample_weight is None else self.sample_weight[rows]
-        settings = self.n_classes, weight, self.n_jobs, self.regime
+        settings = self.n_classes, self.weight_at(rows), self.n_jobs, self.regime
         return SparseRows(self.X[rows], self.codes[rows], *settings)
 
     def with_features(self, X):
@@ -84,8 +84,7 @@ class SparseRows(ArrayRows):
         def run_slab(rows):
             codes, projected = self.codes[rows], np.empty((rows.stop - rows.start, d))
             sparse_kernels.project(*csr_arrays(self.X, rows), W, projected)
-            weight = None if self.sample_weight is None else self.sample_weight[rows]
-            record = PassJob(images)(projected, codes, weight, distances[rows])
+            record = PassJob(images)(projected, codes, self.weight_at(rows), distances[rows])
             if query.sums:
                 kept = self._weights(rows, distances, query, equal=True)
                 record.sums, _ = self._class_sums(rows, kept, query.scale)
@@ -186,7 +185,7 @@ class SparseRows(ArrayRows):
         def count(rows):
             span, lengths = self.entries(rows)
             keys = np.repeat(self.codes[rows].astype(np.int64), lengths) * n + self.X.indices[span]
-            weight = None if self.sample_weight is None else self.sample_weight[rows]
+            weight = self.weight_at(rows)
             weight = None if weight is None else np.repeat(weight, lengths)
             return np.bincount(keys, weight, c * n).astype(np.float64)
 
@@ -196,6 +195,72 @@ class SparseRows(ArrayRows):
         """Return where the entries of a slice of rows are stored, and how many each row has."""
         ends = self.X.indptr[rows.start : rows.stop + 1]
         return slice(ends[0], ends[-1]), np.diff(ends)
+
+
+class ImplicitScatter:
+    """The scatter H'H = sum F_j h_j h_j' of a pass, which is only multiplied with.
+
+    Rows are centred in their images, so that sparse rows stay sparse. The weights F_j are of shape
+    (N,), the centres (c, n), scale and diagonal (n,).
+    """
+
+    def __init__(self, rows, weights, centres, scale, diagonal):
+        self.n_kept = int(np.count_nonzero(weights))  # rows of H that are not zero
+        self._diagonal = diagonal
+        self._rows = rows
+        self._roots = np.sqrt(weights)[:, None]
+        self._centres = centres
+        self._scale = scale
+        n_rows, n_classes = len(weights), len(centres)
+        members = (self._roots[:, 0], (np.arange(n_rows), rows.codes))
+        self._members = sparse.csr_array(members, (n_rows, n_classes))
+
+    def diagonal(self):
+        return self._diagonal
+
+    def trace(self):
+        return self._diagonal.sum()
+
+    def images(self, V):
+        """Return H V of shape (N, k) for V of shape (n, k)."""
+        V = V / self._scale[:, None]
+        U = self._rows.project(V)
+        U[self._roots[:, 0] == 0.0] = 0.0  # also where it is not a number
+        U *= self._roots
+        U -= self._members @ (self._centres @ V)
+        return U
+
+    def sums(self, U):
+        """Return H'U of shape (n, k) for U of shape (N, k)."""
+        sums = self._rows.transposed(U * self._roots)
+        sums -= self._centres.T @ (self._members.T @ U)
+        sums /= self._scale[:, None]
+        return sums
+
+    def class_directions(self):
+        """Return for each class a unit vector of its rows that H' makes small, shape (N, c).
+
+        They become zero if the centres are the means. Classes without weight have none.
+        """
+        lengths = np.sqrt(self._members.multiply(self._members).sum(axis=0))
+        present = lengths > 0.0
+        return sparse.csr_array(self._members[:, present] / lengths[present])
+
+    def row_squares(self):
+        """Return the squared lengths of the rows of H, shape (N,)."""
+        norms, _ = self._rows.norms(self._centres, self._scale)
+        squares = np.zeros(len(norms))
+        roots = self._roots[:, 0]
+        kept = roots > 0.0
+        squares[kept] = len(self._scale) * (roots[kept] * norms[kept]) ** 2
+        return squares
+
+    def recentred(self, centres, moves):
+        """Return it about other centres; scaled and weighted moves (c, n) lower the diagonal."""
+        scatter = copy(self)
+        scatter._centres = centres
+        scatter._diagonal = np.maximum(self._diagonal - np.sum(moves**2, axis=0), 0.0)
+        return scatter
 
 
 def slices_by_entries(X, n_slabs):

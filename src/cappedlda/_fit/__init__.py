@@ -29,8 +29,7 @@ from functools import partial
 
 import numpy as np
 
-from cappedlda._data.array import ArrayRows
-from cappedlda._data.scatter_cache import ScatterCacheRows
+from cappedlda._data.array import ArrayRows, ScatterCacheRows
 from cappedlda._fit.cells import fit_right_cells, many_have_far_cells, without_gaps
 from cappedlda._fit.hidden_cloud import core_without_cloud
 from cappedlda._fit.labels import (

@@ -353,18 +353,6 @@ def count_rows(
             counts[codes[j]] += 1
 
 
-def count_marks(
-    const unsigned char[::1] marks,   # IN (N,) 1 or 0
-    const int32_t[::1] codes,         # IN (N,)
-    int64_t[::1] counts,              # IN OUT (c,)
-):
-    """Add the marked rows of each class to its count."""
-    cdef Py_ssize_t j
-    with nogil:
-        for j in range(marks.shape[0]):
-            counts[codes[j]] += marks[j]
-
-
 def are_ascending(const int32_t[::1] codes):
     """Return whether no code is below the one before it."""
     cdef Py_ssize_t j
