@@ -75,7 +75,6 @@ class ArrayRows(Rows):
         return np.bincount(self.codes[self.sample_weight > 0.0], minlength=self.n_classes)
 
     def weight_at(self, rows):
-        """Return the weights of some rows, or None if none were given."""
         return None if self.sample_weight is None else self.sample_weight[rows]
 
     def count(self, marked):
@@ -90,7 +89,6 @@ class ArrayRows(Rows):
         return self.shape[1] >= self.regime.cache_features
 
     def slabs(self):
-        """Return the slices of rows that are worked on one at a time."""
         if self._slabs is None:
             self._slabs = slices_of(self.shape[0], self.slab_rows)
         return self._slabs
@@ -132,7 +130,6 @@ class ArrayRows(Rows):
         return self.reduce(PassJob(query), distances).mirror()
 
     def first_not_finite(self):
-        """Return the index of the first row with a number that is not finite, or None."""
         for slab, first in zip(self.slabs(), self.map(first_not_finite), strict=True):
             if first is not None:
                 return slab.start + first
@@ -166,7 +163,6 @@ class ArrayRows(Rows):
         return self.with_features(np.ascontiguousarray(self.X)) if few else self
 
     def take(self, rows):
-        """Return a copy of some rows as rows of their own."""
         settings = self.n_classes, self.weight_at(rows), self.n_jobs, self.regime
         return ArrayRows(np.ascontiguousarray(self.X[rows]), self.codes[rows], *settings)
 
@@ -217,7 +213,6 @@ class ArrayRows(Rows):
         return gate, self._with(gate_ratio=norms / gate.caps[self.codes])
 
     def measured(self, gate):
-        """Return the rows with their ratios to a gate."""
         return self._with(gate_ratio=gate.ratios(self))
 
     def gated(self, gate):
@@ -253,7 +248,6 @@ class SampleDistances:
         return mask if gate_ratio is None else mask & (gate_ratio <= level)
 
     def ratios(self, caps):
-        """Return the larger of the ratios of each row to its cap and to the gate."""
         rows = self._rows
         return ratios_of(self._distances, caps[rows.codes], rows.gate_ratio)
 

@@ -67,7 +67,6 @@ class Rows:
         raise NotImplementedError
 
     def _with(self, **attributes):
-        """Return the rows with other attributes."""
         rows = copy(self)
         vars(rows).update(attributes)
         return rows
@@ -92,7 +91,6 @@ class Rows:
         return weights / weights.sum()
 
     def run(self, query):
-        """Return the record of one pass over all rows."""
         return self.reduce(self.job(query)).mirror()
 
     def job(self, query, most_border_rows=0):
@@ -154,7 +152,6 @@ class BorderDistances:
         self._query, self._record = query, self._rows.reduce(job).mirror()
 
     def kept_weight(self, caps):
-        """Return the weight of the rows within caps of shape (c,)."""
         gain = self._record.border.gain(self._query.caps, caps)
         if gain is None:
             self._see(replace(self._query, caps=caps))
@@ -200,7 +197,6 @@ def per_sample(distances, outliers, support, norm):
 
 
 def slices_of(n_rows, step):
-    """Return slices of `step` rows, the last one of what is left."""
     return [slice(start, min(start + step, n_rows)) for start in range(0, n_rows, step)]
 
 

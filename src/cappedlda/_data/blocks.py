@@ -5,7 +5,6 @@ from functools import partial
 
 import numpy as np
 from sklearn.utils import check_array
-from sklearn.utils.multiclass import check_classification_targets
 
 from cappedlda._data.array import ArrayRows
 from cappedlda._data.base import Rows, first_not_finite
@@ -19,7 +18,6 @@ from cappedlda._validation import (
     known_codes,
     listed,
     not_finite,
-    refuse_missing_labels,
     weight_unit,
 )
 
@@ -27,18 +25,6 @@ from cappedlda._validation import (
 # looked for.
 PER_ROW = ("distances_", "weights_", "outliers_", "left_out_")
 OF_LABELS = ("label_quality_", "mislabelled_", "suggested_labels_")
-
-
-def count_block_labels(y, weight):
-    """Return the counts of a block of labels, and of their weights, if there are some."""
-    refuse_missing_labels(y, "y, in one of its blocks,")
-    if len(y):
-        check_classification_targets(y)
-    if weight is not None:
-        weight = np.asarray(weight, np.float64)
-        if not np.all((weight >= 0.0) & (weight < np.inf)):
-            raise ValueError("sample_weight has negative, infinite or missing entries.")
-    return count_labels(*np.unique(y, return_inverse=True), weight)
 
 
 def count_labels(labels, codes, weight):

@@ -84,8 +84,11 @@ class ChunkReader:
                 raise ValueError(f"X of {name} has no features; a fit needs at least 1.")
             self.dtype = float_type(X.dtype, f"X of {name}")
             self.example = source[:1] if hasattr(source, "shape") else X[:1]
-        kinds = {"n_features": X.shape[1], "dtype": str(X.dtype), "feature names": _names(source)}
-        self._compare(name, kinds)
+        names = None if X is source else _get_feature_names(source)
+        names = None if names is None else [*names]
+        self._compare(
+            name, {"n_features": X.shape[1], "dtype": str(X.dtype), "feature names": names}
+        )
         return chunk
 
     def _checked_labels(self, chunk, n_rows=None):
@@ -140,11 +143,6 @@ def _checked_weight(name, weight):
     if not np.all((weight >= 0.0) & (weight < np.inf)):
         raise ValueError(f"sample_weight of {name} has negative or infinite entries.")
     return weight
-
-
-def _names(X):
-    names = None if isinstance(X, np.ndarray) else _get_feature_names(X)
-    return None if names is None else [*names]
 
 
 def labels_and_codes(chunk):

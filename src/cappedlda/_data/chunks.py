@@ -90,7 +90,11 @@ class ChunkRows(BlockRows):
                     yield first + some.start, rows
                     continue
                 slab = slab or self._memory(rows)
-                filled = _fill(slab, filled, rows)
+                some = slice(filled, filled + rows.shape[0])
+                slab.X[some], slab.codes[some] = rows.X, rows.codes
+                if rows.sample_weight is not None:
+                    slab.sample_weight[some] = rows.sample_weight
+                filled = some.stop
                 if filled == step:
                     yield first + start - step, slab
                     slab, filled = None, 0
@@ -150,15 +154,6 @@ class ChunkRows(BlockRows):
 
     def load(self):
         return self._gather(lambda rows: rows.take(np.arange(rows.shape[0])))
-
-
-def _fill(slab, start, rows):
-    """Copy rows to a slab, from one of its rows on; return where they end."""
-    some = slice(start, start + rows.shape[0])
-    slab.X[some], slab.codes[some] = rows.X, rows.codes
-    if rows.sample_weight is not None:
-        slab.sample_weight[some] = rows.sample_weight
-    return some.stop
 
 
 def _is_read_only(X):

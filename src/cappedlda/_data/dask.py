@@ -8,6 +8,7 @@ from functools import partial
 
 import numpy as np
 from sklearn.utils import check_array
+from sklearn.utils.multiclass import check_classification_targets
 
 from cappedlda._data.array import ArrayRows, joined
 from cappedlda._data.base import PerSample, measured, ranks_among
@@ -17,13 +18,19 @@ from cappedlda._data.blocks import (
     check_features_of,
     check_numbers,
     checked_block,
-    count_block_labels,
+    count_labels,
     without_samples,
 )
 from cappedlda._data.kinds import float_type, is_dask, is_dask_frame
 from cappedlda._data.threads import single_threaded_blas
 from cappedlda._regime import REGIME
-from cappedlda._validation import FLOATS, check_readable, check_text, known_codes
+from cappedlda._validation import (
+    FLOATS,
+    check_readable,
+    check_text,
+    known_codes,
+    refuse_missing_labels,
+)
 
 # Records that are added in one task.
 FAN_IN = 8
@@ -232,7 +239,15 @@ def boxed(value):
 
 
 def labels_of_block(y, weight=None):
-    return boxed(count_block_labels(np.asarray(y), weight))
+    y = np.asarray(y)
+    refuse_missing_labels(y, "y, in one of its blocks,")
+    if len(y):
+        check_classification_targets(y)
+    if weight is not None:
+        weight = np.asarray(weight, np.float64)
+        if not np.all((weight >= 0.0) & (weight < np.inf)):
+            raise ValueError("sample_weight has negative, infinite or missing entries.")
+    return boxed(count_labels(*np.unique(y, return_inverse=True), weight))
 
 
 def job_on_block(X, y, weight, task):

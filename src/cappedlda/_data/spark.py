@@ -219,7 +219,6 @@ class SparkRows(BlockRows):
         )
 
     def load(self):
-        """Return all rows in memory, in the order of their hashes."""
         return least(self.reduce(Draw.of_all(self.n_classes)))[0]
 
 

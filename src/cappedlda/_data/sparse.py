@@ -51,7 +51,7 @@ class SparseRows(ArrayRows):
         )
 
     def first_not_finite(self):
-        """Return None: the entries were checked before."""
+        return None  # the entries were checked before
 
     def gated(self, gate):
         return self.measured(gate)
@@ -146,13 +146,11 @@ class SparseRows(ArrayRows):
         return norms, histograms_of(norms, self.codes, self.n_classes, self.sample_weight)
 
     def transposed(self, U):
-        """Return X'U of shape (n, k)."""
         if not self._transpose:
             self._transpose.append(self.X.T.tocsr())
         return project(self._transpose[0], U, self.n_jobs, self.regime.slab_entries)
 
     def project(self, V):
-        """Return X V of shape (N, k)."""
         return project(self.X, V, self.n_jobs, self.regime.slab_entries)
 
     def clipped(self, centres, reach):
@@ -180,16 +178,11 @@ class SparseRows(ArrayRows):
 
     def stored_weights(self):
         """Return the weight of the rows of each class that have an entry, shape (c, n)."""
-        c, n = self.n_classes, self.shape[1]
-
-        def count(rows):
-            span, lengths = self.entries(rows)
-            keys = np.repeat(self.codes[rows].astype(np.int64), lengths) * n + self.X.indices[span]
-            weight = self.weight_at(rows)
-            weight = None if weight is None else np.repeat(weight, lengths)
-            return np.bincount(keys, weight, c * n).astype(np.float64)
-
-        return self._sum(count).reshape(c, n)
+        n_rows, present = self.shape[0], np.ones(self.X.nnz)
+        members = (self.row_weights, (self.codes, np.arange(n_rows)))
+        members = sparse.csr_array(members, (self.n_classes, n_rows))
+        arrays = (present, self.X.indices, self.X.indptr)
+        return (members @ sparse.csr_array(arrays, self.shape)).toarray()
 
     def entries(self, rows):
         """Return where the entries of a slice of rows are stored, and how many each row has."""

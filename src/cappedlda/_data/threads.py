@@ -5,7 +5,7 @@ from collections import deque
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import cache, partial
-from itertools import chain
+from itertools import chain, islice
 from numbers import Integral
 
 from joblib import cpu_count
@@ -108,7 +108,7 @@ def ordered_map(function, items, n_jobs):
         yield from map(function, items)
         return
     items = iter(items)
-    head = [item for _, item in zip(range(2), items, strict=False)]
+    head = list(islice(items, 2))
     if len(head) < 2:
         yield from map(function, head)
         return
