@@ -266,7 +266,7 @@ class GatedRows(ArrayRows):
     def __init__(self, rows, gate):
         vars(self).update(vars(rows))
         self.gate = gate
-        self.gate_ratio = np.empty(rows.shape[0])
+        self.gate_ratio = np.empty(rows.shape[0])  # known after the first pass
         self._is_measured = np.zeros(1, bool)  # by a whole pass; common to all levels
 
     def within_gate(self, level):
