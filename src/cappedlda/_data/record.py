@@ -87,7 +87,7 @@ class Record:
     def means(self, centres):
         """Return the means of the kept rows, shape (c, n), given the centres of the pass."""
         means = np.empty(centres.shape)
-        algebra.means_of(self.sums, self.kept, means)
+        algebra.means_of(self.sums, self.kept[:, 1], means)
         return centres + means
 
     def moments(self, centres, scale):
@@ -105,8 +105,8 @@ class Record:
 
 
 def _mirrored(upper):
-    full = upper if upper.flags.c_contiguous else np.empty(upper.shape)
-    algebra.mirror(upper, full)
+    full = np.ascontiguousarray(upper)
+    algebra.mirror(full)
     return full
 
 

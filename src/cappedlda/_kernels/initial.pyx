@@ -8,12 +8,14 @@ from libc.math cimport isfinite, sqrt
 from libc.stdint cimport int32_t, int64_t, uint8_t
 from libc.stdlib cimport free
 from libc.string cimport memset
+from scipy.linalg.cython_lapack cimport dpotrf, dtrtri
 
 from cappedlda._kernels.blas cimport add_gram, multiply_by_triangle
-from cappedlda._kernels.lapack cimport find_factor, invert_factor
 from cappedlda._kernels.memory cimport room_for
 from cappedlda._kernels.selection cimport begin_of
 from cappedlda._kernels.vectors cimport dot, subtract
+
+include "cappedlda/_kernels/blas_int.pxi"
 
 # Rows per call of BLAS: they stay in L2 if possible, but BLAS packs a whole triangle for each
 # panel, which with many features pays only for many rows.
@@ -239,19 +241,19 @@ cdef class Sample:
         Returns whether the shrunk covariance is definite.
         """
         cdef Py_ssize_t n = self.X.shape[1], N = self.X.shape[0], size = c + c * n + n * n
-        cdef double *totals = room_for(size + 4 * n + self.panel_size(N))
+        cdef double *totals = room_for(size + n + self.panel_size(N))
         cdef double *means = totals + c
         cdef double *W = means + c * n
-        cdef double *work = W + n * n
-        cdef double *panel = work + 4 * n
+        cdef double *row = W + n * n
+        cdef double *panel = row + n
         cdef double total, fourth, shrinkage
         with nogil:
             memset(totals, 0, size * sizeof(double))
             self.sum_up(&kept[0], 0, N, totals, means, W, panel)
             total = centre(totals, means, W, c, n)
-            fourth = self.sum_of_fourths(&kept[0], means, 0, N, work)
+            fourth = self.sum_of_fourths(&kept[0], means, 0, N, row)
             shrinkage = shrink(W, fourth, total, &floor[0], least, n)
-        if find_factor(W, work, n, 0.0) and invert_factor(W, n):
+        if invert_factor(W, n):
             with nogil:
                 self.fill(&kept[0], means, W, (1.0 - shrinkage) / total, totals, &distances[0],
                           0, N, panel)
@@ -314,6 +316,18 @@ cdef double shrink(
     return shrinkage
 
 
+cdef bint invert_factor(double *C, Py_ssize_t n) noexcept:
+    """Replace the upper triangle of C (n, n) by W with W'CW = I; returns whether there is one."""
+    cdef blas_int size = <blas_int> n, info = 0
+    cdef char lower = b"L"  # the upper triangle of a C-ordered array, as LAPACK sees it
+    cdef char general = b"N"
+    with nogil:
+        dpotrf(&lower, &size, C, &size, &info)
+        if info == 0:
+            dtrtri(&lower, &general, &size, C, &size, &info)
+    return info == 0
+
+
 def centre_moments(
     const double[::1] totals,   # IN (c,)
     double[:, ::1] sums,        # IN OUT (c, n) sums, then means
@@ -339,8 +353,5 @@ def shrunk_whitener(
     """
     cdef Py_ssize_t n = covariance.shape[0]
     cdef double *C = &covariance[0, 0]
-    cdef double *work = room_for(4 * n)
     cdef double shrinkage = shrink(C, fourth, total, &floor[0], least, n)
-    cdef bint found = find_factor(C, work, n, 0.0) and invert_factor(C, n)
-    free(work)
-    return shrinkage if found else -1.0
+    return shrinkage if invert_factor(C, n) else -1.0

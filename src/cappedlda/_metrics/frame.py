@@ -134,7 +134,7 @@ def kept_covariance(record, unbiased=False, consistency=1.0):
     It is divided by what a cap leaves of a variance, its `consistency_factor`.
     """
     freedom = record.freedom if unbiased else record.kept_weight
-    covariance = np.empty(record.image_scatter.shape)
-    sums = record.image_scatter, record.image_sums, record.kept
-    algebra.covariance(*sums, consistency * (freedom or 1.0), covariance)
-    return covariance
+    means = np.empty(record.image_sums.shape)
+    algebra.means_of(record.image_sums, record.kept[:, 1], means)
+    about_means = record.image_scatter - means.T.dot(record.image_sums)
+    return about_means / (consistency * (freedom or 1.0))

@@ -1,6 +1,6 @@
 """The small linear algebra of the solvers. LAPACK through SciPy; no data here."""
 
-from functools import partial
+import math
 
 import numpy as np
 from scipy import linalg
@@ -8,8 +8,6 @@ from scipy.linalg import lapack
 
 from cappedlda._kernels import algebra
 
-# What the compiled functions take: a C-ordered array of float64.
-_plain = partial(np.ascontiguousarray, dtype=np.float64)
 # Eigenvalues below this share of the largest are rounding, not rank.
 RANK_CUTOFF = 1e-10
 # Reciprocal condition number from which on a Cholesky factor is as good as eigenvectors.
@@ -23,14 +21,14 @@ def between_factor(centres, priors, scale):
     are only as many columns as features: what follows grows with the third power of the columns.
     """
     B = np.empty(centres.shape)
-    algebra.deviations(_plain(centres), _plain(priors), _plain(scale), B)
+    algebra.deviations(*map(np.ascontiguousarray, (centres, priors, scale)), B)
     return (B if len(B) <= B.shape[1] else np.linalg.qr(B, mode="r")).T
 
 
 def ridged(scatter, weight, ridge):
     """Return scatter / weight + ridge I."""
-    matrix = np.empty(scatter.shape)
-    algebra.add_ridge(_plain(scatter), weight, ridge, matrix)
+    matrix = scatter / weight
+    matrix.flat[:: len(matrix) + 1] += ridge
     return matrix
 
 
@@ -71,37 +69,40 @@ def not_definite():
 
 def eigh(C):
     """Return the ascending eigenvalues of a symmetric C of float64, and its eigenvectors."""
-    values, vectors = _space_for_eigen(len(C))
-    _check_found(algebra.eigen(_plain(C), values, vectors))
-    return values, vectors.T
+    if len(C) == 0:
+        return np.empty(0), np.empty((0, 0))
+    values, vectors, info = lapack.dsyevd(C.T, lower=1)
+    if info != 0 or not math.isfinite(values[-1]):  # LAPACK may take NaN without complaint
+        raise not_found()
+    return values, vectors
 
 
-def _space_for_eigen(n):
-    return np.empty(n), np.empty((n, n))
+def not_found():
+    return linalg.LinAlgError(
+        "The eigenvalues of a scatter were not found; X has numbers that are too large or "
+        "too small, scale it."
+    )
 
 
-def _check_found(found):
-    if not found:
-        raise linalg.LinAlgError(
-            "The eigenvalues of a scatter were not found; X has numbers that are too large or "
-            "too small, scale it."
-        )
+def eigh_range(C):
+    """Return the eigenvalues of a symmetric C that are not zero, and their eigenvectors."""
+    values, vectors = eigh(C)
+    some = values > RANK_CUTOFF * values.max(initial=0.0)
+    return values[some], vectors[:, some]
 
 
 def pinv_psd(C):
     """Return the pseudo-inverse of a small symmetric positive semi-definite matrix."""
-    values, vectors = _space_for_eigen(len(C))
-    first = algebra.range_of(_plain(C), RANK_CUTOFF, values, vectors)
-    _check_found(first >= 0)
-    values, vectors = values[first:], vectors[first:].T
+    values, vectors = eigh_range(C)
     return (vectors / values) @ vectors.T
 
 
+@np.errstate(over="ignore", invalid="ignore")
 def constrained_minimiser(Y, B, K):
     """Return W minimising tr W'AW subject to W'B = K: Y (B'Y)^+ K', given Y = A^{-1} B."""
-    W = np.empty((len(B), len(K)))
-    _check_found(algebra.minimise(_plain(Y.T), _plain(B.T), _plain(K), RANK_CUTOFF, W))
-    return W
+    C = B.T.dot(Y)
+    values, vectors = eigh_range(0.5 * (C + C.T))
+    return Y.dot(vectors.dot(vectors.T.dot(K.T) / values[:, None]))
 
 
 def leading_directions(Y, B):
@@ -110,8 +111,10 @@ def leading_directions(Y, B):
     They have W'AW = I.
     """
     W = np.empty(B.size)
-    rank = algebra.lead(_plain(Y.T), _plain(B.T), RANK_CUTOFF, W)
-    _check_found(rank >= 0)
+    given = np.ascontiguousarray(Y.T), np.ascontiguousarray(B.T)
+    rank = algebra.lead(*given, RANK_CUTOFF, W)
+    if rank < 0:
+        raise not_found()
     return W[: len(B) * rank].reshape(len(B), rank)
 
 
@@ -122,18 +125,18 @@ def solve_on_range(A, B, cutoff, ridge=0.0):
     singular goes by its Cholesky factor, which is faster than by its eigenvectors; so does one
     that has had a `ridge` added above that share.
     """
-    Y = np.array(B.T, np.float64, order="C")
-    if algebra.solve_definite(_plain(A), _least_condition(A, cutoff, ridge), Y):
-        return Y.T
+    L = cholesky(A, _least_condition(A, cutoff, ridge))
+    if L is not None:
+        return lapack.dpotrs(L, B, lower=1)[0]
     T = _eigen_whitener(A, cutoff)
     return T @ (T.T @ B)
 
 
 def triangular_whitener(A, cutoff, ridge=0.0):
     """Return an upper triangle T (n, n) with A^+ = T T'; see `solve_on_range`."""
-    T = np.empty(A.shape)
-    if algebra.whiten_definite(_plain(A), _least_condition(A, cutoff, ridge), T):
-        return T
+    L = cholesky(A, _least_condition(A, cutoff, ridge))
+    if L is not None:
+        return lapack.dtrtri(L, lower=1)[0].T
     T = linalg.rq(_eigen_whitener(A, cutoff), mode="r", check_finite=False)
     return np.pad(T, ((0, 0), (len(A) - T.shape[1], 0)))
 
@@ -141,6 +144,15 @@ def triangular_whitener(A, cutoff, ridge=0.0):
 def _least_condition(A, cutoff, ridge):
     """Return the least reciprocal condition number of A for a Cholesky factor, 0 for any."""
     return 0.0 if ridge > cutoff * A.trace() else FAR_FROM_SINGULAR
+
+
+def cholesky(A, least):
+    """Return L with A = L L', or None if the reciprocal condition number is not above `least`."""
+    L, info = lapack.dpotrf(A.T, lower=1)
+    condition = 1.0
+    if info == 0 and least > 0.0:
+        condition, info = lapack.dpocon(L, lapack.dlange("1", A.T), uplo="L")
+    return L if info == 0 and condition > least else None
 
 
 def _eigen_whitener(A, cutoff):
@@ -152,16 +164,18 @@ def _eigen_whitener(A, cutoff):
 
 def eigh_whitener(C):
     """Return R with R'CR = I for a small symmetric C; directions of no variance stay small."""
-    R = np.empty(C.shape)
-    _check_found(algebra.whiten(_plain(C), RANK_CUTOFF, R))
-    return R.T
+    values, vectors = eigh(C)
+    if len(C) == 0 or values[-1] <= 0.0:
+        return vectors
+    return vectors / np.sqrt(np.maximum(values, RANK_CUTOFF * values[-1]))
 
 
 def typical_length(R):
     """Return the geometric mean of the lengths of the columns of R."""
-    return algebra.typical_length(_plain(R.T))
+    return math.exp(0.5 * np.log(np.square(R).sum(axis=0)).sum() / R.shape[1])
 
 
+@np.errstate(over="ignore", invalid="ignore")
 def order_by_discrimination(C, images):
     """Order the directions of an image space by how well they separate the classes.
 
@@ -169,9 +183,10 @@ def order_by_discrimination(C, images):
     B, return a change of coordinates V with V'CV = I, best direction first, and the between-class
     variance of each direction.
     """
-    values, V = _space_for_eigen(len(C))
-    _check_found(algebra.order(_plain(C), _plain(images), RANK_CUTOFF, V, values))
-    return V.T, values
+    R = eigh_whitener(C)
+    whitened = R.T.dot(images)
+    values, vectors = eigh(whitened.dot(whitened.T))
+    return R.dot(vectors[:, ::-1]), np.maximum(values[::-1], 0.0)
 
 
 def fix_signs(W):
