@@ -325,7 +325,7 @@ def test_unsupervised_columns_are_nested_for_collinear_features(rng):
 def test_outlyingness_of_not_a_number_is_not_small(rng):
     histograms = np.zeros((1, kernels.HISTOGRAM_BINS))
     negative_nan = np.copysign(np.array([np.nan]), -1.0)
-    kernels.add_to_histograms(negative_nan, np.zeros(1, np.int32), np.empty(0), histograms)
+    kernels.add_to_histograms(negative_nan, np.zeros(1, np.int32), None, histograms)
     assert histograms[0, -1] == 1.0
 
 

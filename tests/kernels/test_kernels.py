@@ -258,7 +258,7 @@ def test_histogram_matches_reference(rng, kernels):
             reference.deposit(expected[code], distance, weight)
         np.testing.assert_allclose(histograms, expected, rtol=1e-12, atol=1e-12)
     unweighted = np.zeros((2, BINS))
-    kernels.add_to_histograms(distances, codes, np.empty(0), unweighted)
+    kernels.add_to_histograms(distances, codes, None, unweighted)
     np.testing.assert_array_equal(unweighted, histograms)
 
 
@@ -297,7 +297,7 @@ def test_a_pass_gives_rows_beyond_the_gate_no_weight(rng, dtype, level, weighted
 
 def checksums_of(kernels, X, codes, weight=None):
     """Return the checksums of two classes, and whether all numbers are finite."""
-    checksums, weight = np.zeros(2, np.uint64), np.empty(0) if weight is None else weight
+    checksums = np.zeros(2, np.uint64)
     finite = kernels.add_checksums(X, codes, weight, checksum_keys(X.shape[1]), checksums)
     return checksums, finite
 
@@ -309,6 +309,8 @@ WIDTHS = [1, 2, 3, 4, 5, 7, 8, 9, 16, 17, 33]
 def test_every_bit_of_a_row_changes_its_checksum(rng, dtype, kernels, n):
     X, codes = rng.normal(size=(6, n)).astype(dtype), np.array([0, 1, 1, 0, 1, 1], np.int32)
     expected, _ = checksums_of(kernels, X, codes)
+    everywhere, _ = checksums_of(_kernels.BUILDS["baseline"], X, codes)
+    np.testing.assert_array_equal(expected, everywhere)
     parts = [checksums_of(kernels, X[some], codes[some])[0] for some in np.split(np.arange(6), [2])]
     np.testing.assert_array_equal(sum(parts), expected)
     for place in range(n * X.itemsize // 4):

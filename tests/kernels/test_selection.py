@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from common import rows_of
 
+from cappedlda._data.record import BORDER, Border
 from cappedlda._initial import drawn
-from cappedlda._kernels import selection
 from cappedlda._rules.rule import within
 
 
@@ -57,28 +57,17 @@ def test_every_number_is_drawn_as_often_as_others_and_once_at_a_time(count, shar
     assert np.all(np.abs(tally - 4000 * share / count) <= spread)
 
 
-@pytest.mark.parametrize(
-    ("codes", "ascending"), [([], True), ([3], True), ([0, 0, 1, 4], True), ([0, 2, 1], False)]
-)
-def test_ascending_codes_are_known(codes, ascending):
-    assert selection.are_ascending(np.array(codes, np.int32)) is ascending
-
-
-def test_rows_are_counted_by_class(rng):
-    codes, counts = rng.integers(4, size=300).astype(np.int32), np.array([5, 0, 0, 0, 7])
-    selection.count_rows(codes, counts)
-    np.testing.assert_array_equal(counts, np.bincount(codes, minlength=5) + [5, 0, 0, 0, 7])
-
-
 @pytest.mark.parametrize("weighted", [False, True])
-def test_rows_between_two_limits_are_found(rng, weighted):
+def test_rows_near_a_cap_are_noted(rng, weighted):
     codes, distances = rng.integers(3, size=200).astype(np.int32), rng.uniform(size=200)
-    low, high = np.array([0.2, 0.5, np.inf]), np.array([0.4, 0.5, np.inf])
-    distances[:5], codes[:5] = [0.2, 0.4, 0.5, np.nan, np.inf], [0, 0, 1, 0, 2]
-    weight = rng.integers(0, 2, size=200).astype(float) if weighted else np.empty(0)
+    caps = np.array([0.2, 0.8, np.inf])
+    low, high = (1.0 - BORDER) * caps, (1.0 + BORDER) * caps
+    distances[:5], codes[:5] = [low[0], high[0], high[1], np.nan, np.inf], [0, 0, 1, 0, 2]
+    weight = rng.integers(0, 2, size=200).astype(float) if weighted else None
     near = (distances > low[codes]) & (distances <= high[codes])
     expected = np.flatnonzero(near & (weight > 0.0) if weighted else near)
-    rows = np.empty(200, np.int32)
-    found = selection.find_between(distances, codes, weight, low, high, rows)
-    np.testing.assert_array_equal(rows[:found], expected)
-    assert selection.find_between(distances[:0], codes[:0], weight[:0], low, high, rows[:0]) == 0
+    noted = Border.of(distances, codes, weight, caps, 200)
+    np.testing.assert_array_equal(noted.distances, distances[expected])
+    np.testing.assert_array_equal(noted.codes, codes[expected])
+    np.testing.assert_array_equal(noted.weights, 1.0)
+    assert not Border.of(distances[:0], codes[:0], None, caps, 200).codes.size

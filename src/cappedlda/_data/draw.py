@@ -10,10 +10,7 @@ import numpy as np
 
 from cappedlda._data.array import joined
 from cappedlda._data.fingerprint import add_checksums
-from cappedlda._kernels import BUILDS
 
-# The build of which all machines have the same checksums.
-EVERYWHERE = BUILDS["baseline"]
 # Rows of a sample that may have a twin in another block before blocks are told apart.
 MOST_TWINS = 0.1
 # Standard deviations by which more rows are drawn than are wanted.
@@ -88,7 +85,7 @@ def occurrences(keys, seen):
 def keys_of(rows, seed):
     """Return a hash of 64 bits for each row: of its numbers, its class and its weight."""
     keys, each = np.zeros(len(rows.codes), np.uint64), np.arange(len(rows.codes), dtype=np.int32)
-    add_checksums(rows.X, each, rows.sample_weight, keys, EVERYWHERE)
+    add_checksums(rows.X, each, rows.sample_weight, keys)
     return mixed(keys + mixed(rows.codes.astype(np.uint64) + np.uint64(seed)))
 
 

@@ -9,12 +9,6 @@ from cappedlda._data.record import Border, Record
 from cappedlda._kernels import kernels, kernels_for
 from cappedlda._rules.rule import Gate, Query
 
-_NOTHING = np.empty(0)
-_NO_GATE = {
-    np.dtype(dtype): (np.empty((0, 0), dtype), np.empty(0, dtype), _NOTHING)
-    for dtype in (np.float32, np.float64)
-}
-
 
 @dataclass(frozen=True)
 class PassJob:
@@ -54,15 +48,15 @@ class PassJob:
         record.objective, record.not_finite = build.fused_pass(
             X,
             codes,
-            _NOTHING if sample_weight is None else sample_weight,
+            sample_weight,
             W,
             images,
             centres,
             (1.0 / query.scale).astype(dtype, copy=False),
             query.caps,
             *self.gate_arguments(dtype),
-            _NOTHING if gate_ratios is None else gate_ratios,
-            _NOTHING if distances is None else distances,
+            gate_ratios,
+            distances,
             scatter,
             record.sums,
             image_scatter,
@@ -85,7 +79,7 @@ class PassJob:
     def gate_arguments(self, dtype):
         """Return centres, inverse scale, caps and level of the gate as the kernels take them."""
         if self.gate is None:
-            return *_NO_GATE[dtype], self.level
+            return None, None, None, self.level
         gate = self.gate
         inverse = (1.0 / gate.scale).astype(dtype, copy=False)
         return np.ascontiguousarray(gate.centres, dtype), inverse, gate.caps, self.level
@@ -110,6 +104,5 @@ def norm_histograms(X, codes, sample_weight, norms=None, *, centres, scale):
 
 def histograms_of(distances, codes, n_classes, sample_weight=None):
     histograms = np.zeros((n_classes, kernels.HISTOGRAM_BINS))
-    weights = _NOTHING if sample_weight is None else sample_weight
-    kernels.add_to_histograms(distances, codes, weights, histograms)
+    kernels.add_to_histograms(distances, codes, sample_weight, histograms)
     return histograms

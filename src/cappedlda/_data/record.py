@@ -6,7 +6,7 @@ from dataclasses import dataclass, fields
 import numpy as np
 
 from cappedlda._data.moments import Moments, freedom_of
-from cappedlda._kernels import algebra, kernels, selection
+from cappedlda._kernels import algebra, kernels
 
 # Sums up the bins of histograms, for a few of them faster than `sum`.
 _ONES = np.ones(kernels.HISTOGRAM_BINS)
@@ -131,12 +131,12 @@ class Border:
 
     @classmethod
     def of(cls, distances, codes, sample_weight, caps, most_rows):
-        rows, given = np.empty(len(codes), np.int32), sample_weight is not None
-        found = selection.find_between(
-            distances, codes, sample_weight if given else np.empty(0), *_border(caps), rows
-        )
-        rows = rows[:found]
-        weights = sample_weight[rows] if given else np.ones(found)
+        low, high = _border(caps)
+        near = (distances > low[codes]) & (distances <= high[codes])
+        if sample_weight is not None:
+            near &= sample_weight > 0.0
+        (rows,) = near.nonzero()
+        weights = np.ones(len(rows)) if sample_weight is None else sample_weight[rows]
         return cls(np.stack([codes[rows], distances[rows], weights]), most_rows)._limited()
 
     def __iadd__(self, other):

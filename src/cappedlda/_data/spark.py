@@ -18,7 +18,7 @@ from cappedlda._data.blocks import (
     checked_block,
     without_samples,
 )
-from cappedlda._data.draw import EVERYWHERE, Draw, least, seed_of
+from cappedlda._data.draw import Draw, least, seed_of
 from cappedlda._data.fingerprint import fingerprint_of
 from cappedlda._data.spark_columns import (
     LABELS,
@@ -61,7 +61,7 @@ def pass_over(layout, make_rows, job, n_classes, batches):
             if batch.num_rows:
                 block = layout.block(batch)
                 rows = make_rows(*block, f"partition {number}")
-                np.add(seen, fingerprint_of(rows, EVERYWHERE)[0], out=seen)
+                np.add(seen, fingerprint_of(rows)[0], out=seen)
                 yield rows
 
     try:

@@ -15,8 +15,7 @@ from libc.stdlib cimport free, malloc
 from libc.string cimport memcmp, memcpy, memset
 
 from cappedlda._kernels.blas cimport add_product
-from cappedlda._kernels.memory cimport room_for
-from cappedlda._kernels.selection cimport begin_of
+from cappedlda._kernels.memory cimport begin_of, room_for
 from cappedlda._kernels.vectors cimport dot, subtract
 
 cdef extern from "screen.h":

@@ -3,7 +3,7 @@
  * This is NH, the hash of UMAC (Black and others 1999): a changed word changes the sum unless
  * the other factor of its product happens to be zero, one time in 2^32. One product serves two
  * words. tiles.c includes this, and knows the vectors of its target; additions may be in any
- * order. There are CHECKSUM_SLACK keys more than words.
+ * order. There is one key more than words.
  */
 #ifndef CAPPEDLDA_CHECKSUM_H
 #define CAPPEDLDA_CHECKSUM_H
@@ -16,20 +16,6 @@ static inline uint32_t word_at(const char *place) {
     uint32_t word;
     memcpy(&word, place, sizeof(word));
     return word;
-}
-
-/* Two words at a time, for what is less than a vector. */
-static inline uint64_t checksum_of_pairs(
-    const char *words, const uint32_t *keys, ptrdiff_t count
-) {
-    uint64_t total = 0;
-    ptrdiff_t v = 0;
-    for (; v + 2 <= count; v += 2)
-        total += (uint64_t) (uint32_t) (word_at(words + 4 * v) + keys[v])
-                 * (uint32_t) (word_at(words + 4 * v + 4) + keys[v + 1]);
-    if (v < count)
-        total += (uint64_t) (uint32_t) (word_at(words + 4 * v) + keys[v]) * keys[v + 1];
-    return total;
 }
 
 #if VECTOR_BYTES > 8
@@ -48,24 +34,25 @@ static inline product_vec products_of_pairs(const char *words, const uint32_t *k
     return (product_vec) vmull_u32(vmovn_u64(pairs), vshrn_n_u64(pairs, 32));
 #endif
 }
+#endif
 
-/* The last vector ends with the row: the words that it has in common with the one before are
- * counted twice, by other keys. */
 static inline uint64_t checksum_of_words(
     const char *words, const uint32_t *keys, ptrdiff_t count
 ) {
-    if (count < WORDS) return checksum_of_pairs(words, keys, count);
+    uint64_t total = 0;
     ptrdiff_t v = 0;
+#if VECTOR_BYTES > 8
     product_vec products = {0};
     for (; v + WORDS <= count; v += WORDS) products += products_of_pairs(words + 4 * v, keys + v);
-    if (v < count) products += products_of_pairs(words + 4 * (count - WORDS), keys + v);
-    uint64_t total = 0;
     for (int i = 0; i < WORDS / 2; i++) total += products[i];
+#endif
+    for (; v + 2 <= count; v += 2)
+        total += (uint64_t) (uint32_t) (word_at(words + 4 * v) + keys[v])
+                 * (uint32_t) (word_at(words + 4 * v + 4) + keys[v + 1]);
+    if (v < count)
+        total += (uint64_t) (uint32_t) (word_at(words + 4 * v) + keys[v]) * keys[v + 1];
     return total;
 }
-#else
-#define checksum_of_words checksum_of_pairs
-#endif
 
 /* Sums of products would not tell when rows exchange numbers. */
 static inline uint64_t mixed_checksum(uint64_t total, const double *weight) {

@@ -11,8 +11,7 @@ from libc.string cimport memset
 from scipy.linalg.cython_lapack cimport dpotrf, dtrtri
 
 from cappedlda._kernels.blas cimport add_gram, multiply_by_triangle
-from cappedlda._kernels.memory cimport room_for
-from cappedlda._kernels.selection cimport begin_of
+from cappedlda._kernels.memory cimport begin_of, room_for
 from cappedlda._kernels.vectors cimport dot, subtract
 
 include "cappedlda/_kernels/blas_int.pxi"

@@ -14,6 +14,11 @@ cdef inline double *room_for(Py_ssize_t count) except NULL:
     return room
 
 
+cdef inline const double *begin_of(const double[::1] numbers) noexcept nogil:
+    """Return where numbers are, or NULL if there are none."""
+    return NULL if numbers is None else &numbers[0]
+
+
 cdef inline size_t aligned(size_t address) noexcept nogil:
     """The next start of a cache line: a vector that crosses one is read at half the speed."""
     return (address + CACHE_LINE - 1) // CACHE_LINE * CACHE_LINE

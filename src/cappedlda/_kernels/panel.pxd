@@ -1,10 +1,8 @@
 """The panel: kept rows, packed until there are enough of them for a product."""
 
 from cython cimport floating
-from libc.stdlib cimport calloc
 
 from cappedlda._kernels.blas cimport add_gram
-from cappedlda._kernels.memory cimport CACHE_LINE, aligned, carve
 from cappedlda._kernels.tiles cimport Kept, Loops, Panel, padded_size
 
 # Syrk, which packs its panel once more, wants it taller than the tiles do.
@@ -12,30 +10,16 @@ cdef enum:
     SYRK_BYTES = 1 << 12
 
 
-cdef inline size_t lay_out_panel(Panel *panel, size_t address, Py_ssize_t itemsize) noexcept nogil:
-    """Place the arrays of a panel one after the other; returns the end."""
-    cdef bint through_part = itemsize == 4 and not panel.tiled
-    panel.rows = carve(&address, panel.room * panel.ld, itemsize)
-    panel.part = carve(&address, panel.n * panel.n if through_part else 0, itemsize)
-    return address
-
-
-cdef inline bint open_panel(
+cdef inline void open_panel(
     Panel *panel, const Loops *loops, Py_ssize_t n, Py_ssize_t itemsize, double *scatter,
 ) noexcept nogil:
-    """Allocate a panel; false when memory is short."""
+    """Set all but the memory of an empty panel."""
     panel.n = n
     panel.ld = padded_size(loops, n)
     panel.filled = 0
     panel.scatter = scatter
     panel.tiled = n <= loops.tiled_columns
     panel.room = loops.panel_rows if panel.tiled else SYRK_BYTES // itemsize
-    panel.memory = NULL
-    if scatter == NULL:
-        return True
-    panel.memory = calloc(lay_out_panel(panel, CACHE_LINE, itemsize), 1)
-    lay_out_panel(panel, aligned(<size_t> panel.memory), itemsize)
-    return panel.memory != NULL
 
 
 cdef inline void add_gram_by_blas(

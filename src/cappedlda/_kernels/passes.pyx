@@ -24,10 +24,9 @@ from libc.stdlib cimport calloc, free
 from libc.string cimport memcpy
 
 from cappedlda._kernels.blas cimport add_product
-from cappedlda._kernels.memory cimport CACHE_LINE, aligned, carve
+from cappedlda._kernels.memory cimport CACHE_LINE, aligned, begin_of, carve
 from cappedlda._kernels.panel cimport add_gram_by_blas, add_to_panel, flush, open_panel
 from cappedlda._kernels.tiles cimport (
-    CHECKSUM_SLACK,
     N_BINS,
     Kept,
     Loops,
@@ -188,6 +187,7 @@ cdef struct Work:
     Py_ssize_t ldz        # padded size of an image
     Py_ssize_t ldc        # and of a centre
     void *part            # (ldz, ldz), where float32 goes through syrk
+    Panel panel
 
 
 cdef Py_ssize_t block_rows(const Loops *loops, Py_ssize_t n, Py_ssize_t itemsize) noexcept nogil:
@@ -202,11 +202,12 @@ cdef Py_ssize_t rows_ahead(
     return block if row_bytes <= SHORT_ROW_BYTES and first + 2 * block <= N else 0
 
 
-cdef size_t lay_out_work(
-    Work *work, size_t address, Py_ssize_t block, Py_ssize_t n, Py_ssize_t c, Py_ssize_t ldz,
-    Py_ssize_t itemsize,
+cdef size_t lay_out(
+    Work *work, size_t address, Py_ssize_t block, Py_ssize_t n, Py_ssize_t c, Py_ssize_t itemsize,
 ) noexcept nogil:
     """Place the arrays of a call one after the other; returns the end."""
+    cdef Py_ssize_t ldz = work.ldz
+    cdef Panel *panel = &work.panel
     work.squares = <double *> carve(&address, block, sizeof(double))
     work.distances = <double *> carve(&address, block, sizeof(double))
     work.loss = <double *> carve(&address, block, sizeof(double))
@@ -223,49 +224,25 @@ cdef size_t lay_out_work(
     work.centres = carve(&address, c * work.ldc, itemsize)
     work.inv_scale = carve(&address, n, itemsize)
     work.part = carve(&address, ldz * ldz, itemsize)
+    if panel.scatter != NULL:
+        panel.rows = carve(&address, panel.room * panel.ld, itemsize)
+        panel.part = carve(&address, 0 if panel.tiled else n * n, itemsize)
     return address
 
 
-cdef bint open_work(
-    Work *work, Py_ssize_t block, Py_ssize_t n, Py_ssize_t c, Py_ssize_t ldz, Py_ssize_t itemsize,
-) noexcept nogil:
-    """Allocate what one call needs besides the panel; false if there is too little memory."""
-    work.ldz = ldz
+cdef int open_work(
+    Work *work, const Loops *loops, Py_ssize_t block, Py_ssize_t n, Py_ssize_t c, Py_ssize_t d,
+    Py_ssize_t itemsize, double *scatter,
+) except -1:
+    """Allocate what one call needs; without a scatter there is no panel."""
+    work.ldz = image_size(loops, d)
     work.ldc = aligned(n * itemsize) // itemsize
-    work.memory = calloc(lay_out_work(work, CACHE_LINE, block, n, c, ldz, itemsize), 1)
-    lay_out_work(work, aligned(<size_t> work.memory), block, n, c, ldz, itemsize)
-    return work.memory != NULL
-
-
-cdef struct Projection:
-    void *memory
-    void *Z               # images of a block
-    void *W               # with padded rows
-    void *origin          # what is taken from every image
-    double *sums          # of the images
-    int32_t *codes        # of a block: zeros
-
-
-cdef size_t lay_out_projection(
-    Projection *work, size_t address, Py_ssize_t block, Py_ssize_t n, Py_ssize_t ldz,
-    Py_ssize_t itemsize,
-) noexcept nogil:
-    """Place the arrays of a projection one after the other; returns the end."""
-    work.Z = carve(&address, block * ldz, itemsize)
-    work.W = carve(&address, n * ldz, itemsize)
-    work.origin = carve(&address, ldz, itemsize)
-    work.sums = <double *> carve(&address, ldz, sizeof(double))
-    work.codes = <int32_t *> carve(&address, block, sizeof(int32_t))
-    return address
-
-
-cdef bint open_projection(
-    Projection *work, Py_ssize_t block, Py_ssize_t n, Py_ssize_t ldz, Py_ssize_t itemsize,
-) noexcept nogil:
-    """Allocate what a projection needs; false when memory is short."""
-    work.memory = calloc(lay_out_projection(work, CACHE_LINE, block, n, ldz, itemsize), 1)
-    lay_out_projection(work, aligned(<size_t> work.memory), block, n, ldz, itemsize)
-    return work.memory != NULL
+    open_panel(&work.panel, loops, n, itemsize, scatter)
+    work.memory = calloc(lay_out(work, CACHE_LINE, block, n, c, itemsize), 1)
+    if work.memory == NULL:
+        raise MemoryError("no memory for the work space of a pass")
+    lay_out(work, aligned(<size_t> work.memory), block, n, c, itemsize)
+    return 0
 
 
 cdef void pad(
@@ -312,7 +289,6 @@ cdef class Kernels:
     """
 
     HISTOGRAM_BINS = N_BINS
-    CHECKSUM_KEYS = CHECKSUM_SLACK  # beyond one for each word of 32 bits of a row
 
     cdef const Target *target
     cdef readonly str name
@@ -329,16 +305,14 @@ cdef class Kernels:
         self,
         const double[::1] distances,      # IN (N,)
         const int32_t[::1] codes,         # IN (N,)
-        const double[::1] sample_weight,  # IN (N,), or empty: all ones
+        const double[::1] sample_weight,  # IN (N,), or None: all ones
         double[:, ::1] histograms,        # OUT (c, HISTOGRAM_BINS)
     ):
         """Add the weight of each row to the histogram of the distances in its class."""
         if distances.shape[0] > 0:
             with nogil:
-                self.target.deposit(
-                    &distances[0], &codes[0],
-                    &sample_weight[0] if sample_weight.shape[0] > 0 else NULL,
-                    distances.shape[0], &histograms[0, 0])
+                self.target.deposit(&distances[0], &codes[0], begin_of(sample_weight),
+                                    distances.shape[0], &histograms[0, 0])
 
     def scaled_norms(
         self,
@@ -359,8 +333,8 @@ cdef class Kernels:
         self,
         const floating[:, ::1] X,         # IN (N, n)
         const int32_t[::1] codes,         # IN (N,)
-        const double[::1] sample_weight,  # IN (N,), or empty: all ones
-        const uint32_t[::1] keys,         # IN (words of a row + CHECKSUM_KEYS,)
+        const double[::1] sample_weight,  # IN (N,), or None: all ones
+        const uint32_t[::1] keys,         # IN one for each word of 32 bits of a row, and one more
         uint64_t[::1] checksums,          # IN OUT (c,)
     ):
         """Add the checksum of each row to that of its class; return if all numbers are finite.
@@ -372,7 +346,7 @@ cdef class Kernels:
             with nogil:
                 finite = loops_of(self.target, sizeof(floating)).add_checksums(
                     &X[0, 0], X.shape[0], X.shape[1], &keys[0], &codes[0],
-                    &sample_weight[0] if sample_weight.shape[0] > 0 else NULL, &checksums[0])
+                    begin_of(sample_weight), &checksums[0])
         return finite
 
     def capped_weights(
@@ -408,23 +382,22 @@ cdef class Kernels:
             const Loops *loops = loops_of(self.target, sizeof(floating))
             Py_ssize_t ldz = image_size(loops, d), block = block_rows(loops, n, sizeof(floating))
             double total = 0.0
-            Projection work
-        if not open_projection(&work, block, n, ldz, sizeof(floating)):
-            raise MemoryError("no memory for the work space of a projection")
+            Work work
+        open_work(&work, loops, block, n, 1, d, sizeof(floating), NULL)
         with nogil:
             pad(&W[0, 0], n, d, ldz, <floating *> work.W)
-            for j in range(d):
-                (<floating *> work.origin)[j] = -offset[j]
+            for j in range(d):  # one class, of which all rows are: nothing is chosen
+                (<floating *> work.images)[j] = -offset[j]
             while first < N:
                 rows = min(block, N - first)
                 project(loops, &X[first, 0], rows, n, <floating *> work.W, ldz,
-                        <floating *> work.origin, work.codes,
+                        <floating *> work.images, work.chosen,
                         rows_ahead(first, block, N, n * sizeof(floating)), <floating *> work.Z)
                 loops.write_images(work.Z, rows, d, ldz, (N - first) * d, &images[first, 0],
-                                   work.sums)
+                                   work.image_sums)
                 first += rows
             for j in range(ldz):  # the padding is zero, or not finite as the rest
-                total += work.sums[j]
+                total += work.image_sums[j]
             free(work.memory)
         return total
 
@@ -432,18 +405,18 @@ cdef class Kernels:
         self,
         const floating[:, ::1] X,          # IN (N, n)
         const int32_t[::1] codes,          # IN (N,) class of each row
-        const double[::1] sample_weight,   # IN (N,), or empty: all ones
+        const double[::1] sample_weight,   # IN (N,), or None: all ones
         const floating[:, ::1] W,          # IN (n, d)
         const floating[:, ::1] images,     # IN (c, d) = centres W
         const floating[:, ::1] centres,    # IN (c, n)
         const floating[::1] inv_scale,     # IN (n,)
         const double[::1] caps,            # IN (c,), inf allowed
-        const floating[:, ::1] gate_centres,     # IN (c, n), or (0, 0): no gate, or known ratios
+        const floating[:, ::1] gate_centres,     # IN (c, n), or None: no gate, or known ratios
         const floating[::1] gate_inv_scale,      # IN (n,)
         const double[::1] gate_caps,       # IN (c,)
         double gate_level,                 # multiple of the caps beyond which rows have no weight
-        double[::1] gate_ratios,           # IN or OUT (N,) size of the rows over the caps, or empty
-        double[::1] distances,             # OUT (N,) or empty
+        double[::1] gate_ratios,           # IN or OUT (N,) size of the rows over the caps, or None
+        double[::1] distances,             # OUT (N,) or None
         double[:, ::1] scatter,            # OUT (padded(n), padded(n)) upper triangle, or (0, 0)
         double[:, ::1] sums,               # OUT (c, n) of kept rows about their centre, or (0, 0)
         double[:, ::1] image_scatter,      # OUT (padded_image(d), the same) of their images, upper,
@@ -464,28 +437,21 @@ cdef class Kernels:
             Py_ssize_t ldz = image_size(loops, d), block = block_rows(loops, n, sizeof(floating))
             Py_ssize_t first = 0, rows
             bint want_scatter = scatter.shape[0] > 0, want_sums = sums.shape[0] > 0
-            bint want_distances = distances.shape[0] > 0, want_images = image_scatter.shape[0] > 0
-            bint measure = gate_centres.shape[0] > 0, has_ratios = gate_ratios.shape[0] > 0
-            bint ready
+            bint want_distances = distances is not None, want_images = image_scatter.shape[0] > 0
+            bint measure = gate_centres is not None, has_ratios = gate_ratios is not None
             double objective = 0.0
             Py_ssize_t not_finite = 0
             const floating *x
             const int32_t *y
-            const double *w = NULL
+            const double *w
             double *a
             double *ratios
             Kept chosen
-            Panel panel
             Work work
         if N == 0:
             return objective, not_finite
-        ready = open_panel(
-            &panel, loops, n, sizeof(floating), &scatter[0, 0] if want_scatter else NULL)
-        ready = open_work(&work, block, n, c, ldz, sizeof(floating)) and ready
-        if not ready:
-            free(panel.memory)
-            free(work.memory)
-            raise MemoryError("no memory for the work space of a pass")
+        open_work(&work, loops, block, n, c, d, sizeof(floating),
+                  &scatter[0, 0] if want_scatter else NULL)
         with nogil:
             prepare(&work, &W[0, 0], &images[0, 0], &centres[0, 0], &inv_scale[0], &caps[0],
                     n, c, d, q, floor)
@@ -494,7 +460,7 @@ cdef class Kernels:
                 rows = min(block, N - first)
                 x = &X[first, 0]
                 y = &codes[first]
-                w = &sample_weight[first] if sample_weight.shape[0] > 0 else NULL
+                w = NULL if sample_weight is None else &sample_weight[first]
                 ratios = &gate_ratios[first] if has_ratios else work.ratios
                 if measure:
                     loops.scaled_norms(
@@ -522,16 +488,15 @@ cdef class Kernels:
                 if want_scatter:
                     roots(target, work.weights, w, rows)
                     add_to_panel(loops, x, chosen, <floating *> work.centres, work.ldc,
-                                 <floating *> work.inv_scale, work.weights, &panel)
+                                 <floating *> work.inv_scale, work.weights, &work.panel)
                 if want_images:
                     loops.gather_images(work.Z, ldz, &chosen)
                     add_gram_of_images(loops, <floating *> work.Z, chosen.count, ldz,
                                        &image_scatter[0, 0], <floating *> work.part)
                 first += rows
             if want_scatter:
-                flush(loops, <floating *> NULL, &panel)
+                flush(loops, <floating *> NULL, &work.panel)
             add_unpadded(work.image_sums, c, d, ldz, &image_sums[0, 0])
-            free(panel.memory)
             free(work.memory)
         return objective, not_finite
 

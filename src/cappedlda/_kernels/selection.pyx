@@ -10,7 +10,7 @@ from libc.stdint cimport int32_t, int64_t, uint32_t
 from libc.stdlib cimport free
 from libc.string cimport memcpy
 
-from cappedlda._kernels.memory cimport room_for
+from cappedlda._kernels.memory cimport begin_of, room_for
 
 cdef enum:
     FEW = 8        # values that are sorted
@@ -321,45 +321,6 @@ def mark_within(
     with nogil:
         for j in range(distances.shape[0]):
             marks[j] = distances[j] <= caps[codes[j]]
-
-
-def find_between(
-    const double[::1] distances,      # IN (N,)
-    const int32_t[::1] codes,         # IN (N,)
-    const double[::1] sample_weight,  # IN (N,), or empty: all ones
-    const double[::1] low,            # IN (c,)
-    const double[::1] high,           # IN (c,)
-    int32_t[::1] rows,                # OUT (N,) of which the first are filled
-):
-    """Find the rows of positive weight beyond one limit and within another; return how many."""
-    cdef Py_ssize_t j, found = 0
-    cdef bint weighted = sample_weight.shape[0] > 0, between
-    with nogil:
-        for j in range(codes.shape[0]):
-            between = distances[j] > low[codes[j]] and distances[j] <= high[codes[j]]
-            rows[found] = <int32_t> j
-            found += between and (not weighted or sample_weight[j] > 0.0)
-    return found
-
-
-def count_rows(
-    const int32_t[::1] codes,         # IN (N,)
-    int64_t[::1] counts,              # IN OUT (c,)
-):
-    """Add the rows of each class to its count."""
-    cdef Py_ssize_t j
-    with nogil:
-        for j in range(codes.shape[0]):
-            counts[codes[j]] += 1
-
-
-def are_ascending(const int32_t[::1] codes):
-    """Return whether no code is below the one before it."""
-    cdef Py_ssize_t j
-    for j in range(1, codes.shape[0]):
-        if codes[j] < codes[j - 1]:
-            return False
-    return True
 
 
 def find_ranks(

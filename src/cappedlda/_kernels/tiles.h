@@ -24,9 +24,6 @@ enum {
     FIRST_BIN = (1023 + LOWEST_EXPONENT) * (1 << MANTISSA_BITS)
 };
 
-/* Keys of the checksum of a row beyond one for each of its words: those of one vector. */
-enum { CHECKSUM_SLACK = 16 };
-
 /* The rows of a block that are kept. */
 typedef struct {
     const int32_t *numbers;       /* (count,) of the rows in the block */
@@ -37,7 +34,6 @@ typedef struct {
 
 /* Kept rows, centred, scaled and weighted, packed until there are enough for a product. */
 typedef struct {
-    void *memory;
     void *rows;         /* packed rows, as slivers or row-major */
     void *part;         /* (n, n), where float32 goes through syrk */
     ptrdiff_t room;     /* rows that fit */

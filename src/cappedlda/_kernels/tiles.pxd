@@ -7,7 +7,6 @@ cdef extern from "tiles.h":
         MANTISSA_BITS
         LOWEST_EXPONENT
         N_BINS
-        CHECKSUM_SLACK
 
     ctypedef struct Kept:
         const int32_t *numbers
@@ -16,7 +15,6 @@ cdef extern from "tiles.h":
         const double *sample_weight
 
     ctypedef struct Panel:
-        void *memory
         void *rows
         void *part
         Py_ssize_t room
