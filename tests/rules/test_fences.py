@@ -16,7 +16,6 @@ from cappedlda._rules.fences import (
     Fences,
     fixed_point_caps,
     least_fence,
-    nearer_half,
     quantiles,
     update_caps,
 )
@@ -74,7 +73,7 @@ def test_caps_grow_by_the_rows_within(histograms, caps, reach):
 @pytest.mark.parametrize("start", [None, CAPS[1]])
 def test_fixed_point_caps_are_where_growth_comes_to_rest(histograms, start):
     settled = fixed_point_caps(histograms, 2.0, start)
-    caps = nearer_half(histograms) if start is None else start
+    caps = update_caps(histograms, None).halves if start is None else start
     for _ in range(MAX_GROWTH):
         grown = update_caps(histograms, caps, 2.0)
         if np.allclose(grown.caps, caps, rtol=1e-6, atol=0.0):

@@ -12,7 +12,7 @@ from cappedlda._initial.separation import LEAST_INSIDE, separated_part
 from cappedlda._initial.standardize import in_units, medians_and_scale, row_pieces
 from cappedlda._kernels import initial as initial_kernels
 from cappedlda._metrics.linalg import not_definite
-from cappedlda._rules.fences import REACH, least_fence, nearer_half, update_caps
+from cappedlda._rules.fences import REACH, least_fence, update_caps
 from cappedlda._rules.rule import gate_caps
 
 # Least variance, in robust units, of a feature, and of one that is mostly constant.
@@ -130,7 +130,7 @@ def c_step(pieces, distances, variance_floor):
     and shrunk covariance. More steps before the growth do not improve accuracy. The result
     includes caps (c,): the largest of the given distances in the support of each class.
     """
-    caps = nearer_half(pieces.histograms(distances))
+    caps = update_caps(pieces.histograms(distances), None).halves
     support = np.zeros(len(distances), bool)
     pieces.sample.keep_within(caps, distances, support)
     return support, shrunk_distances(pieces, support, variance_floor), caps

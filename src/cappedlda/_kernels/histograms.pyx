@@ -28,13 +28,6 @@ cdef void place_bins() noexcept nogil:
 place_bins()
 
 
-def bin_positions(double[::1] found):
-    """Find the distance at which each bin sits, shape (b,)."""
-    cdef Py_ssize_t k
-    for k in range(N_BINS):
-        found[k] = positions[k]
-
-
 cdef inline double four(const double *weights) noexcept nogil:
     return (weights[0] + weights[1]) + (weights[2] + weights[3])
 
@@ -171,19 +164,6 @@ cdef double half_of(
     cdef double level = 0.5, median = 0.0
     quantiles_of(weights, first, stop, &level, 1, &median)
     return median * (1.0 + min_gap)
-
-
-def find_halves(
-    const double[:, ::1] histograms,  # IN (c, b)
-    double min_gap,
-    double[::1] halves,               # OUT (c,)
-):
-    """Find caps that keep at least half of every class."""
-    cdef Py_ssize_t i, first = 0, stop = 0
-    with nogil:
-        filled_bins(histograms, &first, &stop)
-        for i in range(histograms.shape[0]):
-            halves[i] = half_of(&histograms[i, 0], first, stop, min_gap)
 
 
 def grow_caps(

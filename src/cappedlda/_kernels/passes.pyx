@@ -311,7 +311,7 @@ cdef class Kernels:
         """Add the weight of each row to the histogram of the distances in its class."""
         if distances.shape[0] > 0:
             with nogil:
-                self.target.deposit(&distances[0], &codes[0], begin_of(sample_weight),
+                self.target.deposit(&distances[0], NULL, &codes[0], begin_of(sample_weight),
                                     distances.shape[0], &histograms[0, 0])
 
     def scaled_norms(
@@ -479,8 +479,7 @@ cdef class Kernels:
                 chosen.sample_weight = w
                 chosen.count = keep(work.squares, y, w, work.caps, work.cap_losses, rows,
                                     work.loss, &kept[0, 0], &not_finite, work.chosen)
-                objective += target.deposit_and_sum(
-                    a, work.loss, y, w, rows, &histograms[0, 0])
+                objective += target.deposit(a, work.loss, y, w, rows, &histograms[0, 0])
                 if want_sums:
                     loops.add_sums(x, n, &chosen, work.centres, work.ldc, &sums[0, 0])
                 elif want_images:

@@ -218,15 +218,7 @@ static inline void OF_TARGET(deposit_row)(
     bin[1] = OF_TARGET(multiply_add)(weight, fraction, bin[1]);
 }
 
-static void OF_TARGET(deposit)(
-    const double *distances, const int32_t *codes, const double *weights, ptrdiff_t rows,
-    double *histograms
-) {
-    for (ptrdiff_t j = 0; j < rows; j++)
-        OF_TARGET(deposit_row)(distances[j], codes[j], weight_of(weights, j), histograms);
-}
-
-static double OF_TARGET(deposit_and_sum)(
+static double OF_TARGET(deposit)(
     const double *distances, const double *losses, const int32_t *codes, const double *weights,
     ptrdiff_t rows, double *histograms
 ) {
@@ -234,7 +226,7 @@ static double OF_TARGET(deposit_and_sum)(
     for (ptrdiff_t j = 0; j < rows; j++) {
         const double weight = weight_of(weights, j);
         OF_TARGET(deposit_row)(distances[j], codes[j], weight, histograms);
-        total = OF_TARGET(multiply_add)(weight, losses[j], total);
+        if (losses != NULL) total = OF_TARGET(multiply_add)(weight, losses[j], total);
     }
     return total;
 }
@@ -261,5 +253,4 @@ extern const Target OF_TARGET(target);
 const Target OF_TARGET(target) = {
     TEXT(TARGET), &OF_TARGET(loops_f32), &OF_TARGET(loops_f64), OF_TARGET(square_roots),
     OF_TARGET(reciprocals), OF_TARGET(floored_squares), OF_TARGET(deposit),
-    OF_TARGET(deposit_and_sum),
 };

@@ -98,14 +98,10 @@ typedef struct {
     void (*reciprocals)(const double *x, ptrdiff_t count, double *out);
     void (*floored_squares)(const double *x, ptrdiff_t count, double floor, double *out);
     /* share the weight of each row between the two bins of its class around its distance, so
-       that the histograms, and every quantile of them, move continuously with the data; weights
-       may be NULL: all ones */
-    void (*deposit)(const double *distances, const int32_t *codes, const double *weights,
-                    ptrdiff_t rows, double *histograms);
-    /* the same, and return the sum of the losses times the weights */
-    double (*deposit_and_sum)(const double *distances, const double *losses,
-                              const int32_t *codes, const double *weights, ptrdiff_t rows,
-                              double *histograms);
+       that the histograms, and every quantile of them, move continuously with the data; return
+       the sum of the losses times the weights; losses may be NULL, weights too: all ones */
+    double (*deposit)(const double *distances, const double *losses, const int32_t *codes,
+                      const double *weights, ptrdiff_t rows, double *histograms);
 } Target;
 
 /* The targets that this processor can run, the fastest first; NULL behind the last one. */

@@ -78,11 +78,7 @@ cdef extern from "tiles.h":
         void (*floored_squares)(
             const double *x, Py_ssize_t count, double floor, double *out,
         ) noexcept nogil
-        void (*deposit)(
-            const double *distances, const int32_t *codes, const double *weights,
-            Py_ssize_t rows, double *histograms,
-        ) noexcept nogil
-        double (*deposit_and_sum)(
+        double (*deposit)(
             const double *distances, const double *losses, const int32_t *codes,
             const double *weights, Py_ssize_t rows, double *histograms,
         ) noexcept nogil

@@ -9,7 +9,6 @@ import numpy as np
 from scipy.special import gammainc, gammaincinv
 
 from cappedlda._kernels import histograms as fences
-from cappedlda._kernels import kernels
 from cappedlda._regime import REGIME
 
 # How far a fence reaches beyond the 90 % quantile of the distances inside it, in units of the gap
@@ -30,13 +29,6 @@ LARGE = 1e3
 LEAST_LEVEL = 0.99
 
 
-def bin_positions():
-    """Return the distance at which each bin of the histograms of distances sits."""
-    positions = np.empty(kernels.HISTOGRAM_BINS)
-    fences.bin_positions(positions)
-    return positions
-
-
 def quantiles(histograms, levels, caps=None):
     """Return quantiles of the distances in each class, and of all classes together.
 
@@ -51,13 +43,6 @@ def quantiles(histograms, levels, caps=None):
     found, weights = np.empty((c + 1, len(levels))), np.empty(c + 1)
     fences.find_quantiles(histograms, caps, levels, found, weights)
     return found, weights
-
-
-def nearer_half(histograms):
-    """Return caps that keep at least half of every class."""
-    halves = np.empty(len(histograms))
-    fences.find_halves(histograms, MIN_GAP, halves)
-    return halves
 
 
 class Fences(NamedTuple):
