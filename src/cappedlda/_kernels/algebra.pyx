@@ -14,9 +14,6 @@ from cappedlda._kernels.memory cimport room_for
 
 include "cappedlda/_kernels/blas_int.pxi"
 
-# The first of several entries that are largest up to rounding decides a sign.
-cdef double AS_LARGE = 1.0 - 1e-9
-
 
 cdef bint find_eigen(double *C, double *values, Py_ssize_t n) except -1:
     """Find the ascending eigenvalues of a symmetric C (n, n); its eigenvectors replace its rows."""
@@ -27,10 +24,11 @@ cdef bint find_eigen(double *C, double *values, Py_ssize_t n) except -1:
         char vectors = b"V", lower = b"L"
         double *numbers = room_for(n_numbers + n_integers)
         blas_int *integers = <blas_int *> (numbers + n_numbers)
-    dsyevd(
-        &vectors, &lower, &size, C, &size, values,
-        numbers, &n_numbers, integers, &n_integers, &info,
-    )
+    with nogil:
+        dsyevd(
+            &vectors, &lower, &size, C, &size, values,
+            numbers, &n_numbers, integers, &n_integers, &info,
+        )
     free(numbers)
     return info == 0 and isfinite(values[n - 1])  # LAPACK may take NaN without complaint
 
@@ -67,22 +65,6 @@ def lead(
     finally:
         free(vectors)
     return rank
-
-
-def fix_signs(double[:, ::1] W):
-    """Flip columns of W (n, k) so that the entry of largest size is positive."""
-    cdef Py_ssize_t n = W.shape[0], i, j
-    cdef double largest
-    for j in range(W.shape[1]):
-        largest = 0.0
-        for i in range(n):
-            largest = larger(largest, fabs(W[i, j]))
-        for i in range(n):
-            if fabs(W[i, j]) >= AS_LARGE * largest or largest != largest:
-                break
-        if W[i, j] < 0.0:
-            for i in range(n):
-                W[i, j] = -W[i, j]
 
 
 cdef inline double larger(double a, double b) noexcept:

@@ -12,6 +12,8 @@ from cappedlda._kernels import algebra
 RANK_CUTOFF = 1e-10
 # Reciprocal condition number from which on a Cholesky factor is as good as eigenvectors.
 FAR_FROM_SINGULAR = 1e-7
+# The first of several entries that are largest up to rounding decides a sign.
+AS_LARGE = 1.0 - 1e-9
 
 
 def between_factor(centres, priors, scale):
@@ -191,9 +193,9 @@ def order_by_discrimination(C, images):
 
 def fix_signs(W):
     """Flip columns so that the entry of largest size is positive."""
-    W = np.array(W, np.float64, order="C")
-    algebra.fix_signs(W)
-    return W
+    sizes = np.abs(W)
+    deciding = (sizes >= AS_LARGE * sizes.max(axis=0)).argmax(axis=0)
+    return np.where(W[deciding, np.arange(W.shape[1])] < 0.0, -W, W)
 
 
 def quietest_directions(A, B, count):
