@@ -11,7 +11,7 @@ from scipy import sparse
 
 from cappedlda import CappedLDA, CappedLDACV, CappedNormLDA, load_model, save_model
 from cappedlda._model import decision
-from cappedlda._model.decision import calibration_of, cut_offs, tail_weights
+from cappedlda._model.decision import cut_offs, tail_weights
 from cappedlda._model.distances import spread
 from cappedlda.paper import CLDA
 
@@ -102,7 +102,7 @@ def test_of_many_rows_a_sample_is_noted(rng):
     X, y = three_classes(rng, 6000)
     lda = in_regime(CappedLDA(), least_sample_rows=500).fit(X, y)
     assert lda.n_sampled_ == 500
-    assert len(calibration_of(lda).weights) <= 500
+    assert len(lda._calibration.weights) <= 500
     assert 0.02 < lda.is_rejected(three_classes(rng, 20_000)[0], alpha=0.05).mean() < 0.08
 
 
@@ -127,7 +127,7 @@ def test_rows_too_far_to_be_measured_are_outliers(rng, model):
 def test_as_many_classes_as_features_leave_nothing_off_the_plane(rng):
     X, y = make_classes(rng, [100] * 4, 3)
     lda = CappedLDA().fit(X, y)
-    assert not calibration_of(lda).off_plane.round(6).any()
+    assert not lda._calibration.off_plane.round(6).any()
     assert lda.is_rejected(X, alpha=0.05).mean() < 0.06
 
 
@@ -152,7 +152,7 @@ def test_rounding_is_no_distance(rng, make, shrinkage, dtype):
     X, y = make(rng)
     X = X.astype(dtype)
     lda = CappedLDA(shrinkage=shrinkage).fit(X, y)
-    assert not calibration_of(lda).off_plane.any()
+    assert not lda._calibration.off_plane.any()
     assert lda.is_rejected(X, alpha=0.05).mean() < 0.06
     assert lda.is_rejected(X, y, alpha=0.05).mean() < 0.06
 
@@ -162,7 +162,7 @@ def test_another_value_of_a_constant_feature_is_an_outlier(rng, convert):
     X, y = three_classes(rng, 600)
     X = np.c_[X, np.full(600, 7.1), np.array([0.0, 0.5, 0.5])[y]]
     lda = CappedLDA().fit(X, y)
-    np.testing.assert_array_equal(calibration_of(lda).flat, [False] * 8 + [True] * 2)
+    np.testing.assert_array_equal(lda._calibration.flat, [False] * 8 + [True] * 2)
     assert lda.is_rejected(convert(X), y).mean() < 0.02
     assert lda.is_rejected(convert(X)).mean() < 0.02
     for feature, value in ((8, 1e6), (8, 7.2), (8, 1e38), (9, 0.1)):
@@ -196,7 +196,7 @@ def test_the_rounding_of_a_mean_is_no_constant(dtype, units):
         X, y, odd = rare_indicators(np.random.default_rng(seed), 2000, units)
         X = X.astype(dtype)
         lda = CappedLDA().fit(X, y)
-        flat = calibration_of(lda).flat
+        flat = lda._calibration.flat
         lda.means_[:, flat] += 1e-16 * spread(lda)[flat]  # by chance it is 0 in some fits
         assert lda.is_rejected(X[~odd]).mean() < 0.05
         assert lda.is_rejected(X[~odd], y[~odd]).mean() < 0.05
@@ -212,8 +212,8 @@ def test_the_rounding_of_a_mean_is_no_constant(dtype, units):
 def test_up_to_a_number_all_kept_rows_are_noted(rng, n_rows, noted):
     X, y = three_classes(rng, n_rows, 2)
     lda = CappedLDA(epsilon=np.inf).fit(X, y)
-    assert len(calibration_of(lda).weights) == noted
-    assert len(np.unique(calibration_of(lda).own)) == noted
+    assert len(lda._calibration.weights) == noted
+    assert len(np.unique(lda._calibration.own)) == noted
 
 
 @pytest.mark.parametrize("weight", [None, 0.1, 0.3 / 220], ids=["no weights", "0.1", "sum 0.3"])
@@ -221,29 +221,9 @@ def test_a_row_that_is_alone_in_its_class_is_not_noted(rng, weight):
     X, y = three_classes(rng, 200)
     X, y = np.vstack([X, 20.0 + rng.normal(size=(20, 8))]), np.append(y, 3 + np.arange(20))
     weights = None if weight is None else np.full(220, weight)
-    calibration = calibration_of(CappedLDA(epsilon=np.inf).fit(X, y, sample_weight=weights))
+    calibration = CappedLDA(epsilon=np.inf).fit(X, y, sample_weight=weights)._calibration
     assert len(calibration.weights) == 200
     assert calibration.own.min() > 0.0
-
-
-def test_threads_may_ask_for_it_at_once(rng, model):
-    """The second comes while the first has just made the calibration."""
-    made = model._calibration
-    expected = made()
-
-    class Late:
-        reads = 0
-
-        @property
-        def _calibration(self):
-            self.reads += 1
-            return made if self.reads == 1 else expected._asdict()
-
-        @_calibration.setter
-        def _calibration(self, value):
-            pass
-
-    np.testing.assert_array_equal(calibration_of(Late()).own, expected.own)
 
 
 def test_without_min_proba_no_probabilities_are_computed(rng, model, spy):
@@ -260,7 +240,7 @@ def test_files_and_pickles_decide_the_same_and_hold_no_row(rng, tmp_path, estima
     X, y = three_classes(rng, 300)
     lda = estimator.fit(X, y)
     pickled = pickle.loads(pickle.dumps(lda))
-    assert not hasattr(pickled._calibration, "X")
+    assert pickled._calibrator is None
     save_model(lda, tmp_path / "model.npz")
     new = three_classes(rng, 1000)[0] * 1.5
     expected = lda.is_rejected(new)

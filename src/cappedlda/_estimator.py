@@ -19,8 +19,14 @@ from cappedlda._data.kinds import kind_of, training_rows
 from cappedlda._data.progress import pass_printer, print_decisions
 from cappedlda._data.threads import effective_n_jobs, single_threaded_blas
 from cappedlda._fit.result import class_counts, covariance_of_features
-from cappedlda._loo.calibration import Calibrator
-from cappedlda._model import cells, decision, distances
+from cappedlda._loo.calibration import Calibration, Calibrator
+from cappedlda._model import decision, distances
+from cappedlda._model.cells import (
+    amend_projections,
+    amend_scores,
+    check_finite_or_missing,
+    cuts_of,
+)
 from cappedlda._model.discriminant import LinearDiscriminant, by_rows, linear_rule
 from cappedlda._model.explain import explain
 from cappedlda._model.summary import Summary, summary_of
@@ -59,14 +65,10 @@ class CappedDiscriminant(LinearDiscriminant):
     _norm: tuple[float, float] | None
     # The factor by which scores are as sure as left-out rows say.
     _temperature: float
-    # Makes the covariance of all features when it is first asked for.
+    # Make the covariance of all features and the calibration when they are first asked for.
     _make_covariance: Callable[[], Floats | None]
-    # What makes the calibration is replaced by its arrays when it is first asked for.
-    _calibration: dict[str, Floats] | Calibrator | None
-    # Training rows by which the cut-offs of cells are chosen, and the metric once it was asked for.
-    _cell_cache: dict[str, Any]
-    # The cut-offs of a model that was stored.
-    _cell_cuts: Floats | None = None
+    _calibrator: Calibrator | None = None
+    _cell_cuts: Floats | None = None  # of a model that was stored
     # Training cells that the fit has replaced, if any, and their shares by feature.
     _wrong_cells: Any = None
     _wrong_shares: Floats | None = None
@@ -376,7 +378,7 @@ class CappedDiscriminant(LinearDiscriminant):
         array([[5. , 3.4, 1.5, 0.3]])
         """
         decision.check_cells(self)
-        return by_rows(self, decision.expected_cells, X, y)
+        return by_rows(self, decision.judged_cells, X, y, part=0)
 
     def cell_deviations(self, X: MatrixLike, y: ArrayLike | None = None) -> Floats:
         """Return how far each cell is from the value that the other cells of its row predict.
@@ -402,7 +404,7 @@ class CappedDiscriminant(LinearDiscriminant):
         array([[ 0.1,  0.3, 48.2, -0.4]])
         """
         decision.check_cells(self)
-        return by_rows(self, decision.cell_deviations, X, y)
+        return by_rows(self, decision.judged_cells, X, y, part=1)
 
     def is_rejected(self, X: MatrixLike, y: ArrayLike | None = None, alpha: float = 0.01) -> Bools:
         """Decide which new rows belong to no class, at a stated rate of false alarms.
@@ -496,6 +498,10 @@ class CappedDiscriminant(LinearDiscriminant):
     def _covariance(self) -> Floats | None:
         return self._make_covariance()
 
+    @cached_property
+    def _calibration(self) -> Calibration | None:
+        return None if self._calibrator is None else self._calibrator()
+
     @property
     def covariance_(self) -> Floats:
         """Within-class covariance of the rows that are not left out."""
@@ -512,7 +518,7 @@ class CappedDiscriminant(LinearDiscriminant):
     def cell_cuts_(self) -> Floats:
         """Standard deviations beyond which single cells of new rows are ignored."""
         check_is_fitted(self)
-        return cells.cuts_of(self)
+        return cuts_of(self)
 
     if not TYPE_CHECKING:  # to type checkers every name would be an attribute
 
@@ -543,26 +549,18 @@ class CappedDiscriminant(LinearDiscriminant):
         return tags
 
     def __getstate__(self):
-        cuts = self.cell_cuts_ if hasattr(self, "classes_") else None
-        decision.calibration_of(self)  # no training row is stored
-        hasattr(self, OF_LABELS[0])  # nor those of which labels are still to be judged
-        state = dict(super().__getstate__())
-        if "_make_covariance" in state:
-            del state["_make_covariance"]
-            state["_covariance"] = self._covariance
-        if cuts is not None:
-            state["_cell_cuts"] = cuts
-        state.pop("_cell_cache", None)  # made from the rest
-        return state
+        made = {}
+        if hasattr(self, "classes_"):  # all that is made when asked for: no training row is stored
+            made = {"_covariance": self._covariance, "_calibration": self._calibration}
+            made["_cell_cuts"] = self.cell_cuts_
+            hasattr(self, OF_LABELS[0])
+        state = super().__getstate__() | made
+        makers = ("_make_covariance", "_calibrator", "_cell_cache")
+        return {name: value for name, value in state.items() if name not in makers}
 
-    def _check_finite(self, X, first=0):
-        cells.check_finite_or_missing(self, X, first)
-
-    def _amend_scores(self, X, scores):
-        cells.amend_scores(self, X, scores)
-
-    def _amend_projections(self, X, projected):
-        cells.amend_projections(self, X, projected)
+    _check_finite = check_finite_or_missing
+    _amend_scores = amend_scores
+    _amend_projections = amend_projections
 
     def _fit_rows(self, rows, classes, priors, features):
         n_features = rows.shape[1]
@@ -638,9 +636,9 @@ class CappedDiscriminant(LinearDiscriminant):
         self._flag_rule, self._leave_out_rule = solution.flag_rule, solution.leave_out_rule
         self._norm = solution.norm
         self._temperature = float(solution.temperature)
-        self._calibration = calibrator = solution.calibrator()
-        self._cell_cache = {} if calibrator is None else {"trial": calibrator.trial}
-        vars(self).pop("_covariance", None)  # of an earlier fit
+        for name in ("_covariance", "_calibration"):  # of an earlier fit
+            vars(self).pop(name, None)
+        self._calibrator, self._cell_cache = solution.calibrator(), {}
         known = solution.within, solution.space, rows.regime.most_dense_features
         self._make_covariance = partial(covariance_of_features, *known)
         self.leave_out_level_ = float(solution.level)

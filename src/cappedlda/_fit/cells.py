@@ -126,7 +126,7 @@ def metric_of(solution):
     calibrator = solution.calibrator()
     if calibrator is None:
         return None
-    return metric_of_plane(calibrator.whitener(), solution.centres, solution.priors)
+    return metric_of_plane(calibrator.whitener, solution.centres, solution.priors)
 
 
 def is_worthwhile(rows, plain, trial, moments):

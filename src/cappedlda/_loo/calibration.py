@@ -67,8 +67,9 @@ class Calibrator:
         whitener = self._whitener(discriminant, varying)
         return Calibration(whitener, self.weights, *found, root_of(unit * off_plane), flat)
 
+    @property
     def whitener(self):
-        """Return the whitener of the `Calibration` alone, which needs no rows."""
+        """That of the `Calibration`, which needs no rows."""
         varying = np.flatnonzero(~self._flat())
         return self._whitener(self._discriminant(varying), varying)
 

@@ -1,9 +1,7 @@
 """Wrong and missing cells of new rows: scores without them, completed rows, what was expected.
 
-A row for which no class within reach drops a cell is left to the linear rule. `_metrics.cells` says
-which cells are dropped. The cut-off is CUT, unless training rows show that this does harm: values
-far off may be usual for a feature, and separate the classes. Then features with long tails have
-larger ones.
+A row for which no class within reach drops a cell is left to the linear rule. The cut-off is CUT,
+unless training rows show that this does harm: then features with long tails have larger ones.
 """
 
 from dataclasses import replace
@@ -12,7 +10,7 @@ import numpy as np
 from scipy.sparse import issparse
 from scipy.special import softmax
 
-from cappedlda._data.base import slices_of
+from cappedlda._data.base import first_not_finite, slices_of
 from cappedlda._data.threads import blas_threads, ordered_map, single_threaded_blas
 from cappedlda._metrics.cells import CUT, MOST_WRONG, REACH, WRONG, make_metric
 from cappedlda._model.discriminant import check_finite, not_finite_in
@@ -34,32 +32,34 @@ SAME_CONSTANT = 1e-6
 MOST_MARKS = 1 << 22
 
 
-@np.errstate(over="ignore", invalid="ignore")  # by rows that are far off
+FAR_ROWS = {"over": "ignore", "invalid": "ignore"}  # numbers of theirs that may overflow
+
+
 def choose_cuts(metric, X, codes, weights):
-    """Return the least cut-offs (n,) that do no harm to the classification of rows, or inf.
+    """Return the least cut-offs (n,) that do no harm to the classification of training rows.
 
     Harm is that more rows are lost than gained, by more than MOST_HARM standard errors and more
     than MOST_LOST of all. Lost are those that all cells classify correctly and capped ones do not.
-    The rows are those of training, also those that were left out.
     """
-    most_lost = MOST_LOST * weights.sum()
+
+    @np.errstate(**FAR_ROWS)
+    def work(rows, block, dropped):
+        linear = (block - metric.centre) * metric.root @ metric.images.T + metric.intercepts
+        before = linear.argmax(axis=1) == codes[rows]
+        now = metric.scores(block, dropped).argmax(axis=1) == codes[rows]
+        return weights[rows] @ (before & ~now), weights[rows] @ (now & ~before)
+
     for cuts in candidates(metric, X, codes):
         metric = metric.with_cuts(cuts)
-        some = metric.screen()(X)
-        X, codes, weights = X[some], codes[some], weights[some]  # larger ones find fewer
-        lost = gained = 0.0
-        for part in slices_of(len(X), max(1, MOST_MARKS // metric.means.size)):
-            block, own = np.ascontiguousarray(X[part], np.float64), codes[part]
-            dropped, capped = metric.drop(block)
-            linear = linear_scores(metric, block).argmax(axis=1) == own
-            now = np.where(capped, metric.scores(block, dropped).argmax(axis=1) == own, linear)
-            lost += weights[part] @ (linear & ~now)
-            gained += weights[part] @ (now & ~linear)
-        if lost - gained <= max(MOST_HARM * np.sqrt(lost + gained), most_lost):
+        changes = [change for _, change in over_rows(metric, X, work)]
+        lost, gained = np.sum(changes, axis=0) if changes else (0.0, 0.0)
+        harm = max(MOST_HARM * np.sqrt(lost + gained), MOST_LOST * weights.sum())
+        if lost - gained <= harm:
             break
     return metric.cuts
 
 
+@np.errstate(**FAR_ROWS)
 def candidates(metric, X, codes):
     """Yield cut-offs to try, in rising order."""
     yield CUT
@@ -68,11 +68,6 @@ def candidates(metric, X, codes):
     for share in SHARES:
         yield np.maximum(CUT, np.quantile(residuals, 1.0 - share, axis=0))
     yield np.inf
-
-
-def linear_scores(metric, X):
-    """Return the scores of the linear rule before its temperature, (N, c), but for rounding."""
-    return (X - metric.centre) * metric.root @ metric.images.T + metric.intercepts
 
 
 def over_rows(metric, X, work, reach=REACH, every=False):
@@ -108,29 +103,25 @@ def metric_of(model):
     """Return how single cells are measured, made when first asked for; None: no covariance."""
     cache = vars(model).setdefault("_cell_cache", {})
     if "metric" not in cache:
-        cache["metric"] = made_metric(model, cache.get("trial"))
+        cache["metric"] = make_metric_of(model)
     return cache["metric"]
 
 
-def made_metric(model, trial):
-    """Return the metric of cells, with cut-offs chosen by rows on trial or by an earlier fit."""
+def make_metric_of(model):
     whitener = whitener_of(model)
     if whitener is None:
         return None
     rule = model.means_, model.xbar_, model.coef_, model.priors_, model._temperature
-    metric = make_metric(whitener, *rule)
-    if metric is None:
-        return None
-    cuts = model._cell_cuts if trial is None else choose_cuts(metric, *trial)
-    return metric if cuts is None else metric.with_cuts(cuts)
+    metric, cuts = make_metric(whitener, *rule), model._cell_cuts
+    if metric is not None and model._calibrator is not None:
+        cuts = choose_cuts(metric, *model._calibrator.trial)
+    return metric if metric is None or cuts is None else metric.with_cuts(cuts)
 
 
 def whitener_of(model):
     """Return what gives rows unit covariance within the classes, (n, m); None: no covariance."""
-    found = model._calibration  # read once: another thread may be replacing it
-    if found is None:
-        return None
-    return found["whitener"] if isinstance(found, dict) else found.whitener()
+    found = model._calibrator or model._calibration  # of a model file
+    return None if found is None else found.whitener
 
 
 def cuts_of(model):
@@ -141,23 +132,29 @@ def cuts_of(model):
 
 def check_finite_or_missing(model, X, first=0):
     """Raise an error for numbers that are not finite, unless such cells are ignored."""
+    if issparse(X):
+        check_finite(model, X)
+        return
+    row = first_not_finite(X)
+    if row is None:
+        return
+    known = metric_of(model) is not None
     remedy = "remove or impute such rows"
-    if model.missing == "error" or issparse(X):
-        if not issparse(X) and model._calibration is not None:
+    if model.missing == "error":
+        if known:
             remedy += ', or predict without such cells by set_params(missing="ignore")'
-        check_finite(model, X, first, remedy)
-    elif metric_of(model) is None:
+    elif not known:
         remedy = (
             'impute these cells: missing="ignore" needs a covariance of all features, which '
             "this model does not have (see CappedLDA)"
         )
-        check_finite(model, X, first, remedy)
-    elif model.cells == "all":
-        infinite = np.isinf(X).any(axis=1)
-        if infinite.any():
-            remedy = 'mark missing cells by NaN, or use cells="capped"'
-            given = np.where(np.isnan(X), 0, X)
-            raise not_finite_in(model, given, int(infinite.argmax()), first, remedy)
+    elif model.cells == "all" and np.isinf(X).any():
+        X = np.where(np.isnan(X), 0, X)
+        row = first_not_finite(X)
+        remedy = 'mark missing cells by NaN, or use cells="capped"'
+    else:
+        return
+    raise not_finite_in(model, X, row, first, remedy)
 
 
 def metric_for(model, X):
@@ -306,6 +303,10 @@ def wrong_cells(model, X, codes, labelled):
         for rows, found in over_rows(metric, X, work, reach):
             wrong[rows] = found
     return wrong
+
+
+def dense(X):
+    return X.toarray() if issparse(X) else X
 
 
 def expected_cells(model, X, codes):

@@ -1,11 +1,10 @@
 """Decisions on new rows: whether to reject them, which of their cells are wrong."""
 
 import numpy as np
-from scipy.sparse import issparse
 from sklearn.utils.validation import check_is_fitted
 
 from cappedlda._data.base import slices_of
-from cappedlda._loo.calibration import MOST_NOTED, Calibration, Calibrator
+from cappedlda._loo.calibration import MOST_NOTED
 from cappedlda._loo.distances import plane_axes
 from cappedlda._model import cells
 from cappedlda._model.discriminant import class_codes, decisions, probabilities
@@ -17,28 +16,24 @@ def wrong_cells(model, X, y=None):
     return cells.wrong_cells(model, X, codes_or_predicted(model, X, y), y is not None)
 
 
-def expected_cells(model, X, y=None):
-    return judged_cells(model, X, y)[0]
-
-
-def cell_deviations(model, X, y=None):
-    return judged_cells(model, X, y)[1]
-
-
-def judged_cells(model, X, y):
-    """Return what the other cells predict, and how far cells are from it."""
+def judged_cells(model, X, y, part):
+    """Return what the other cells predict, the part 0, or how far cells are from it, 1."""
     codes = codes_or_predicted(model, X, y)
-    return cells.expected_cells(model, X.toarray() if issparse(X) else X, codes)
+    return cells.expected_cells(model, cells.dense(X), codes)[part]
 
 
 def check_cells(model):
     check_is_fitted(model)
     if cells.metric_of(model) is None:
-        raise ValueError(
-            "This model has no covariance of all features, which predicts cells from others: it "
-            "has more features than rows, more than 1000 sparse features, no class with two "
-            "rows, or is not a CappedLDA."
-        )
+        raise no_covariance("predicts cells from others")
+
+
+def no_covariance(use, remedy=""):
+    return ValueError(
+        f"This model has no covariance of all features, which {use}: it has more features than "
+        "rows, more than 1000 sparse features, no class with two rows, or is not a CappedLDA."
+        + remedy
+    )
 
 
 def codes_or_predicted(model, X, y):
@@ -77,64 +72,45 @@ def labels_with(model, reject_label):
 
 def is_rejected(model, X, y, alpha):
     """Return which checked rows are too far off to come from a class, or from the given one."""
-    calibration = calibration_of(model)
+    calibration = model._calibration
     codes = None if y is None else codes_of(model, y, X.shape[0])
-    constants = has_constants(model, cells.filled(model, X, codes), codes, calibration.flat)
-    X, cost = cells.completed(model, X, codes)
-    distances = two_distances(model, X, codes, calibration.whitener)
-    # Wrong cells count like cells at the cut-off: off the plane, if there is anything off it.
-    priced = distances[int(calibration.off_plane.any())]
-    priced[...] = np.sqrt(np.square(priced) + cost)
-    projected, off_plane = distances
+    whole, (completed, cost) = cells.filled(model, X, codes), cells.completed(model, X, codes)
     usual = calibration.nearest if y is None else calibration.own
     cuts = cut_offs((usual, calibration.off_plane), calibration.weights, alpha)
-    near = (projected <= cuts[0]) & (off_plane <= cuts[1])  # NaN is too far
-    return ~(near & constants)
-
-
-def two_distances(model, X, codes, whitener):
-    """Return the distances of rows in the discriminant space, and off it, shape (N,)."""
-    means = (model.means_ - model.xbar_) @ whitener
+    means = (model.means_ - model.xbar_) @ calibration.whitener
     axes = plane_axes(means)
     centres = means @ axes
-    found = np.empty((2, X.shape[0]))
+    (flat,) = np.nonzero(calibration.flat)
+    constants = model.means_[:, flat]
+    rounding = cells.rounding_of_constants(constants, spread(model)[flat]) if len(flat) else 0.0
+    rejected = np.empty(X.shape[0], bool)
     for rows in slices_of(X.shape[0], model._regime.slab_rows(X.shape[1])):
-        block = X[rows].toarray() if issparse(X) else X[rows]
+        classes = range(len(means)) if codes is None else [codes[rows]]
+        distances = np.zeros((2, rows.stop - rows.start))  # in the discriminant space, and off it
         with np.errstate(over="ignore", invalid="ignore"):
-            Z = (block - model.xbar_) @ whitener
+            Z = (cells.dense(completed[rows]) - model.xbar_) @ calibration.whitener
             images = Z @ axes
-            found[0, rows] = from_centres(images, centres, None if codes is None else codes[rows])
+            from_classes = [np.linalg.norm(images - centres[k], axis=1) for k in classes]
+            distances[0] = np.min(from_classes, axis=0)
             if axes.shape[1] < axes.shape[0]:
-                found[1, rows] = np.linalg.norm(Z - images @ axes.T, axis=1)
-            else:
-                found[1, rows] = 0.0
-    return found
-
-
-def has_constants(model, X, codes, flat):
-    """Return which rows have, in the flat features, the values of their class or of any."""
-    found, (flat,) = np.ones(X.shape[0], bool), np.nonzero(flat)
-    if len(flat) == 0:
-        return found
-    constants, unit = model.means_[:, flat], spread(model)[flat]
-    for rows in slices_of(X.shape[0], model._regime.slab_rows(X.shape[1])):
-        block = X[rows][:, flat].toarray() if issparse(X) else X[rows, flat]
-        own = None if codes is None else codes[rows]
-        found[rows] = are_constants(block, constants, unit, own)
-    return found
+                distances[1] = np.linalg.norm(Z - images @ axes.T, axis=1)
+            # Wrong cells count like cells at the cut-off: off the plane, if anything is off it.
+            priced = distances[int(calibration.off_plane.any())]
+            priced[...] = np.sqrt(np.square(priced) + cost[rows])
+            steps = (np.abs(cells.dense(whole[rows])[:, flat] - constants[k]) for k in classes)
+            constant = np.any([np.all(step <= rounding, axis=1) for step in steps], axis=0)
+        near = (distances[0] <= cuts[0]) & (distances[1] <= cuts[1])  # NaN is too far
+        rejected[rows] = ~(near & constant)
+    return rejected
 
 
 def check_alpha(model, alpha):
     """Check that the model can reject a share of new rows."""
     check_is_fitted(model)
     check_real("alpha", alpha, 0.0, 0.5, "use a small share, such as 0.01")
-    calibration = calibration_of(model)
+    calibration = model._calibration
     if calibration is None:
-        raise ValueError(
-            "This model has no covariance of all features, which decisions on new rows "
-            "need: it has more features than rows, or more than 1000 sparse ones, or no class "
-            "with two rows, or is not a CappedLDA. Use outlyingness(X) > 1 instead."
-        )
+        raise no_covariance("decides on new rows", " Use outlyingness(X) > 1 instead.")
     n_rows = calibration.weights.sum()
     if alpha * (n_rows + 1.0) < 1.0:
         least = 1.05 / (n_rows + 1.0)  # not below the limit when it is rounded to two digits
@@ -142,42 +118,6 @@ def check_alpha(model, alpha):
             f"alpha={alpha!r} is too small for this model, which knows the distances of "
             f"{n_rows:.0f} training rows (at most {MOST_NOTED}); use {least:.2g} or more."
         )
-
-
-def calibration_of(model):
-    """Return the calibration, made now if it was not asked for before, or None."""
-    found = getattr(model, "_calibration", None)  # read once: another thread may be replacing it
-    if isinstance(found, Calibrator):
-        found = model._calibration = found()._asdict()
-    return None if found is None else Calibration(**found)
-
-
-def from_centres(images, centres, codes):
-    """Return the distances from the nearest centre, or from that of the class of each row."""
-    if codes is not None:
-        return np.linalg.norm(images - centres[codes], axis=1)
-    nearest = np.full(len(images), np.inf)
-    for centre in centres:
-        np.minimum(nearest, np.linalg.norm(images - centre, axis=1), out=nearest)
-    return nearest
-
-
-def are_constants(values, constants, unit, codes):
-    """Return which rows of shape (N, f) are one of the constants (c, f), or that of their class.
-
-    The units of the features are of shape (f,).
-    """
-    tolerance = cells.rounding_of_constants(constants, unit)
-    if codes is not None:
-        return np.all(np.abs(values - constants[codes]) <= tolerance, axis=1)
-    found, left = np.zeros(len(values), bool), np.arange(len(values))
-    for constant in constants:  # mostly they are the same for all classes, and one will do
-        same = np.all(np.abs(values[left] - constant) <= tolerance, axis=1)
-        found[left[same]] = True
-        left = left[~same]
-        if len(left) == 0:
-            break
-    return found
 
 
 def cut_offs(distances, weights, alpha):

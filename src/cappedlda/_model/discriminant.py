@@ -29,6 +29,19 @@ from cappedlda._validation import FLOATS, check_centres, check_structure, check_
 _BLOCK_BYTES = 1 << 17
 
 
+def check_finite(model, X, first=0):
+    """Raise an error if a number is not finite; it names the row, counted from `first`.
+
+    None is a block of which nobody knows where it begins.
+    """
+    if issparse(X):
+        assert_all_finite(X, estimator_name=type(model).__name__, input_name="X")
+        return
+    row = first_not_finite(X)
+    if row is not None:
+        raise not_finite_in(model, X, row, first)
+
+
 class LinearDiscriminant(
     ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClassifierMixin, BaseEstimator
 ):
@@ -64,9 +77,7 @@ class LinearDiscriminant(
         else:
             validate_data(self, X, skip_check_array=True)
 
-    def _check_finite(self, X, first=0):
-        check_finite(self, X, first)
-
+    _check_finite = check_finite
     # Where single cells of rows are judged, these change the results of some rows.
     _amend_projections = None
     _amend_scores = None
@@ -158,20 +169,7 @@ def check_new(model, X, finite=True, first=0):
     return X
 
 
-def check_finite(model, X, first=0, remedy="remove or impute such rows"):
-    """Raise an error if a number is not finite; it names the row, counted from `first`.
-
-    None is a block of which nobody knows where it begins.
-    """
-    if issparse(X):
-        assert_all_finite(X, estimator_name=type(model).__name__, input_name="X")
-        return
-    row = first_not_finite(X)
-    if row is not None:
-        raise not_finite_in(model, X, row, first, remedy)
-
-
-def not_finite_in(model, X, row, first, remedy):
+def not_finite_in(model, X, row, first, remedy="remove or impute such rows"):
     """Return the error for a row of X that is not finite."""
     where = f"row {row} of its block" if first is None else f"row {first + row}"
     names = getattr(model, "feature_names_in_", None)

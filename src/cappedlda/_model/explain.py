@@ -3,11 +3,9 @@
 import importlib.util
 
 import numpy as np
-from scipy.sparse import issparse
 from sklearn.utils.validation import _get_feature_names
 
-from cappedlda._data.array import ArrayRows
-from cappedlda._data.kinds import blocks_of, index_of, is_polars, kind_of
+from cappedlda._data.kinds import blocks_of, index_of, is_polars, kind_of, rows_of
 from cappedlda._model import cells
 from cappedlda._model.discriminant import check_new, predictions
 from cappedlda._model.distances import codes_of, outlyingness_and_codes, spread
@@ -50,9 +48,8 @@ def explain(model, X, y=None, n_features=3, rows=None, names=None, raw=np.asarra
         stop = start + block.shape[0]
         asked = None if wanted is None else wanted[start:stop]
         found = explain_rows(model, block, labels, n_features, names, raw, groups, asked)
-        labelled = labels is not None
-        words = wrong_cells_of(model, block, found, labelled, n_features, names, raw)
-        found["wrong_cells"] = words
+        shown = labels is not None, n_features, names, raw
+        found["wrong_cells"] = wrong_cells_of(model, block, found, *shown)
         parts.append({**found, "row": start + found["row"]})
         start = stop
     columns = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
@@ -70,12 +67,13 @@ def explain_rows(model, X, y, n_features, names, raw, groups, wanted=None):
     ratio, from_codes = ratios(model, X, codes)
     marks = {"flagged": ratio > 1.0}
     if codes is not None:
-        marks["left_out"] = left_out_rows(model, cells.as_fitted(model, X, codes), codes, ratio)
+        rows = rows_of(cells.as_fitted(model, X, codes), codes, len(model.classes_))
+        marks["left_out"] = ~model._leave_out_rule.contains(rows)
     if wanted is None:
         wanted = np.logical_or.reduce(list(marks.values()))
     (chosen,) = np.nonzero(wanted)
     codes = from_codes[chosen]
-    X = X[chosen].toarray() if issparse(X) else np.ascontiguousarray(X[chosen])
+    X = np.ascontiguousarray(cells.dense(X[chosen]))
     cap_ratio, gate_ratio = (ratios(model, X, codes, space)[0] for space in ("projected", "full"))
     beyond = zip((cap_ratio > 1.0).tolist(), (gate_ratio > 1.0).tolist(), strict=True)
     labels = model.classes_[codes]
@@ -154,7 +152,7 @@ def deviations(model, X, codes, by_gate):
 
 def contributions(model, X, y):
     """Return what each feature adds to the larger of the two squared distances, shape (N, n)."""
-    X = X.toarray() if issparse(X) else X
+    X = cells.dense(X)
     codes = None if y is None else codes_of(model, y, X.shape[0])
     codes = ratios(model, X, codes)[1]
     cap_ratio, gate_ratio = (ratios(model, X, codes, space)[0] for space in ("projected", "full"))
@@ -168,8 +166,7 @@ def wrong_cells_of(model, X, found, labelled, most, names, raw):
     at most `most` of them.
     """
     classes = found["class" if labelled else "predicted"]
-    X, codes = X[found["row"]], known_codes(classes, model.classes_)
-    X = X.toarray() if issparse(X) else X
+    X, codes = cells.dense(X[found["row"]]), known_codes(classes, model.classes_)
     words = np.full(X.shape[0], "", object)
     wrong = cells.wrong_cells(model, X, codes, labelled)
     (rows,) = np.nonzero(wrong.any(axis=1))
@@ -191,18 +188,6 @@ def wrong_cells_of(model, X, found, labelled, most, names, raw):
 
 def short(number):
     return f"{number:,.0f}" if 1e3 <= abs(number) < 1e9 else f"{number:.3g}"
-
-
-def left_out_rows(model, X, codes, ratio):
-    """Return which rows a fit leaves out, given their classes and their outlyingness."""
-    left_out = np.empty(X.shape[0], bool)
-    step = model._regime.slab_rows(X.shape[1])
-    for start in range(0, len(left_out), step):
-        part = slice(start, start + step)
-        block = X[part].toarray() if issparse(X) else np.ascontiguousarray(X[part])
-        rows = ArrayRows(block, codes[part], len(model.classes_))
-        left_out[part] = ~model._leave_out_rule.contains(rows)
-    return left_out
 
 
 def names_of(model, X):

@@ -15,7 +15,6 @@ from sklearn.utils.validation import check_is_fitted
 from cappedlda._estimator import CappedDiscriminant
 from cappedlda._loo.calibration import Calibration
 from cappedlda._loo.labels import LabelRule
-from cappedlda._model.decision import calibration_of
 from cappedlda._model_file.fields import (
     CALIBRATION,
     CV_FIELDS,
@@ -177,7 +176,7 @@ def fitted_values(model):
     found = {field.name: getattr(model, field.name, None) for field in own_fields(model)}
     found |= dict(zip([field.name for field in RULES], rules, strict=True))
     found["_cell_cuts"] = model.cell_cuts_  # chosen now if they were not asked for before
-    parts = flag.gate, calibration_of(model), getattr(model, "_label_rule", None)
+    parts = flag.gate, model._calibration, getattr(model, "_label_rule", None)
     for group, part in zip(GROUPS, parts, strict=True):
         if part is not None:
             found |= {f.name: getattr(part, f.name.partition("_")[2]) for f in group}
@@ -221,8 +220,7 @@ def read_model(path, max_bytes=MOST_BYTES):
         raise damaged(path, f"its parameter {min(unknown)!r} is unknown")
     model.set_params(**parameters)
     set_rules(model, values)
-    calibration = group_of(values, CALIBRATION, Calibration)
-    model._calibration = None if calibration is None else calibration._asdict()
+    model._calibration = group_of(values, CALIBRATION, Calibration)
     if "label_status_" in values:
         model._label_rule = group_of(values, LABEL_RULE, LabelRule)
     if "cv_results_" in values:
