@@ -75,11 +75,12 @@ def check_sequence(name, values, advice):
 
 
 def check_word_or_real(name, value, words, low, high, advice):
-    """Check that a parameter is one of some words, or a number with low < value <= high."""
-    if not isinstance(value, str):
-        check_real(name, value, low, high, advice)
-    elif value not in words:
+    """Check that a parameter is one of some words or None, or a number with low < value <= high."""
+    known = (value is None or isinstance(value, str)) and value in words
+    if isinstance(value, str) and not known:
         raise ValueError(f"{name}={value!r} is unknown; {advice}.")
+    if not known:
+        check_real(name, value, low, high, advice)
 
 
 def check_epsilon(epsilon):
@@ -105,21 +106,6 @@ def check_start(start, shape, words=("robust", "lda", "identity")):
     if np.linalg.matrix_rank(start) < start.shape[1]:
         raise ValueError("start has linearly dependent columns; give independent ones.")
     return start
-
-
-def check_shrinkage(shrinkage):
-    words = ("few_rows", "auto", "agreement")
-    advice = 'use "few_rows", "auto", "agreement", None or a number from 0 to 1'
-    if shrinkage is not None:
-        below_zero = np.nextafter(0.0, -1.0)  # 0 is allowed
-        check_word_or_real("shrinkage", shrinkage, words, below_zero, 1.0, advice)
-
-
-def check_label_noise(label_noise):
-    advice = 'use None, "auto" or a rate between 0 and 0.5'
-    if label_noise is not None:
-        below_half = np.nextafter(0.5, 0.0)
-        check_word_or_real("label_noise", label_noise, ("auto",), 0.0, below_half, advice)
 
 
 def check_priors(priors, n_classes):
@@ -150,24 +136,21 @@ def check_priors(priors, n_classes):
 
 def encode(y):
     """Return the sorted classes and the class code (int32) of each row."""
-    if np.can_cast(y.dtype, np.int64) and y.dtype.kind in "iu":
-        lowest = int(y.min())
-        width = int(y.max()) - lowest + 1
-        if width <= len(y):  # by counting, which needs no sort
-            offsets = y.astype(np.int64) - lowest  # in a type that holds every difference
-            counts = np.bincount(offsets, minlength=width)
-            (present,) = counts.nonzero()
-            classes = (present + lowest).astype(y.dtype)
-            if len(classes) == width:
-                return classes, offsets.astype(np.int32)
-            return classes, ((counts > 0).cumsum(dtype=np.int32) - 1)[offsets]
+    classes = sorted_labels(y)
+    return classes, known_codes(y, classes)
+
+
+def sorted_labels(y):
+    if y.dtype.kind in "iu" and np.can_cast(y.dtype, np.int64):
+        lowest, highest = int(y.min()), int(y.max())
+        if highest - lowest < len(y):  # by counting, which needs no sort
+            (present,) = np.bincount(y.astype(np.int64) - lowest).nonzero()
+            return (present + lowest).astype(y.dtype)
     if y.dtype == object:
         labels = distinct(y)
         if all(isinstance(label, str) for label in labels):  # hashed faster than sorted
-            classes = np.array(sorted(labels), object)
-            return classes, _codes_by_hash(y, classes)
-    classes, codes = np.unique(y, return_inverse=True)
-    return classes, codes.astype(np.int32)
+            return np.array(sorted(labels), object)
+    return np.unique(y)
 
 
 def distinct(y):
@@ -180,10 +163,7 @@ def distinct(y):
 
 
 def check_training_data(estimator, X, y, accept_sparse=False, finite=True):
-    """Return X, the class codes (int32) and the sorted classes; the estimator stays as it is.
-
-    Whether the numbers are finite is left to others with `finite=False`.
-    """
+    """Return X, perhaps checked to be finite, the class codes (int32) and the sorted classes."""
     if finite or not is_plain(X, y):
         check_order(X, y)
         check_text(X)
@@ -214,12 +194,9 @@ def check_order(X, y):
 
 def dimensions(values):
     """Return the number of dimensions of an array or of nested lists, and the columns."""
-    if hasattr(values, "shape"):
-        return len(values.shape), values.shape[1] if len(values.shape) > 1 else 1
-    if not isinstance(values, (list, tuple)) or not len(values):
-        return 0, 0
-    first = values[0]
-    return (2, len(first)) if isinstance(first, (list, tuple, np.ndarray)) else (1, 1)
+    is_list = isinstance(values, (list, tuple))
+    shape = np.shape(values[:1]) if is_list else getattr(values, "shape", ())
+    return len(shape), shape[1] if len(shape) > 1 else 1
 
 
 def check_readable(values, name):
@@ -237,10 +214,7 @@ def check_readable(values, name):
 
 
 def check_missing_labels(y):
-    """Check that no label is masked, None, NaN among words, or another sign of a missing one.
-
-    Missing numbers are found by scikit-learn, which has its own words for them.
-    """
+    """Check that no label is masked, None, NaN among words, or another sign of a missing one."""
     check_readable(y, "y")
     # NumPy would make a word of a NaN among words.
     y = np.array(y, object) if isinstance(y, (list, tuple)) else np.asarray(y)
@@ -284,10 +258,10 @@ def check_text(X):
     """Check that X holds neither text nor dates, and name the columns of a frame that do."""
     if getattr(getattr(X, "dtype", None), "kind", "f") in ("m", "M"):
         raise ValueError(f"X has dates or times, {X.dtype}; {DATES_REMEDY}.")
-    columns = columns_of(X)
-    if names := [name for name, dtype in columns if is_date(dtype)]:
+    types = [(name, str(dtype).lower()) for name, dtype in columns_of(X)]
+    if names := [name for name, dtype in types if dtype.startswith(DATES)]:
         raise ValueError(f"X has dates or times in the columns {listed(names)}; {DATES_REMEDY}.")
-    if names := [name for name, dtype in columns if may_be_text(dtype) and is_text(X[name])]:
+    if names := [name for name, dtype in types if dtype.startswith(TEXT) and is_text(X[name])]:
         raise ValueError(
             f"X has text in the columns {listed(names)}, but needs numbers; encode these columns, "
             "for example with a OneHotEncoder in a pipeline, or drop them. Only the command "
@@ -301,16 +275,6 @@ def listed(names):
     return shown + more
 
 
-def is_date(dtype):
-    """Return whether a column of a frame holds dates, times or spans of time, by its type."""
-    return str(dtype).lower().startswith(DATES)
-
-
-def may_be_text(dtype):
-    """Return whether a column of a data frame may hold text, by its type."""
-    return str(dtype).lower().startswith(TEXT)
-
-
 def is_text(column):
     """Return whether some values of a column are not numbers."""
     try:
@@ -318,7 +282,7 @@ def is_text(column):
     except ValueError:
         return True
     except TypeError:  # pandas.NA, which is a gap: it is found elsewhere
-        return False
+        pass
     return False
 
 
@@ -382,10 +346,7 @@ def check_units(scale, dtype):
 
 
 def check_structure(X):
-    """Check that the indices of a sparse matrix are those of rows and columns that it has.
-
-    SciPy trusts them, and would read beyond the end of the arrays.
-    """
+    """Check the indices of a sparse matrix: SciPy would follow them beyond its arrays."""
     try:
         if X.format in ("csr", "csc"):
             type(X)((X.data, X.indices, X.indptr), X.shape).check_format()
@@ -439,6 +400,7 @@ def check_seed(random_state):
 
 
 def check_weights(sample_weight, X, codes, classes):
+    """Return sample weights in the unit of rows, or None."""
     if sample_weight is None:
         return None
     check_readable(sample_weight, "sample_weight")
@@ -451,19 +413,17 @@ def check_weights(sample_weight, X, codes, classes):
 def weight_unit(total, count):
     """Return the factor of weights that sum up to `total` over `count` rows.
 
-    A weight of k is k rows. But weights whose sum is below the number of rows, as normalised
-    ones, are only meant relative to each other: their mean becomes 1.
+    A weight of k is k rows, but weights with a smaller sum than rows are scaled to a mean of 1.
     """
     return count / total if total < count * (1.0 - 1e-9) else 1.0
 
 
 def check_class_weights(per_class, classes):
     total = per_class.sum()
-    if not total <= LARGEST_WEIGHT:
-        raise ValueError(f"sample_weight adds up to {total:g}; divide it by a large number.")
-    if 0.0 < total < LEAST_WEIGHT:
-        raise ValueError(f"sample_weight adds up to {total:g}; multiply it by a large number.")
-    if not per_class.any():
+    if not (total == 0.0 or LEAST_WEIGHT <= total <= LARGEST_WEIGHT):
+        remedy = "multiply" if total < 1.0 else "divide"
+        raise ValueError(f"sample_weight adds up to {total:g}; {remedy} it by a large number.")
+    if total == 0.0:
         raise ValueError("sample_weight is zero for every row; give some rows a positive weight.")
     if not per_class.all():
         names = classes[per_class == 0].tolist()
@@ -493,5 +453,4 @@ def not_finite(values, where, names=None, what="X", remedy="remove or impute suc
 
 
 def column_name(column, names):
-    """Return how messages name a column, by one of the names if there are any."""
     return f"{column} (counted from 0)" if names is None else repr(names[column])

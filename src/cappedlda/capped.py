@@ -17,9 +17,8 @@ from cappedlda._typing import ArrayLike, Bools, Floats, Labels, MatrixLike
 from cappedlda._validation import (
     check_choice,
     check_epsilon,
-    check_label_noise,
     check_seed,
-    check_shrinkage,
+    check_word_or_real,
 )
 
 
@@ -33,40 +32,37 @@ class CappedLDA(SwitchingHints, CappedDiscriminant):
     Parameters
     ----------
     n_components : int, default=None
-        Number of directions, up to n_features. None takes all supervised ones,
-        min(n_classes - 1, n_features). Asking for fewer returns the first of them. Any further
-        directions are unsupervised: those of least scatter within the classes.
+        Number of directions, up to n_features. None takes all min(n_classes - 1, n_features)
+        supervised ones, a smaller number the first of them. Any further directions are
+        unsupervised: those of least scatter within the classes.
     epsilon : "auto" or float, default="auto"
         The cap: how far a row may lie from the centre of its class in the discriminant space,
         in robust standard deviations within the classes. "auto" learns it from the nearer half
         of each class and the rows around it. A number leaves out all rows beyond it. inf leaves
         out nothing; with ``cells="all"`` that is plain linear discriminant analysis.
     leave_out : {"harmful", "flagged"}, default="harmful"
-        Which rows the fit leaves out if epsilon is "auto". "harmful" leaves out only rows that
-        would make the fit classify the rows inside cap and gate worse, by exact leave-one-out.
-        "flagged" leaves out the flagged rows, harmful or not; it is an error with a number as
-        epsilon. For sparse X with more than 1000 features, "harmful" leaves out every row
-        outside cap or gate.
+        Which rows the fit leaves out if epsilon is "auto": those that would make it classify the
+        rows inside cap and gate worse, by exact leave-one-out, or all flagged ones. "flagged" is
+        an error with a number as epsilon. For sparse X with more than 1000 features, "harmful"
+        leaves out every row outside cap or gate.
     shrinkage : "few_rows", "auto", "agreement", float or None, default="few_rows"
         How much to shrink the within-class covariance towards a multiple of the identity, with
-        each feature in its own unit. "auto" uses the Ledoit-Wolf estimate, averaged over the
-        classes. "few_rows" does the same with up to 2.5 rows per feature, shrinks less with
-        more rows, and does not shrink with five rows per feature or more. If `label_noise` gives
-        rows less weight, it means "agreement". "agreement" takes the amount for which
-        leave-one-out scores agree most with the labels. A number from 0 to 1 is a fixed amount.
-        None does not shrink.
+        each feature in its own unit: a number from 0 to 1, or None for not at all. "auto" uses
+        the Ledoit-Wolf estimate, averaged over the classes. "few_rows" does the same with up to
+        2.5 rows per feature, shrinks less with more rows, and not at all with five. "agreement"
+        takes the amount for which leave-one-out scores agree most with the labels.
     priors : "uniform" or array-like of shape (n_classes,), default=None
         Class probabilities. None takes the class shares of the training data; "uniform" gives
         every class the same.
     cells : {"capped", "all"}, default="capped"
         How to treat single wrong cells (see the guide on cells). "capped" ignores cells of a
-        new row that do not fit the others: those more than `cell_cuts_` standard deviations from
-        the value that these predict for the class. Each costs the class as much as a cell at that
-        limit. Rows without such a cell get the linear rule. In training, where many rows have a
-        cell far off and the fit is notably better without such cells, they are replaced by what
-        the others predict (`wrong_cells_`). "all" uses all cells as they are. So does "capped" for
-        new rows in sparse X, and where the model has no covariance of all features: with more
-        features than rows, more than 1000 sparse features, or no class with two rows.
+        new row that are more than `cell_cuts_` standard deviations from the value that its other
+        cells predict for the class. Each costs the class as much as a cell at that limit. In
+        training, where many rows have a cell far off and the fit is notably better without such
+        cells, they are replaced by what the others predict (`wrong_cells_`). "all" uses all cells
+        as they are. So does "capped" for new rows in sparse X, and where the model has no
+        covariance of all features: with more features than rows, more than 1000 sparse features,
+        or no class with two rows.
     missing : {"error", "ignore"}, default="error"
         How to treat NaN. "ignore" predicts a row from its other cells, and fits a row with
         missing cells drawn from what the others predict. It treats infinite cells of new rows as
@@ -76,18 +72,17 @@ class CappedLDA(SwitchingHints, CappedDiscriminant):
     label_noise : "auto", float or None, default=None
         Whether to look for wrong labels. "auto" estimates their rate and which labels are wrong,
         by leave-one-out. If it finds any, the last step weights each row by the probability that
-        its label is right, unless that classifies the rows worse. With such weights,
-        ``shrinkage="few_rows"`` means "agreement". If it finds none, the fit is the same as with
-        None, bit for bit. A number between 0 and 0.5 is a first guess of the rate, and takes for
-        granted that there are wrong labels and that weights help. This needs 20 rows per class on
-        average that are neither left out nor unlike all others. It does not work with
-        ``epsilon=inf``, nor for sparse X with more than 1000 features.
+        its label is right, unless that classifies the rows worse, and ``shrinkage="few_rows"``
+        then means "agreement". If it finds none, the fit is the same as with None, bit for bit. A
+        number between 0 and 0.5 is a first guess of the rate, and takes for granted that there are
+        wrong labels and that weights help. This needs 20 rows per class on average that are
+        neither left out nor unlike all others. It does not work with ``epsilon=inf``, nor for
+        sparse X with more than 1000 features.
     n_jobs : int, default=None
         Number of threads; None uses all cores available to the process. Fits that run at the
         same time share them. The result is the same, bit for bit, for any number.
     random_state : int, RandomState instance or None, default=None
-        Chooses the sample that a fit to large data starts with. None is a fixed choice, so
-        the same data give the same result.
+        Chooses the sample that a fit to large data starts with; None is a fixed choice.
     verbose : int, default=0
         1 prints one line per iteration. 2 also shows the progress of long passes (not with
         dask, nor for sparse X with more than 1000 features).
@@ -107,9 +102,8 @@ class CappedLDA(SwitchingHints, CappedDiscriminant):
         their weight and not shrunk. Not available for more than 1000 features if X is sparse or
         has fewer rows than features.
     cell_cuts_ : ndarray of shape (n_features,)
-        How many standard deviations a cell of a new row may differ from the value that the other
-        cells predict before it is ignored: 4.5, or more for features with long tails if 4.5 would
-        misclassify notably more training rows. inf if no cell is ignored.
+        Limits of cells of new rows: 4.5, more for features with long tails if 4.5 would
+        misclassify notably more training rows, or inf if no cell is ignored.
     wrong_cells_ : sparse array of shape (n_samples, n_features), bool
         Cells of training rows that the fit has replaced. Not available after `fit_chunks`, nor
         for dask.
@@ -120,8 +114,8 @@ class CappedLDA(SwitchingHints, CappedDiscriminant):
     epsilon_ : float
         The cap.
     caps_ : ndarray of shape (n_classes,)
-        Largest distance of a row of each class that is not flagged. With ``epsilon="auto"`` it is
-        1.5 times the cap of the class.
+        Largest distance of a row of each class that is not flagged; 1.5 times the cap of the
+        class with ``epsilon="auto"``.
     weights_ : ndarray of shape (n_samples,)
         0 for training rows that are left out, 1 for all others. If `label_noise` gives rows less
         weight, it is `label_quality_` for those others, but at least 0.01, and 1 in classes of
@@ -146,9 +140,8 @@ class CappedLDA(SwitchingHints, CappedDiscriminant):
         Probability that the label of each training row is right, from leave-one-out distances;
         with ``n_sampled_ > 0``, from a fit to the sample. Rows that are left out, or have missing
         or replaced cells, are judged as new ones, by the method `label_quality`. The lowest are
-        most worth checking, even if no wrong labels were found. 1 for rows unlike any other. This
-        and the next two are not available after `fit_chunks`, nor for dask or Spark; use the
-        method `label_quality`.
+        most worth checking. 1 for rows unlike any other. This and the next two are not available
+        after `fit_chunks`, nor for dask or Spark.
     mislabelled_ : ndarray of shape (n_samples,), bool
         Rows whose label looks wrong: its quality is below 0.5, and wrong labels were found, or the
         row is left out and fits another class well. A row far inside another class is not proof of
@@ -156,18 +149,16 @@ class CappedLDA(SwitchingHints, CappedDiscriminant):
     suggested_labels_ : ndarray of shape (n_samples,)
         The most likely other label for rows in `mislabelled_`, the given label for all others.
     leave_out_level_ : float
-        Multiple of cap and gate beyond which rows are left out. inf leaves out nothing; a fit
-        that starts with a sample always has a finite level.
+        Multiple of cap and gate beyond which rows are left out, inf for none. It is always finite
+        if the fit starts with a sample.
     shrinkage_ : float
         How much the within-class covariance was shrunk, from 0 (not at all) to 1.
     n_sampled_ : int
         Rows of the sample that the fit started with; 0 if it used all rows throughout.
     objective_path_ : ndarray of shape (n_evaluations,)
-        Mean capped squared distance after each LDA of the iteration, on the sample if there is
-        one.
+        Mean capped squared distance after each LDA of the iteration, on the sample if any.
     n_iter_ : int
-        Number of LDA fits until the rows inside the cap stayed the same, on the sample if there
-        is one.
+        Number of LDA fits until the rows inside the cap stayed the same, on the sample if any.
     n_passes_ : int
         Passes over all rows, not counting the initial estimate and drawing the sample. With a
         sample, `label_quality_` takes one.
@@ -239,8 +230,7 @@ class CappedLDA(SwitchingHints, CappedDiscriminant):
         self.verbose = verbose
 
     def _solve(self, rows, priors, n_components, n_directions):
-        needs = {"shrinkage": self.shrinkage, "label_noise": self.label_noise}
-        check_implicit(rows, n_components, n_directions, **needs)
+        check_implicit(rows, n_components, n_directions, self.shrinkage, self.label_noise)
         options = self._options(rows, priors, n_components)
         return fit_capped(rows, Objective(epsilon=as_cap(self.epsilon)), options)
 
@@ -283,9 +273,8 @@ class CappedLDA(SwitchingHints, CappedDiscriminant):
     def label_quality(self, X: MatrixLike, y: ArrayLike) -> Floats:
         """Return how probable it is that the labels of rows are right.
 
-        All rows count as new ones. For training rows, `label_quality_` is nearly the same, but
-        leaves each row out of the fit that judges it. A row with missing cells is judged by the
-        others.
+        All rows count as new ones; for training rows `label_quality_` is better. A row with
+        missing cells is judged by the others.
 
         Parameters
         ----------
@@ -300,14 +289,11 @@ class CappedLDA(SwitchingHints, CappedDiscriminant):
 
         Examples
         --------
-        >>> import numpy as np
         >>> from sklearn.datasets import load_iris
         >>> from cappedlda import CappedLDA
         >>> X, y = load_iris(return_X_y=True)
         >>> lda = CappedLDA(label_noise="auto").fit(X, y)
-        >>> new = y[::30].copy()
-        >>> new[1] = 2  # a wrong label
-        >>> bool(lda.label_quality(X[::30], new).argmin() == 1)
+        >>> bool(lda.label_quality(X[:2], [0, 2]).argmin() == 1)  # the second label is wrong
         True
         """
         labels.check(self)
@@ -316,7 +302,9 @@ class CappedLDA(SwitchingHints, CappedDiscriminant):
     def _check_parameters(self):
         self._check_common_parameters()
         check_epsilon(self.epsilon)
-        check_label_noise(self.label_noise)
+        advice = 'use None, "auto" or a rate between 0 and 0.5'
+        rates = 0.0, np.nextafter(0.5, 0.0)
+        check_word_or_real("label_noise", self.label_noise, ("auto", None), *rates, advice)
         if self.label_noise is not None and self.epsilon == np.inf:
             raise ValueError(
                 f"label_noise={self.label_noise!r} does not work with epsilon=inf: outliers in the "
@@ -334,6 +322,8 @@ class CappedLDA(SwitchingHints, CappedDiscriminant):
         if self.random_state is not None:  # to make one takes longer than all other checks
             check_seed(self.random_state)
         check_choice("leave_out", self.leave_out, ("harmful", "flagged"))
-        check_shrinkage(self.shrinkage)
+        words, amounts = ("few_rows", "auto", "agreement", None), (np.nextafter(0.0, -1.0), 1.0)
+        advice = 'use "few_rows", "auto", "agreement", None or a number from 0 to 1'
+        check_word_or_real("shrinkage", self.shrinkage, words, *amounts, advice)
         check_choice("cells", self.cells, ("capped", "all"))
         check_choice("missing", self.missing, ("error", "ignore"))

@@ -28,16 +28,15 @@ class CappedLDACV(CappedLDA):
     """Robust linear discriminant analysis, its cap chosen by cross-validation.
 
     Candidates are multiples of the automatic cap of `CappedLDA` and numbers of directions. The
-    best candidate is then fitted to all rows. The default candidate, with the multiplier nearest
-    to 1 and the most directions, is left only for one whose mean score is better by more than one
+    best one is then fitted to all rows. The default candidate, with the multiplier nearest to 1
+    and the most directions, is left only for one whose mean score is better by more than one
     standard error of the difference over the folds.
 
-    Held-out rows may be wrong too. In each fold, a default fit to the training rows decides which
-    held-out rows it would leave out. The score is the accuracy on the others, and at least on the
-    nearer half of every class. All candidates are scored on the same rows: a cap that leaves out
-    rare but harmless rows still has to classify them, and no candidate gains by fitting harmful
-    ones. A genuine group of rows that harms the rest is not scored; if you expect one, compare
-    with ``epsilon=inf``.
+    Held-out rows may be wrong too. The score is the accuracy on those that a default fit to the
+    training rows of the fold would not leave out, and at least on the nearer half of every class.
+    All candidates are scored on the same rows, so none gains by leaving out rare but harmless rows
+    or by fitting harmful ones. A genuine group of rows that harms the rest is not scored; if you
+    expect one, compare with ``epsilon=inf``.
 
     Parameters
     ----------
@@ -57,12 +56,10 @@ class CappedLDACV(CappedLDA):
     cells : {"capped", "all"}, default="capped"
     missing : {"error", "ignore"}, default="error"
     n_jobs : int, default=None
-        Number of threads, over folds; None uses all cores available to the process. The result
-        is the same, bit for bit, for any number.
+        Number of threads, over folds.
     random_state : int, RandomState instance or None, default=None
     verbose : int, default=0
-        1 prints one line per pass of the last fit. 2 also shows the progress of long passes (not
-        with dask, nor for sparse X with more than 1000 features).
+        As in `CappedLDA`, of the last fit.
 
     Attributes
     ----------
@@ -143,10 +140,8 @@ class CappedLDACV(CappedLDA):
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features)
         y : array-like of shape (n_samples,)
-            Class labels.
         sample_weight : array-like of shape (n_samples,), default=None
-            A row with integer weight k counts as k rows, in the fits and in the scores; see
-            `CappedLDA.fit`.
+            As in `CappedLDA.fit`, in the fits and in the scores.
 
         Returns
         -------

@@ -27,22 +27,18 @@ class CappedNormLDA(SwitchingHints, CappedDiscriminant):
     """Linear discriminant analysis by the capped l2,q norm itself.
 
     It minimises the capped norm of the rows about their class centres, with the projected centres
-    held fixed. It uses the norm of the paper, and majorization-minimization, so the objective
-    never rises. Use it to study the norm; for your data, use `CappedLDA`, which is as robust and
-    has fewer parameters.
+    held fixed, by majorization-minimization: the objective never rises. Use it to study the norm;
+    for your data, use `CappedLDA`, which is as robust and has fewer parameters.
 
     Parameters
     ----------
     n_components : int, default=None
-        Number of directions, up to n_features. None takes all supervised ones,
-        min(n_classes - 1, n_features).
+        See `CappedLDA`.
     q : float, default=1.0
         Exponent of the norm, 0 < q <= 2. 1 is the paper's norm, 2 is trimmed linear discriminant
         analysis.
     epsilon : "auto" or float, default="auto"
-        The cap: the distance from the centre of its class beyond which a row does not count, in
-        robust standard deviations within the classes. "auto" learns it from the nearer half of
-        each class and the rows around it. inf caps nothing.
+        The cap, beyond which a row does not count; see `CappedLDA`. inf caps nothing.
     centres : {"kept", "mean"}, default="kept"
         Class centres: means of the rows that are not left out, or of all rows. With
         ``epsilon=inf`` no row is left out, and "mean" is an error.

@@ -131,7 +131,7 @@ def _parse(scope, model, inputs, custom_parsers=None):
     operator = scope.declare_local_operator(_alias(type(model)), model)
     operator.inputs = inputs
     options = scope.get_options(model, {"output": "predict", "outlyingness": False})
-    output = _output(options)
+    output = options["output"]
     number = guess_tensor_type(inputs[0].type)
     kinds = {}
     if output != "transform":
@@ -214,12 +214,6 @@ def _outlyingness(model, numbers, node):
     n_classes = len(centres)
     parts = np.array_split(np.arange(n_classes), min(n_classes, MOST_PARTS))
     return node("Neg", node("Max", *map(nearness, parts)))
-
-
-def _output(options):
-    if options["output"] not in OUTPUTS:
-        raise ValueError(f"output={options['output']!r} is unknown; use one of {OUTPUTS}.")
-    return options["output"]
 
 
 def _labels(model):

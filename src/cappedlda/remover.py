@@ -27,13 +27,13 @@ KEEP = {
 
 
 class SamplerInputTags(InputTags):
-    """Tags of imbalanced-learn, which has more than scikit-learn."""
+    """With a tag of imbalanced-learn."""
 
     dataframe = True
 
 
 class SamplerTags(Tags):
-    """Tags of imbalanced-learn, which has more than scikit-learn."""
+    """With a tag of imbalanced-learn."""
 
     sampler_tags = SimpleNamespace(sample_indices=True)
 
@@ -41,9 +41,8 @@ class SamplerTags(Tags):
 class OutlierRemover(OneToOneFeatureMixin, BaseEstimator):
     """Remove bad training rows before another classifier is fitted.
 
-    It is a sampler of imbalanced-learn. As a step of ``imblearn.pipeline.Pipeline`` it removes
-    rows when the pipeline is fitted, and does nothing when the pipeline predicts. Only such a
-    pipeline needs imbalanced-learn.
+    As a step of ``imblearn.pipeline.Pipeline`` it removes rows when the pipeline is fitted, and
+    does nothing when the pipeline predicts. Only such a pipeline needs imbalanced-learn.
 
     Parameters
     ----------
