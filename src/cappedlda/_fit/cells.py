@@ -59,7 +59,6 @@ def fit_right_cells(rows, plain, fit, fit_last):
 
 
 def moments_of(rows, centres, scale):
-    """Return the moments of rows about the means of their classes."""
     return rows.run(Query.of_all_rows(centres, scale)).moments(centres, scale).recentred()
 
 
@@ -69,7 +68,6 @@ def has_few(marks):
 
 
 def wrong_of_few(marks):
-    """Return the wrong cells of rows that have few of them; marks are of shape (N, n)."""
     return (marks == WRONG) & has_few(marks)[:, None]
 
 
@@ -109,10 +107,7 @@ def far_cells(X, codes, centres, scale):
 
 
 def many_have_far_cells(rows, gate):
-    """Return whether enough rows have a far cell for a trial.
-
-    Rows with more far cells than may be wrong do not count: they stay as they are.
-    """
+    """Return whether enough rows have a far cell for a trial, but not too many of them."""
     if rows.class_weights.sum() < JUDGED_PER_CLASS * rows.n_classes:
         return False
     most = int(MOST_WRONG * rows.shape[1])
@@ -132,8 +127,8 @@ def metric_of(solution):
 def is_worthwhile(rows, plain, trial, moments):
     """Return whether LDA on moments of other rows classifies those we trust notably better.
 
-    We trust the rows that the plain fit neither flags nor leaves out. Others do not count:
-    without some cells, foreign rows look like good ones.
+    We trust rows that the plain fit neither flags nor leaves out: without some cells, foreign rows
+    look like good ones.
     """
     before, samples = metric_of(plain), plain.samples
     if before is None or not moments.weights.all():
@@ -159,11 +154,7 @@ def is_worthwhile(rows, plain, trial, moments):
 
 
 def drawn_anew(rows, metric, choose):
-    """Return rows with some cells drawn given the others, and which cells these are.
-
-    `choose` takes the marks of the cells that the class of each row drops, and returns which of
-    them to draw.
-    """
+    """Return rows with the cells that `choose` picks by their marks drawn given the others."""
     X, drawn = np.array(rows.X, np.float64), np.zeros(rows.shape, bool)
     deviations = np.zeros(rows.shape)
     for k in range(rows.n_classes):
@@ -186,8 +177,8 @@ def normal_scores(values, chosen):
     """Return normal scores of the chosen cells, feature by feature, in a scrambled order.
 
     They replace random normal deviates, but do not depend on units or on the order of rows and
-    features, and are equal for equal rows. Multiples of the golden ratio scramble the order of the
-    values, because their fractional parts are spread evenly.
+    features. Multiples of the golden ratio scramble the order: their fractional parts spread
+    evenly.
     """
     scores = np.zeros(values.shape)
     for j in np.flatnonzero(chosen.any(axis=0)):

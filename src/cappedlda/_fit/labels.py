@@ -12,8 +12,7 @@ from cappedlda._metrics.shrinkage import MOST_SHRUNK
 def noise_of_labels(prepared, reweighted, kept, options):
     """Return the `LabelNoise` of the sample, or of all rows if there is none.
 
-    `reweighted` is LDA on the kept rows or on their core, and `kept` (N,) marks the rows of the
-    sample that are not left out.
+    `reweighted` is LDA on the `kept` rows of the sample (N,) or on their core.
     """
     answer, sample = reweighted.answer, prepared.all_sample
     units = answer.centres, np.where(answer.flat, np.inf, answer.scale)
@@ -31,10 +30,7 @@ def noise_of_labels(prepared, reweighted, kept, options):
 
 
 def judged_rows(sample):
-    """Return the numbers of rows of a sample that tell as much of labels as all of it.
-
-    Every class gives the same part of its rows, but for small ones.
-    """
+    """Return rows of a sample that tell as much of labels, the same part of each class."""
     n_rows, n = sample.shape
     most = max(LEAST_JUDGED, LEAST_PER_FEATURE * n)
     counts = np.bincount(sample.codes, minlength=sample.n_classes)
@@ -45,22 +41,20 @@ def judged_rows(sample):
 def with_wrong_labels(options):
     """Return options for the last LDA if labels are wrong.
 
-    Priors are the shares of right labels, unless they are given. Rows of which some labels are
-    wrong are worth fewer rows, and it is not known how many: so labels tell how much to shrink.
+    Rows of which some labels are wrong are worth fewer rows, and it is not known how many: so
+    labels tell how much to shrink.
     """
     shrinkage = "agreement" if options.shrinkage == "few_rows" else options.shrinkage
     return replace(options, renew_priors=not options.given_priors, shrinkage=shrinkage)
 
 
 def labels_weighed(rows, labels):
-    """Return all rows, weighted by what a sample shows about their labels."""
     if labels.quality is None:
         return rows.weighed(labels.rule.weights)
     return rows.reweighted(labels.weights_by_quality(rows.codes))
 
 
 def solution_with_labels(labels, reweighted, evaluated, trace, objective, prepared, n_components):
-    """Return the answer as what a fit returns, with what is known of labels."""
     if labels.weighs:
         sample = prepared.all_sample.reweighted(labels.weights)
         prepared = replace(prepared, all_sample=sample)

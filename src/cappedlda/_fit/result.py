@@ -58,7 +58,6 @@ class Prepared:
     by_features: bool  # whether the directions are the features: the metric is their matrix
 
     def lifted(self, solution, n_components):
-        """Return a solution in raw features."""
         if self.space is not None:
             solution = self.space.lift_solution(solution, n_components)
         solution.n_sampled = self.n_sampled
@@ -124,8 +123,8 @@ class Solution:
 def covariance_of_features(within, space, most_features):
     """Return the within-class covariance of a solution as a matrix, or None.
 
-    With fewer rows than features it is larger than anything in the fit, so there is none with more
-    than `most_features`.
+    With fewer rows than features it is larger than anything in the fit: then `most_features` limit
+    it.
     """
     if within is None or not within.dense or (space and space.n_features > most_features):
         return None
@@ -138,10 +137,7 @@ def covariance_of_features(within, space, most_features):
 
 
 def evaluate(rows, solver, trace, n_components, flag_level=1.0, gate=None, class_weights=None):
-    """Measure all rows with the final projection of a solver and put its columns in order.
-
-    The `class_weights` are those of all rows, where `rows` are only some of them.
-    """
+    """Measure all rows, of the given weights, with the final projection of a solver."""
     class_weights = rows.class_weights if class_weights is None else class_weights
     record, distances = rows.evaluate(solver.query(scatter=False))
     solver.finish(record)
@@ -193,8 +189,8 @@ def unsupervised_directions(A, B, scale, count):
 def class_counts(rows, samples, solution):
     """Return rows, flagged rows and rows left out of each class, shape (c, 3).
 
-    Rows of weight 0 do not count. NaN is unknown. If no results are kept for single rows, flagged
-    rows are unknown, and the weight of the rows left out stands for their number.
+    Rows of weight 0 do not count. NaN is unknown. If no results are kept for single rows, the
+    weight of the rows left out stands for their number.
     """
     counts = np.full((rows.n_classes, 3), np.nan)
     counts[:, 0] = rows.class_counts

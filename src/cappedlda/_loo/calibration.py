@@ -52,7 +52,6 @@ class Calibrator:
     trial: tuple[np.ndarray, np.ndarray, np.ndarray]
 
     def __call__(self):
-        """Return the `Calibration`."""
         codes, flat = self.codes, self._flat()
         varying = np.flatnonzero(~flat)
         discriminant = self._discriminant(varying)
@@ -69,7 +68,6 @@ class Calibrator:
 
     @property
     def whitener(self):
-        """That of the `Calibration`, which needs no rows."""
         varying = np.flatnonzero(~self._flat())
         return self._whitener(self._discriminant(varying), varying)
 
@@ -98,7 +96,6 @@ class Calibrator:
         return units_of(self.within.covariance.diagonal(), centres.var(axis=0), centres)[1]
 
     def _deviations(self, features):
-        """Return the scaled deviations of the rows from their centres, C-ordered."""
         steps = np.asarray(self.X[:, features], np.float64) - self.centres[self.codes][:, features]
         return np.ascontiguousarray(steps / self.within.scale[features])
 
@@ -106,8 +103,8 @@ class Calibrator:
 def calibrator_of(reweighted, flag_rule, prepared, samples):
     """Return the calibrator of plain LDA on a support, or None where no covariance is known.
 
-    It notes rows that are in the support or not flagged, but none that is alone in its class, which
-    has no mean without it. The samples are None if no results are kept for each row.
+    It notes rows in the support or not flagged, but none that is alone in its class. The samples
+    are None if no results are kept for each row.
     """
     sample, answer = prepared.all_sample, reweighted.answer
     if not prepared.by_features:
@@ -131,7 +128,6 @@ def calibrator_of(reweighted, flag_rule, prepared, samples):
 
 
 def copied(sample, weights, noted):
-    """Return copies of the rows with the given numbers, and of their classes and weights."""
     return sample.X[noted], sample.codes[noted], weights[noted]
 
 

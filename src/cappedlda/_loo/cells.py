@@ -33,7 +33,7 @@ def left_out_distances(metric, within, rows, fitted, left_out):
         whole = np.einsum("ij,ij->i", H, images - metric.images[k])
         cross = np.einsum("ij,ij->i", H, step_images)
         own = metric.of_class(k)
-        some = own.screen(np.inf)(X)
+        some = own.may_drop(X, np.inf)
         if len(some):
             dropped, _ = own.drop(X[some], np.inf)
             price, size = np.zeros(len(X)), lengths.copy()
@@ -51,11 +51,7 @@ def left_out_distances(metric, within, rows, fitted, left_out):
 
 
 def wrong_cells_cost(plain, without, codes, weights, log_priors):
-    """Return whether wrong cells in the fit cost hits, by more than a standard error.
-
-    `plain` and `without` are leave-one-out distances (N, c) by LDA with and without wrong cells.
-    Rows of weight 0 do not count.
-    """
+    """Return whether wrong cells cost hits, by leave-one-out distances with and without them."""
     codes = codes.astype(np.int32, copy=False)
     before, after = (loo.hits(part, codes, weights, log_priors) for part in (plain, without))
     return after - before > np.sqrt(max(weights.sum() - before, 0.0))

@@ -85,14 +85,13 @@ class LabelRule:
         return scores
 
     def __call__(self, X, codes):
-        """Return what is told of the labels of rows; see `judge`."""
         return self.judge(self.scores(X), codes)
 
     def judge(self, scores, codes):
         """Return the probability that each label is right, and the likeliest one, as codes (N,).
 
         The probability is 1 where nothing can be told. The likeliest label of a doubtful row is
-        another one, of other rows it is their own. The scores (N, c) are changed.
+        another one. The scores (N, c) are changed.
         """
         c = scores.shape[1]
         with np.errstate(over="ignore", invalid="ignore"):
@@ -103,12 +102,11 @@ class LabelRule:
         return quality, likeliest(scores, quality, codes)
 
     def weights(self, X, codes):
-        """Return the weights of rows."""
         return weights_by(self(X, codes)[0], self.judged, codes)
 
 
 def likeliest(scores, quality, codes):
-    """Return the likeliest other class of rows (N,) that are doubtful, and the own of others."""
+    """Return the likeliest other class (N,) of doubtful rows, and their own of others."""
     (doubtful,), likely = np.nonzero(quality < 0.5), codes.copy()
     others = scores[doubtful]
     others[np.arange(len(doubtful)), codes[doubtful]] = -np.inf
@@ -119,18 +117,15 @@ def likeliest(scores, quality, codes):
 def weights_by(quality, judged, codes):
     """Return the weights of rows from the probabilities that their labels are right.
 
-    No weight is 0: a feature that varies only in such rows would be flat in the others. Rows of
-    classes that are not judged count in full.
+    None is 0, as features may vary only in such rows. Rows of classes that are not judged count in
+    full.
     """
     weights = np.maximum(quality, LEAST_SHARE)
     return weights if judged.all() else np.where(judged[codes], weights, 1.0)
 
 
 def n_others(judged):
-    """Return how many of the judged classes (c,) may be the right one for a wrong label.
-
-    A class of one or two rows, perhaps a typo in a label, does not count.
-    """
+    """Return how many judged classes (c,), not tiny ones, a wrong label may stand for."""
     return max(np.count_nonzero(judged) - 1, 1)
 
 
@@ -194,7 +189,6 @@ class LabelNoise:
         return self.rule.weighs
 
     def weights_by_quality(self, codes):
-        """Return the weights of all rows."""
         return weights_by(self.quality, self.rule.judged, codes)
 
 
@@ -202,10 +196,10 @@ class LabelNoise:
 def label_noise(rows, kept, units, totals, rate=None, **shrunk):
     """Find out whether labels are wrong, and which; return the `LabelNoise`.
 
-    The fit does not leave out the kept rows (N,). The units are the centres (c, n) and the scale
-    (n,) of the features, inf for an unused one. The totals (c,) are the weights of the classes
-    among all rows, of which these may be a sample. A given rate takes for granted that labels are
-    wrong. `shrunk` are further arguments of `PlainLDA`.
+    The fit keeps the rows `kept` (N,). The units are the centres (c, n) and the scale (n,) of the
+    features, inf for an unused one; the totals (c,) the weights of the classes, of whose rows these
+    may be a sample. A given rate takes for granted that labels are wrong. `shrunk` goes to
+    `PlainLDA`.
     """
     n_jobs = rows.n_jobs if rows.X.size >= rows.regime.threaded_elements else 1
     with shared_threads(n_jobs) as map_:
@@ -250,7 +244,6 @@ class LabelJudge:
 
     @property
     def doubts_any(self):
-        """Whether a label is more likely wrong than right."""
         return bool((self._quality < 0.5).any())
 
     def take_round(self, first_rate):
@@ -275,7 +268,6 @@ class LabelJudge:
         return best.likelihood
 
     def _best_fit(self, distances, weights, first_rate):
-        """Return the `RateFit` with the best sharpness."""
         given = distances, self._codes, weights
         part = -(-len(weights) // MOST_TRIED)
         some = given
@@ -296,7 +288,7 @@ class LabelJudge:
         return best if part == 1 else RateFit.of(best.sharpness, *given, *settings)
 
     def _distances(self):
-        """Return LDA with the weights, the leave-one-out distances, and which rows are judged."""
+        """Return weighted LDA, the leave-one-out distances, and which rows are judged."""
         in_fit = self._kept * self._weights
         rows = self._raw.with_features(self._deviations)
         rows.sample_weight = self._of_rows * in_fit
@@ -313,7 +305,6 @@ class LabelJudge:
         return discriminant, distances, self._kept & (rest >= LEAST_REST)
 
     def _rule_of(self, discriminant, sharpness):
-        """Return the rule with which this round judges the labels of other rows."""
         coef, offset = discriminant.linear_scores()
         intercept = self._log_priors + sharpness * offset
         coef = sharpness * coef / self._scale[:, None]

@@ -1,10 +1,9 @@
 """Cells of rows: how far each is from what the others predict, and distances without some.
 
-For class k let r = x - m_k, and P the inverse of the covariance within the classes. If cell j is
-dropped, the squared distance r'P r falls by t_j = (P r)_j^2 / P_jj, the square of the conditional
-residual of the cell in its own deviations. That is capped: for each class the cell of the largest
-t_j - cut^2 is dropped while this is above 0, and each dropped cell costs cut^2, what one at the
-cut-off costs. Missing cells are dropped before, and cost nothing.
+For class k let r = x - m_k, and P the inverse of the covariance within the classes. Without cell j
+the squared distance r'P r falls by t_j = (P r)_j^2 / P_jj, the square of its conditional residual
+in its own deviations. Each class drops the cell of the largest t_j - cut^2 while this is
+above 0, and each dropped cell costs cut^2. Missing cells are dropped before, and cost nothing.
 """
 
 from dataclasses import dataclass, replace
@@ -74,28 +73,25 @@ class CellMetric:
         """What wrong cells add to a squared distance, shape (n,)."""
         return np.where(self.cuts < np.inf, self.cuts, CUT) ** 2
 
-    def screen(self, reach=REACH):
-        """Return a function of some rows: the numbers of those that may have a cell to drop.
+    def may_drop(self, X, reach=REACH):
+        """Return the numbers of rows that may have a cell to drop.
 
-        It multiplies in single precision. A product of n numbers is then off by at most n + 2
-        roundings of the product of lengths, which counts against a row.
+        In single precision a product of n numbers is off by at most n + 2 roundings of the product
+        of lengths, which counts against a row.
         """
-        if np.all(self.cuts == np.inf):
-            return rows_with_gaps_or_far(self)
+        if np.all(self.cuts == np.inf):  # only missing cells, and those too far off
+            with np.errstate(over="ignore", invalid="ignore"):
+                near = np.abs((X - self.centre) * self.root) <= self.far
+            return np.flatnonzero(~near.all(axis=1))
         *numbers, slack, rounding, score_rounding = self._in_single
-
-        def may_drop(X):
-            found = np.empty(len(X), np.uint8)
-            rows = np.ascontiguousarray(X), self.centre, self.root
-            bounds = reach + slack, rounding, score_rounding
-            cell_kernels.may_drop(*rows, *numbers, *bounds, found)
-            return np.flatnonzero(found)
-
-        return may_drop
+        found, bounds = np.empty(len(X), np.uint8), (reach + slack, rounding, score_rounding)
+        rows = np.ascontiguousarray(X), self.centre, self.root
+        cell_kernels.may_drop(*rows, *numbers, *bounds, found)
+        return np.flatnonzero(found)
 
     @cached_property
     def _in_single(self):
-        """What the screen takes in single precision, and bounds of its rounding."""
+        """What `may_drop` takes in single precision, and bounds of its rounding."""
         products = np.concatenate([self.R, self.images.T], axis=1)
         roundings = (
             SINGLE * (len(self.R) + 8) * np.linalg.norm(part, axis=1).max()
@@ -112,10 +108,7 @@ class CellMetric:
         return (*numbers, slack, *roundings)
 
     def drop(self, X, reach=REACH):
-        """Return the marks of the cells that each class drops (N, c, n), and which rows have any.
-
-        Only those of a class within reach make a row one that has any.
-        """
+        """Return the marks of cells that classes drop (N, c, n), and rows with any in reach."""
         dropped = np.empty((len(X), len(self.means), X.shape[1]), np.uint8)
         capped = np.empty(len(X), np.uint8)
         rule = self.images, self.intercepts
@@ -144,19 +137,13 @@ class CellMetric:
         return scores
 
     def complete(self, X, dropped, weights):
-        """Return rows with cells that a class drops replaced by what the other cells predict.
-
-        The classes count by their weights (N, c).
-        """
+        """Return rows with dropped cells replaced as the classes, of weights (N, c), expect."""
         completed = np.empty_like(X)
         cell_kernels.complete(X, *self._classes, dropped, weights, completed)
         return completed
 
     def expect(self, X, dropped, codes):
-        """Return what is expected for each cell in the class of each row, and deviations from it.
-
-        Deviations are in standard deviations given the cells that are not dropped.
-        """
+        """Return what the class of each row expects of its cells, and their deviations."""
         expected, deviations = np.empty_like(X), np.empty_like(X)
         codes = np.ascontiguousarray(codes, np.int32)
         with np.errstate(all="ignore"):
@@ -165,7 +152,7 @@ class CellMetric:
 
 
 def metric_of_plane(whitener, means, priors):
-    """Return the `CellMetric` of plain LDA with all its directions, or None; see `make_metric`."""
+    """Return the `CellMetric` of plain LDA with all its directions, or None."""
     xbar = priors @ means
     steps = means - xbar if len(means) > 2 else means[1:] - means[0]
     with np.errstate(all="ignore"):
@@ -175,11 +162,11 @@ def metric_of_plane(whitener, means, priors):
 def make_metric(whitener, means, xbar, coef, priors, temperature=1.0):
     """Return the `CellMetric` of a linear rule, or None if its numbers overflow.
 
-    The rule may be sharper or blunter than the covariance says, and may use fewer directions than
-    there are: the metric is that of the rule, so that the two agree where no cell is dropped. Rows
-    times the whitener (n, m) have unit covariance within the classes; it is 0 for features that are
-    constant there. The coefficients are (c, n), or (1, n) for two classes. The temperature is a
-    factor that the scores of the rule have, and cells do not know.
+    The rule may be sharper or blunter than the covariance says, and may use fewer directions: the
+    metric is that of the rule, so that the two agree where no cell is dropped. Rows times the
+    whitener (n, m) have unit covariance within the classes; it is 0 for features that are constant
+    there. The coefficients are (c, n), or (1, n) for two classes. The temperature is a factor of
+    their scores.
     """
     with np.errstate(all="ignore"):
         coef = coef / temperature
@@ -209,28 +196,8 @@ def make_metric(whitener, means, xbar, coef, priors, temperature=1.0):
         images = np.ascontiguousarray(steps @ R)
         log_priors = np.log(priors)
         intercepts = log_priors - 0.5 * np.einsum("ij,ij->i", steps, images)
-        found = CellMetric(
-            xbar,
-            root,
-            R,
-            steps,
-            images,
-            intercepts,
-            log_priors,
-            temperature,
-            np.full(len(root), CUT),
-        )
+        parts = xbar, root, R, steps, images, intercepts, log_priors, temperature
+        found = CellMetric(*parts, cuts=np.full(len(root), CUT))
         finite = all(np.isfinite(part).all() for part in vars(found).values())
         small = np.abs(images).max() < LARGEST_IMAGE
     return found if finite and small else None
-
-
-def rows_with_gaps_or_far(metric):
-    """Return a function of some rows: the numbers of those with a cell missing or too far off."""
-
-    def find(X):
-        with np.errstate(over="ignore", invalid="ignore"):
-            near = np.abs((X - metric.centre) * metric.root) <= metric.far
-        return np.flatnonzero(~near.all(axis=1))
-
-    return find

@@ -97,10 +97,9 @@ class ImplicitSystem:
 def row_preconditioner(scatter, weight, ridge, product):
     """Return what divides residuals (N, k) by the diagonal of the system of the rows.
 
-    In the directions of the classes it takes the inverse. Rows are centred in their classes, so
-    that these directions have the smallest eigenvalue there is, the ridge. The solution has next
-    to no part in them, but the diagonal alone would bring them in again and again. The `product`
-    is that of the system.
+    In the directions of the classes it takes the inverse: rows are centred in their classes, so
+    these have the smallest eigenvalue there is, the ridge, and the diagonal would bring them in
+    again.
     """
     diagonal = (scatter.row_squares() / weight + ridge)[:, None]
     directions = scatter.class_directions()
@@ -121,10 +120,10 @@ def row_preconditioner(scatter, weight, ridge, product):
 def conjugate_gradients(product, B, precondition, finished, guess=None, max_steps=MAX_STEPS):
     """Return X with A X = B, each column by an iteration of its own, all at the same time.
 
-    The `product` returns A V for V of shape (n, k), and `precondition` about A^{-1} R, symmetric
-    and positive. `finished` says whether a step was the last. It is given, for all columns, by how
-    much the step has lowered the squared error in the norm of A, the residuals, shape (n, k), and
-    the squared norms x'Ax. The iteration starts from the best point in the span of a guess (n, d).
+    The `product` returns A V, and `precondition` about A^{-1} R, symmetric and positive. `finished`
+    says whether a step was the last, by how much it has lowered the squared error in the norm of A,
+    the residuals, shape (n, k), and the squared norms x'Ax, for all columns. The iteration starts
+    from the best point in the span of a guess (n, d).
     """
     X, residual = _first_point(product, B, guess)
     energy = np.einsum("ij,ij->j", X, B + residual)

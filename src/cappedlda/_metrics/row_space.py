@@ -9,11 +9,9 @@ from cappedlda._metrics.linalg import eigh, fix_signs
 
 
 class RowSpace:
-    """Orthonormal coordinates of the space that the scaled rows span.
+    """Orthonormal coordinates of the span of the scaled rows, about the mean of the centres.
 
-    Rows, class means and the solution of the ridged problem lie in it, and lengths
-    are preserved, so that the problem in coordinates is the problem itself. The mean of the
-    centres is the origin.
+    Rows, class means and the solution of the ridged problem lie in it, and lengths are preserved.
     """
 
     def __init__(self, X, centres, scale):
@@ -54,11 +52,9 @@ class RowSpace:
         return self._origin + (points @ self._basis.T) * self._scale
 
     def lift_rule(self, rule):
-        """Return a rule for coordinates as one for raw features."""
         return replace(rule, W=self.lift(rule.W), centres=self.lift_points(rule.centres))
 
     def lift_labels(self, labels):
-        """Return what is known of labels with a rule for raw features."""
         if labels is None:
             return None
         rule = labels.rule
@@ -75,11 +71,7 @@ class RowSpace:
         return root @ root.T
 
     def lift_solution(self, solution, n_components):
-        """Return a solution found in coordinates as one of raw features.
-
-        Directions that are still missing are taken from outside the span, where no row
-        differs from another.
-        """
+        """Return a solution in raw features; missing directions come from outside the span."""
         extra = self.lift(solution.extra)
         missing = n_components - solution.W.shape[1] - extra.shape[1]
         if missing > 0:

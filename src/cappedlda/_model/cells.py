@@ -32,17 +32,10 @@ SAME_CONSTANT = 1e-6
 MOST_MARKS = 1 << 22
 
 
-FAR_ROWS = {"over": "ignore", "invalid": "ignore"}  # numbers of theirs that may overflow
-
-
 def choose_cuts(metric, X, codes, weights):
-    """Return the least cut-offs (n,) that do no harm to the classification of training rows.
+    """Return the least cut-offs (n,) that do no harm to the classification of training rows."""
 
-    Harm is that more rows are lost than gained, by more than MOST_HARM standard errors and more
-    than MOST_LOST of all. Lost are those that all cells classify correctly and capped ones do not.
-    """
-
-    @np.errstate(**FAR_ROWS)
+    @np.errstate(over="ignore", invalid="ignore")  # by rows that are far off
     def work(rows, block, dropped):
         linear = (block - metric.centre) * metric.root @ metric.images.T + metric.intercepts
         before = linear.argmax(axis=1) == codes[rows]
@@ -59,7 +52,7 @@ def choose_cuts(metric, X, codes, weights):
     return metric.cuts
 
 
-@np.errstate(**FAR_ROWS)
+@np.errstate(over="ignore", invalid="ignore")  # by rows that are far off
 def candidates(metric, X, codes):
     """Yield cut-offs to try, in rising order."""
     yield CUT
@@ -74,17 +67,15 @@ def over_rows(metric, X, work, reach=REACH, every=False):
     """Yield the numbers of rows of X that have dropped cells, and what `work` gives for them.
 
     It takes the numbers of some rows, the rows (k, n) and the marks of their cells (k, c, n).
-    Classes are asked whose score is within `reach` of the best one. With `every`, rows without a
-    dropped cell count too. Slabs of rows go to as many threads as BLAS would have.
+    Classes are asked whose score is within `reach` of the best one. With `every`, all rows count.
     """
     step = max(1, MOST_MARKS // metric.means.size)
-    may_drop = metric.screen(reach)
 
     def of_slab(slab):
         found = []
-        rows = np.arange(slab.start, slab.stop) if every else slab.start + may_drop(X[slab])
+        rows = np.arange(slab.stop - slab.start) if every else metric.may_drop(X[slab], reach)
         for part in slices_of(len(rows), step):
-            some = rows[part]
+            some = slab.start + rows[part]
             block = np.ascontiguousarray(X[some], np.float64)
             dropped, capped = metric.drop(block, reach)
             if not every:
@@ -125,7 +116,6 @@ def whitener_of(model):
 
 
 def cuts_of(model):
-    """Return the standard deviations beyond which cells are ignored, shape (n,)."""
     metric = metric_of(model)
     return np.full(model.n_features_in_, np.inf) if metric is None else metric.cuts
 
@@ -166,7 +156,7 @@ def metric_for(model, X):
 
 
 def amend_scores(model, X, scores):
-    """Replace the scores (N, c), or (N, 1) for two classes, of rows that have dropped cells."""
+    """Replace the scores (N, c), or (N, 1) for two classes, of rows with dropped cells."""
     metric = metric_for(model, X)
     if metric is None:
         return
@@ -180,10 +170,7 @@ def amend_scores(model, X, scores):
 
 
 def label_scores(model, X):
-    """Return the scores by which labels are judged (N, c), of the cells that there are.
-
-    Wrong cells are completed by the predicted class.
-    """
+    """Return the scores (N, c) by which labels are judged, wrong cells as predicted."""
     completed = as_predicted(model, X)
     scores, metric = model._label_rule.scores(completed), None
     if completed is not X and np.isnan(X).any():
@@ -199,10 +186,7 @@ def label_scores(model, X):
 
 
 def label_metric(model):
-    """Return the metric of the rule by which labels are judged, or None.
-
-    Its scores continue those of the rule, for rows with missing cells.
-    """
+    """Return a metric that continues the rule for labels if cells are missing, or None."""
     rule, priors = model._label_rule, model.priors_
     coef = (rule.coef - (rule.coef @ priors)[:, None]).T  # about the overall centre
     coef = coef if len(priors) > 2 else coef[1:] - coef[:1]
@@ -215,7 +199,7 @@ def label_metric(model):
 
 
 def amend_projections(model, X, projected):
-    """Replace the projections (N, d) of rows that have dropped cells by those of completed rows."""
+    """Replace the projections (N, d) of rows with dropped cells by those of completed rows."""
     metric = metric_for(model, X)
     if metric is None:
         return
@@ -237,9 +221,9 @@ def bounded(numbers, dtype):
 def completed(model, X, codes=None, most_wrong=FEW, likeliest=False):
     """Return X with dropped cells replaced by what is expected, and what these cost (N,).
 
-    The cost is added to squared distances; it is infinite if no cell is left. Wrong cells of rows
-    with a share above `most_wrong` of them stay as they are: such rows are not just good rows with
-    a typo. Without codes all classes count, by their probabilities, or the `likeliest` alone.
+    The cost is added to squared distances; it is infinite if no cell is left. Rows with a larger
+    share of wrong cells than `most_wrong` keep these: they are not just good rows with a typo.
+    Without codes all classes count, by their probabilities, or the `likeliest` alone.
     """
     cost = np.zeros(X.shape[0])
     metric = metric_for(model, X)
@@ -291,7 +275,6 @@ def as_predicted(model, X):
 
 
 def wrong_cells(model, X, codes, labelled):
-    """Return which cells the classes of the rows drop as wrong, shape (N, n)."""
     wrong = np.zeros(X.shape, bool)
     metric = metric_for(model, X)
     if metric is not None:
@@ -310,10 +293,7 @@ def dense(X):
 
 
 def expected_cells(model, X, codes):
-    """Return what the other cells of each row predict for its class, and deviations from it.
-
-    Both have the shape (N, n). Cells that the class drops are not among the others.
-    """
+    """Return what the other right cells of each row predict for its class, and deviations."""
     metric = metric_of(model)
     metric = metric if model.cells != "all" else metric.with_all_cells()
     expected, deviations = np.empty((2, *X.shape))
@@ -333,8 +313,5 @@ def expected_cells(model, X, codes):
 
 
 def rounding_of_constants(constants, unit):
-    """Return by how much features that are constant within the classes may differ, (f,).
-
-    The constants have the shape (c, f), the units of the features (f,).
-    """
+    """Return by how much features that are constant within the classes may differ, (f,)."""
     return SAME_CONSTANT * np.maximum(np.abs(constants).max(axis=0), unit)

@@ -105,7 +105,6 @@ def is_rejected(model, X, y, alpha):
 
 
 def check_alpha(model, alpha):
-    """Check that the model can reject a share of new rows."""
     check_is_fitted(model)
     check_real("alpha", alpha, 0.0, 0.5, "use a small share, such as 0.01")
     calibration = model._calibration
@@ -123,9 +122,8 @@ def check_alpha(model, alpha):
 def cut_offs(distances, weights, alpha):
     """Return cut-offs in several spaces that a share `alpha` of new rows exceeds in any of them.
 
-    In all spaces it is the same quantile: the largest share of the rows for which those
-    beyond any cut-off are no more than `alpha` of the rows and a new one. A row on the cut-off
-    counts as beyond it, as the new one might be in its place.
+    They are the same quantile in all spaces: the largest share of the rows for which those on or
+    beyond any cut-off are no more than `alpha` of the rows and a new one.
     """
     tails = [tail_weights(values, weights) for values in distances]
     least = np.minimum.reduce(tails)

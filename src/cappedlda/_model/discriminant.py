@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from scipy.sparse import issparse
 from scipy.special import expit, log_softmax, softmax
@@ -30,10 +32,7 @@ _BLOCK_BYTES = 1 << 17
 
 
 def check_finite(model, X, first=0):
-    """Raise an error if a number is not finite; it names the row, counted from `first`.
-
-    None is a block of which nobody knows where it begins.
-    """
+    """Raise an error if a number is not finite; rows count from `first`, None: unknown."""
     if issparse(X):
         assert_all_finite(X, estimator_name=type(model).__name__, input_name="X")
         return
@@ -79,8 +78,8 @@ class LinearDiscriminant(
 
     _check_finite = check_finite
     # Where single cells of rows are judged, these change the results of some rows.
-    _amend_projections = None
-    _amend_scores = None
+    _amend_projections: Any = None
+    _amend_scores: Any = None
 
     def transform(self, X: MatrixLike) -> Floats:
         """Project data onto the discriminant directions.
@@ -170,7 +169,6 @@ def check_new(model, X, finite=True, first=0):
 
 
 def not_finite_in(model, X, row, first, remedy="remove or impute such rows"):
-    """Return the error for a row of X that is not finite."""
     where = f"row {row} of its block" if first is None else f"row {first + row}"
     names = getattr(model, "feature_names_in_", None)
     return not_finite(X[row], where, names, remedy=remedy)
@@ -200,10 +198,10 @@ def by_rows(model, function, X, y=None, **settings):
 
 
 def affine(model, X, W, offset, amend=None):
-    """Return X W + offset in the precision of X, without a copy of X.
+    """Return X W + offset in the precision of X, which `amend` may change.
 
-    A value of X that is not finite makes its row of the product not finite, even times
-    zero: so it is found in the product, which is smaller. `amend` may change the product.
+    What is not finite in X is found in the product, which is smaller: even times zero it is not
+    finite.
     """
     n_jobs = blas_threads()
     W, offset = W.astype(X.dtype, copy=False), offset.astype(X.dtype, copy=False)
@@ -257,8 +255,7 @@ _LINEAR = {projections, decisions, predictions, probabilities, log_probabilities
 def shifted_product(X, W, offset, n_jobs=1):
     """Return X W + offset, and the sum of all its numbers.
 
-    As many threads as BLAS would have, but on slabs: those of BLAS would have to meet after
-    every block.
+    On slabs, by as many threads as BLAS would have: those would have to meet after every block.
     """
     result = X @ W if issparse(X) else np.empty((X.shape[0], W.shape[1]), X.dtype)
     fill = compiled_fill(X, W, offset, result) or blockwise_fill(X, W, offset, result)
@@ -269,8 +266,7 @@ def shifted_product(X, W, offset, n_jobs=1):
 def compiled_fill(X, W, offset, result):
     """Return a function that fills some rows of X W + offset and sums them, or None.
 
-    The compiled projection takes C-ordered rows, and pads images to whole vectors: of too few
-    numbers BLAS makes less.
+    The compiled projection needs C-ordered rows, and images that fill whole vectors.
     """
     build, d = kernels_for(X.shape[1]), W.shape[1]
     if issparse(X) or not X.flags.c_contiguous or 2 * d <= build.padded(d, X.dtype.itemsize):
@@ -282,9 +278,7 @@ def compiled_fill(X, W, offset, result):
 def blockwise_fill(X, W, offset, result):
     """Return a function that fills some rows of X W + offset and sums them, by NumPy.
 
-    By blocks that stay in cache until all is done with them. The offset is added to many rows
-    at a time, and the numbers are summed as a product: each is what NumPy does fast. The
-    product itself is there already if X is sparse.
+    It works on blocks that stay in cache. The product itself is there already if X is sparse.
     """
     step = max(1, _BLOCK_BYTES // (W.shape[1] * X.dtype.itemsize))
     offsets = np.tile(offset, (min(X.shape[0], step), 1))

@@ -13,7 +13,6 @@ from cappedlda._validation import FLOATS, check_readable, known_codes
 
 
 def of_chunks(model, make_chunks):
-    """Yield `PerSample` of the rows of each chunk."""
     reader, first = ChunkReader(make_chunks), 0
     for number, chunk in enumerate(reader):
         if number == 0:  # the reader sees to it that the others have the same features
@@ -29,7 +28,7 @@ def of_chunks(model, make_chunks):
 def per_sample(model, X, codes):
     """Return `PerSample` of checked rows, as a fit finds it of its own rows.
 
-    Rows are measured with wrong cells, as they are, but left out and weighed as they are fitted.
+    Rows are measured with wrong cells, but left out and weighed as they are fitted.
     """
     whole, fitted = cells.filled(model, X, codes), cells.as_fitted(model, X, codes)
     rows, fitted = (rows_of(part, codes, len(model.classes_)) for part in (whole, fitted))
@@ -63,7 +62,6 @@ def outlyingness_and_codes(model, X, codes, space="both"):
 
 
 def columns_of(model, X, y):
-    """Return the columns of `transform_frame` for some checked rows, by name."""
     found = {
         "prediction": predictions(model, X),
         "probability": probabilities(model, X),
@@ -74,17 +72,12 @@ def columns_of(model, X, y):
     codes = codes_of(model, y, len(X))
     samples = per_sample(model, np.ascontiguousarray(X), codes)
     if getattr(model, "_label_rule", None) is not None:
-        found["label_quality"] = label_quality(model, X, codes)
+        found["label_quality"] = judged(model, X, codes)[0]
     return {**found, "flagged": samples.outliers, "left_out": samples.left_out}
 
 
-def label_quality(model, X, codes):
-    """Return the probability that labels of checked rows are right, by the cells that count."""
-    return judged(model, X, codes)[0]
-
-
 def judged(model, X, codes):
-    """Return the same, and the likeliest labels; see `LabelRule.judge`."""
+    """Return what is told of labels by the cells that count; see `LabelRule.judge`."""
     return model._label_rule.judge(cells.label_scores(model, X), codes)
 
 

@@ -22,10 +22,7 @@ SELECT = {
 
 
 def explain(model, X, y=None, n_features=3, rows=None, names=None, raw=np.asarray, groups=None):
-    """Return the table of `CappedLDA.explain`; other names of the features may be given.
-
-    `raw` turns rows into the units in which values are shown.
-    """
+    """Return the table of `CappedLDA.explain`, of values as `raw` returns them of rows."""
     kind = kind_of(X)
     if kind in SELECT:
         raise TypeError(
@@ -61,7 +58,6 @@ def explain(model, X, y=None, n_features=3, rows=None, names=None, raw=np.asarra
 
 
 def explain_rows(model, X, y, n_features, names, raw, groups, wanted=None):
-    """Return the columns of the table for some checked rows, in their order."""
     n_rows = X.shape[0]
     codes = None if y is None else codes_of(model, y, n_rows)
     ratio, from_codes = ratios(model, X, codes)
@@ -99,12 +95,7 @@ def ratios(model, X, codes, space="both"):
 
 
 def leading_features(model, X, codes, by_gate, n_features, names, raw, groups):
-    """Return the columns on the features, and group, that contribute most to each distance.
-
-    A row that is farther off in all features together has a distance that is a sum over
-    features of squared deviations; one that is farther off in the discriminant space, a sum of
-    products of its deviations and their weights there.
-    """
+    """Return the columns on the features and group that contribute most to a distance."""
     usual, z, parts = deviations(model, X, codes, by_gate)
     order = np.argsort(-parts, axis=1, kind="stable")[:, :n_features]
     X, usual = raw(X), raw(usual)
@@ -121,7 +112,6 @@ def leading_features(model, X, codes, by_gate, n_features, names, raw, groups):
 
 
 def leading_groups(parts, groups):
-    """Return the columns on the group whose features contribute most to the distance of a row."""
     known = np.unique(groups)
     sums = np.stack([parts[:, groups == name].sum(axis=1) for name in known], axis=1)
     largest = np.argmax(sums, axis=1)
@@ -160,10 +150,9 @@ def contributions(model, X, y):
 
 
 def wrong_cells_of(model, X, found, labelled, most, names, raw):
-    """Return the wrong cells of explained rows in words, with what the other cells predict.
+    """Return in words at most `most` wrong cells of explained rows, the farthest first.
 
-    Without labels the predicted class counts, as in `predict`. The farthest cells come first, and
-    at most `most` of them.
+    Without labels the predicted class counts, as in `predict`.
     """
     classes = found["class" if labelled else "predicted"]
     X, codes = cells.dense(X[found["row"]]), known_codes(classes, model.classes_)
@@ -191,7 +180,6 @@ def short(number):
 
 
 def names_of(model, X):
-    """Return the names of the features: of the fit, or of a frame, or their numbers."""
     names = getattr(model, "feature_names_in_", None)
     names = _get_feature_names(X) if names is None else names
     return np.arange(model.n_features_in_) if names is None else names

@@ -12,8 +12,7 @@ from cappedlda._model.discriminant import class_codes, linear_rule
 class Fold:
     """Training rows, and the held-out rows that score what is fitted to them.
 
-    Classes without training rows are left out: no candidate can know them. Without priors, these
-    are the shares of the training rows.
+    Classes without training rows are left out. Priors of None are the shares of the training rows.
     """
 
     def __init__(self, rows, train, test, priors=None):
@@ -28,10 +27,7 @@ class Fold:
         self._priors = shares / shares.sum()
 
     def evaluate(self, path, counts, options):
-        """Fit all objectives of a path and score them by the same rows.
-
-        These are the held-out rows that the first objective would not leave out as harmful.
-        """
+        """Fit a path of objectives; score them by held-out rows that the first would keep."""
         train, test = self._part(self._train), self._part(self._test)
         scores, converged = [], []
         # A solution always has all supervised directions, and no others can classify.
@@ -66,7 +62,7 @@ def class_weights_of(rows, chosen):
 def share_in_score(rows, solution):
     """Return weights, with sum 1, of the rows that a fit would not leave out.
 
-    At least the nearer half of every class counts, however much of it is left out.
+    At least the nearer half of every class counts.
     """
     ratio = solution.leave_out_rule.ratios(rows)
     limits = np.maximum(class_medians(rows, ratio), 1.0)

@@ -12,13 +12,7 @@ from cappedlda._data.blocks import OF_LABELS
 from cappedlda._data.kinds import rows_of
 from cappedlda._loo.labels import NEARER
 from cappedlda._model import cells
-from cappedlda._model.distances import (
-    codes_of,
-    judged,
-    label_quality,
-    outlyingness_and_codes,
-    per_sample,
-)
+from cappedlda._model.distances import codes_of, judged, outlyingness_and_codes, per_sample
 
 # What is known if wrong labels were looked for.
 FOUND = ("label_noise_", "label_status_", "label_gain_", "_label_rule", "_judge_rows")
@@ -27,9 +21,8 @@ FOUND = ("label_noise_", "label_status_", "label_gain_", "_label_rule", "_judge_
 def store(model, rows, solution):
     """Set what is found about labels, and forget what an earlier fit has found.
 
-    Labels of kept rows are judged by these as they were fitted. Rows that are left out count as
-    new ones, and so do those with missing or wrong cells: what was drawn for these by the label
-    would speak for it.
+    Rows that are left out, or have missing or wrong cells, are judged as new ones: what was drawn
+    for these cells by the label would speak for it.
     """
     for name in FOUND + OF_LABELS:
         vars(model).pop(name, None)
@@ -56,11 +49,7 @@ def as_it_is(model):
 
 
 def per_row(model, codes, quality, likely, new, rows, left_out):
-    """Return the attributes with an entry for each training row, by name.
-
-    Given are what the fit has told of all rows, the numbers of `new` ones, these rows, and which of
-    them are left out.
-    """
+    """Return the attributes with an entry for each training row; `new` ones are judged now."""
     if len(new):
         quality[new], likely[new] = judged(model, rows.X, rows.codes)
     wrong = suspects(model, quality, likely, new[left_out], rows.take(left_out))
@@ -81,8 +70,7 @@ def completed_rows(rows, fitted):
 def suspects(model, quality, likely, out, rows):
     """Return which labels look wrong, (N,).
 
-    The `rows` with the numbers `out` are left out. They must fit another class, but count also if
-    no wrong labels were found among the others.
+    The `rows` with the numbers `out` are left out. They count if they fit another class.
     """
     wrong = (quality < 0.5) & (model.label_status_ == "found")
     if len(out) and model.label_status_ != "too_few_rows":
@@ -98,7 +86,6 @@ def fits_as(model, rows, codes):
 
 
 def check(model):
-    """Check that a fitted model has looked for wrong labels."""
     if "label_noise" not in model.get_params(deep=False):
         name = type(model).__name__
         raise ValueError(f'{name} does not judge labels; use CappedLDA(label_noise="auto").')
@@ -111,12 +98,11 @@ def check(model):
 
 
 def quality(model, X, y):
-    """Return the probability that labels of checked rows are right."""
-    return label_quality(model, X, codes_of(model, y, X.shape[0]))
+    return judged(model, X, codes_of(model, y, X.shape[0]))[0]
 
 
 def doubts(model, X, y):
-    """Return what a table of checked rows says about labels: its columns by name."""
+    """Return the columns of a table of checked rows on their labels, by name."""
     codes = codes_of(model, y, X.shape[0])
     samples, (found, likely) = per_sample(model, X, codes), judged(model, X, codes)
     (out,) = np.nonzero(samples.left_out)

@@ -33,7 +33,6 @@ class Summary:
         return "\n\n".join(parts)
 
     def _lists(self):
-        """Return the headings, and the lines below each."""
         return [(self.loadings, self.directions), ("Decisions", self.decisions)]
 
     def __repr__(self):
@@ -87,8 +86,8 @@ def counted(counts):
 def loadings_of(model):
     """Return the loadings of the directions, shape (n, d), and whether they are per deviation.
 
-    A loading says how far a row moves in a direction if a feature grows by one of its
-    deviations within the classes; by one unit where the model does not know these.
+    A loading says how far a row moves if a feature grows by one of its deviations within the
+    classes, or by one unit where the model does not know these.
     """
     deviations = spread(model) if hasattr(model, "_flag_rule") else None
     if deviations is None and hasattr(model, "covariance_"):
@@ -107,7 +106,7 @@ def direction_name(k):
 
 
 def directions_of(model):
-    """Return a heading, and a line for each of the first directions with its largest loadings."""
+    """Return a heading, and lines on the first directions."""
     loadings, per_deviation = loadings_of(model)
     names = feature_names(model)
     lines, shares = [], model.explained_variance_ratio_
@@ -121,7 +120,6 @@ def directions_of(model):
 
 
 def decisions_of(model):
-    """Return lines on what the fit, and a cross-validation before it, has decided."""
     lines = [f"cap: epsilon_ = {model.epsilon_:.3g}"]
     if hasattr(model, "best_score_"):
         lines.append(
@@ -171,7 +169,6 @@ def about_labels(status, rate, counts):
 
 
 def wrong_cells_of(model):
-    """Return a line for each of the features that have most wrong cells in training rows."""
     shares, names = model._wrong_shares, feature_names(model)
     if shares is None:
         return []

@@ -2,23 +2,16 @@
 
 import inspect
 
-_OF_THE_NORM = "{name} is a parameter of CappedNormLDA, the minimiser of the capped norm"
-_OF_CAPPED_LDA = "{name} is a parameter of CappedLDA"
 # What to do instead, for an estimator that does not have the parameter.
 ELSEWHERE = {
-    "q": _OF_THE_NORM,
-    "centres": _OF_THE_NORM,
+    **dict.fromkeys(
+        ("q", "centres", "start", "ridge", "max_iter", "tol"),
+        "{name} is a parameter of CappedNormLDA, the minimiser of the capped norm",
+    ),
+    **dict.fromkeys(("leave_out", "shrinkage"), "{name} is a parameter of CappedLDA"),
     "centers": "it is centres, a parameter of CappedNormLDA",
-    "start": _OF_THE_NORM,
-    "ridge": _OF_THE_NORM,
-    "max_iter": _OF_THE_NORM,
-    "tol": _OF_THE_NORM,
-    "polish": "polish=False is CappedNormLDA, polish=True is CappedLDA",
-    "qs": "q is a parameter of CappedNormLDA; give it to a GridSearchCV",
     "solver": "solver='paper' is cappedlda.paper.CLDA; leave out any other: one solver handles all "
     "shapes, with any shrinkage, and transform always works",
-    "leave_out": _OF_CAPPED_LDA,
-    "shrinkage": _OF_CAPPED_LDA,
     "store_covariance": "leave it out: CappedLDA has covariance_ after every fit",
     "covariance_estimator": "leave it out: the covariance of CappedLDA is robust already, and can "
     "be shrunk by shrinkage",

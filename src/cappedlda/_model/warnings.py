@@ -47,44 +47,30 @@ def warn_of(solution, model, n_supervised, stacklevel):
             more="increase max_iter or tol" if can_go_on else "the result is usable",
         )
         warnings.warn(f"{model.status_}: {message}", ConvergenceWarning, stacklevel=stacklevel)
-    if solution.labels is not None and solution.labels.status in _NOT_JUDGED:
-        reason = _NOT_JUDGED[solution.labels.status]
-        warnings.warn(
-            f"{solution.labels.status}: {reason}; the fit is the same as with label_noise=None.",
-            UserWarning,
-            stacklevel=stacklevel,
-        )
+    for message in warnings_of(solution, model):
+        warnings.warn(message, UserWarning, stacklevel=stacklevel)
+
+
+def warnings_of(solution, model):
+    """Yield what else there is to warn of."""
+    if solution.labels is not None and (status := solution.labels.status) in _NOT_JUDGED:
+        yield f"{status}: {_NOT_JUDGED[status]}; the fit is the same as with label_noise=None."
     if model._warns_of_losses:
-        _warn_of_losses(solution, model, stacklevel + 1)
+        lost = 1.0 - solution.kept_shares
+        much = (lost > MUCH_LEFT_OUT) & (lost * solution.class_weights >= FEW_ROWS)
+        if much.any():
+            names = zip(model.classes_[much].tolist(), lost[much].tolist(), strict=True)
+            parts = ", ".join(f"{name!r} {share:.0%}" for name, share in names)
+            yield (
+                f"The fit leaves out a large part of some classes: {parts}. Look at these rows "
+                "(left_out_); if they are right, use epsilon=inf, which leaves out nothing."
+            )
+        if len(solution.emptied):
+            names = getattr(model, "feature_names_in_", np.arange(model.n_features_in_))
+            yield (
+                f"The features {names[solution.emptied].tolist()} are constant within each class "
+                "among the rows that are not left out, so they have no influence."
+            )
     if solution.uncapped.any():
         names = model.classes_[solution.uncapped].tolist()
-        warnings.warn(
-            f"The cap would have removed the classes {names}; all their rows were kept.",
-            UserWarning,
-            stacklevel=stacklevel,
-        )
-
-
-def _warn_of_losses(solution, model, stacklevel):
-    """Warn of classes that lose many rows, and of features that are constant in the rest."""
-    lost, weights = 1.0 - solution.kept_shares, solution.class_weights
-    much = ()
-    if (lost > MUCH_LEFT_OUT).any():
-        (much,) = np.nonzero((lost > MUCH_LEFT_OUT) & (lost * weights >= FEW_ROWS))
-    if len(much):
-        names = zip(model.classes_[much].tolist(), lost[much].tolist(), strict=True)
-        parts = ", ".join(f"{name!r} {share:.0%}" for name, share in names)
-        warnings.warn(
-            f"The fit leaves out a large part of some classes: {parts}. Look at these rows "
-            "(left_out_); if they are right, use epsilon=inf, which leaves out nothing.",
-            UserWarning,
-            stacklevel=stacklevel,
-        )
-    if len(solution.emptied):
-        names = getattr(model, "feature_names_in_", np.arange(model.n_features_in_))
-        warnings.warn(
-            f"The features {names[solution.emptied].tolist()} are constant within each class "
-            "among the rows that are not left out, so they have no influence.",
-            UserWarning,
-            stacklevel=stacklevel,
-        )
+        yield f"The cap would have removed the classes {names}; all their rows were kept."

@@ -1,9 +1,4 @@
-"""The iteration: a pass over the data, a small problem, a better projection.
-
-There is one loop, `iterate`. What differs between methods is how a record becomes
-the next projection: `MMSolver` minimises the capped norm, `PaperIteration` of `cappedlda.paper`
-is the published Algorithm 1. Both see small matrices only.
-"""
+"""The iteration: a pass over the data, a small problem, a better projection."""
 
 from dataclasses import dataclass, field
 
@@ -53,24 +48,15 @@ def iterate(rows, method, max_iter, report=None):
 
 
 class Iteration:
-    """What `iterate` runs: a query for each pass, and a step from each record.
+    """What `iterate` runs: `query()` tells the next pass, and `step(record)` moves on.
 
-    `MMSolver` and `PaperIteration` end with a fitted projection. These also have a frame, W of
-    shape (n, r), A (the last weighted scatter, or None), and what `evaluate` in `_fit/result.py`
-    asks for: `finish(record)`, `covariance(record, unbiased)` and `order(covariance, images)`.
+    A step returns a status once it is the last one. `MMSolver` and `PaperIteration` end with a
+    fitted projection: these also have a frame, W of shape (n, r), A (the last weighted scatter, or
+    None), and what `evaluate` in `_fit/result.py` asks for.
     """
 
     change = np.inf  # size of the last step
     tol = 0.0  # a step this small ends the iteration
-    objective_path: list[float]
-
-    def query(self, scatter=True):
-        """Return what the next pass should evaluate; without a scatter it only projects."""
-        raise NotImplementedError
-
-    def step(self, record):
-        """Move to the next projection; return a status once it is the last one."""
-        raise NotImplementedError
 
     def rollback(self):
         """After `max_iter` passes, step back from a projection that no pass has confirmed."""

@@ -116,8 +116,8 @@ class MMSolver(Iteration):
     def covariance(self, record, unbiased=False):
         """Return the covariance of the images, with the ridge of features of unit scale.
 
-        It comes from the kept rows, and makes up for what the cap has cut off; otherwise a
-        small epsilon would shrink its own unit, and the kept rows, again and again.
+        It makes up for what the cap has cut off; otherwise a small epsilon would shrink its own
+        unit, and the kept rows, again and again.
         """
         factor = 1.0
         if not self.frame.any_uncapped:
@@ -129,8 +129,7 @@ class MMSolver(Iteration):
     def settle_in(self, record):
         """Set caps and gauge from a record of rows other than those that made the frame.
 
-        Directions fit their own sample better than other rows, so caps in its units would leave
-        out good rows.
+        Directions overfit their own sample: caps in its units would leave out good rows.
         """
         frame = self.frame
         if self._objective.epsilon == "auto":
@@ -144,16 +143,12 @@ class MMSolver(Iteration):
             self.W = self._fallback
 
     def finish(self, record):
-        """Note the objective of the last projection, and set the cap by its distances.
-
-        The record comes from a pass over all rows that only projects.
-        """
+        """Note the objective of the last projection, and set the cap by a pass over all rows."""
         self.objective_path.append(self.value(record))
         if self._objective.epsilon == "auto":
             self.frame = self._capped(self.frame, self._fixed_point(record))
 
     def order(self, covariance, images):
-        """Return a change of coordinates of the image that puts the best direction first."""
         return linalg.order_by_discrimination(covariance, images)
 
     def _drift(self, record):
@@ -173,7 +168,6 @@ class MMSolver(Iteration):
         return drift
 
     def _shape(self, record):
-        """Return the frame with the caps and the floor that follow from a record."""
         limits = {"reach": self._objective.reach, **self._limits()}
         fences = update_caps(record.histograms, self.frame.fences.caps, **limits)
         floor = FLOOR * (fences.median or 1.0)
@@ -182,7 +176,6 @@ class MMSolver(Iteration):
         return self.frame.with_cap(self._objective.epsilon, floor)
 
     def _fixed_point(self, record, start=None):
-        """Return the fences that follow from a record, grown until they converge."""
         limits = self._limits()
         return fixed_point_caps(record.histograms, self._objective.reach, start, **limits)
 
@@ -222,10 +215,7 @@ class MMSolver(Iteration):
         self._n_renewals += 1
 
     def _regauged(self, record, frame):
-        """Give the kept images unit covariance; return the frame moved along.
-
-        Its distances were measured in the old gauge.
-        """
+        """Give the kept images unit covariance; return the frame, still in the old gauge."""
         R = linalg.eigh_whitener(self.covariance(record))
         self.W = self.W.dot(R)
         growth = linalg.typical_length(R)
