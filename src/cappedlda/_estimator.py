@@ -21,19 +21,14 @@ from cappedlda._data.threads import effective_n_jobs, single_threaded_blas
 from cappedlda._fit.result import class_counts, covariance_of_features
 from cappedlda._loo.calibration import Calibration, Calibrator
 from cappedlda._model import decision, distances
-from cappedlda._model.cells import (
-    amend_projections,
-    amend_scores,
-    check_finite_or_missing,
-    cuts_of,
-)
+from cappedlda._model.cells import amend_projections, amend_scores, check_finite_or_missing, cuts_of
 from cappedlda._model.discriminant import LinearDiscriminant, by_rows, linear_rule
 from cappedlda._model.explain import explain
 from cappedlda._model.summary import Summary, summary_of
 from cappedlda._model.warnings import status_of, warn_of
 from cappedlda._rules.rule import RowRule
 from cappedlda._typing import ArrayLike, Bools, Floats, Labels, MatrixLike
-from cappedlda._validation import check_choice, check_count, check_priors, check_real
+from cappedlda._validation import check_choice, check_count, check_priors, check_real, check_seed
 
 
 class CappedDiscriminant(LinearDiscriminant):
@@ -63,8 +58,7 @@ class CappedDiscriminant(LinearDiscriminant):
     _flag_rule: RowRule
     _leave_out_rule: RowRule
     _norm: tuple[float, float] | None
-    # The factor by which scores are as sure as left-out rows say.
-    _temperature: float
+    _temperature: float  # the factor by which scores are as sure as left-out rows say
     # Make the covariance of all features and the calibration when they are first asked for.
     _make_covariance: Callable[[], Floats | None]
     _calibrator: Calibrator | None = None
@@ -73,8 +67,7 @@ class CappedDiscriminant(LinearDiscriminant):
     _wrong_cells: Any = None
     _wrong_shares: Floats | None = None
 
-    # Parameters of the estimators that know a covariance of all features.
-    cells: str = "all"
+    cells: str = "all"  # a parameter, as the next, where a covariance of all features is known
     missing: str = "error"
 
     _sparse_format = "csr"
@@ -110,8 +103,8 @@ class CappedDiscriminant(LinearDiscriminant):
     ) -> Self:
         """Fit data that come in chunks and need not fit into memory.
 
-        The result is the same as with `fit` on all rows in the same order, but nothing is kept
-        of each row: `measure_chunks` returns that chunk by chunk.
+        The result is that of `fit` on all rows in the same order, but nothing is kept of each
+        row: `measure_chunks` returns that chunk by chunk.
 
         Parameters
         ----------
@@ -124,9 +117,8 @@ class CappedDiscriminant(LinearDiscriminant):
         classes : array-like of shape (n_classes,), default=None
             All labels; any other label is an error. None takes the labels of the data.
         cache : bool or path-like, default=False
-            Whether to keep the rows in a file while the fit runs, so that the source is read
-            only once: in the system's temporary folder (True), or in the given one. The file is
-            as large as X in memory.
+            Keep the rows in a file, as large as X in memory, while the fit runs, so that the
+            source is read only once: in the system's temporary folder (True), or in the given one.
 
         Returns
         -------
@@ -161,23 +153,16 @@ class CappedDiscriminant(LinearDiscriminant):
         Returns
         -------
         summary : Summary
-            Text when printed, HTML in a notebook. Flagged rows are not counted after `fit_chunks`,
-            nor for dask.
+            Text when printed, HTML in a notebook. Without numbers of flagged rows after
+            `fit_chunks`, and for dask.
 
         Examples
         --------
         >>> from sklearn.datasets import load_iris
         >>> from cappedlda import CappedLDA
-        >>> X, y = load_iris(return_X_y=True)
-        >>> X[::25] = 999
-        >>> summary = CappedLDA(n_components=1).fit(X, y).summary()
-        >>> for line in str(summary).splitlines()[2:7]:
-        ...     print(line)
-        class  rows  flagged  left out  prior
-        0        50        2         2  0.333
-        1        50        2         2  0.333
-        2        50        2         2  0.333
-        all     150        6         6  1.000
+        >>> lda = CappedLDA().fit(*load_iris(return_X_y=True))
+        >>> print(str(lda.summary()).splitlines()[0])
+        CappedLDA: converged, iterations: 1; 3 classes, 4 features
         """
         check_is_fitted(self)
         return summary_of(self)
@@ -243,17 +228,15 @@ class CappedDiscriminant(LinearDiscriminant):
         y : array-like of shape (n_samples,), default=None
             Class of each row, if known.
         space : {"both", "projected", "full"}, default="both"
-            "projected" measures in the discriminant space. "full" measures in all features,
-            each in robust units, and sees rows that are far off in other directions. "both"
-            takes the larger ratio.
+            "projected" measures in the discriminant space, "full" in all features, each in
+            robust units. "both" takes the larger ratio.
 
         Returns
         -------
         ratio : ndarray of shape (n_samples,)
-            Distance from the class in `y`, divided by the largest distance of a row that is
-            not flagged. Above 1 a row is unusual. Without `y`, the smallest ratio over all
-            classes. All cells count, so a row with a wrong cell is unusual. Missing cells are
-            replaced by the values that the other cells predict.
+            Distance from the class in `y`, divided by the largest one that is not flagged: above 1
+            a row is unusual. Without `y`, the smallest ratio over all classes. Wrong cells count;
+            missing ones are replaced by the values that the other cells predict.
         """
         check_choice("space", space, ("both", "projected", "full"))
         with np.errstate(over="ignore"):  # what is too far to be measured is infinitely far
@@ -274,15 +257,14 @@ class CappedDiscriminant(LinearDiscriminant):
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features)
         y : array-like of shape (n_samples,), default=None
-            Class of each row. Without it, a row is measured from the nearest class, which need
-            not be the predicted one, and there is no column `left_out`.
+            Class of each row. Without it, a row is measured from the nearest class (not always
+            the predicted one), and there is no column `left_out`.
         n_features : int, default=3
             Number of features to name for each row.
         rows : "all", array-like of int or bool, or None, default=None
             Which rows to explain, by position. None explains flagged and left-out rows.
         groups : array-like of shape (n_features,), default=None
-            The group of each feature, such as its channel. The table names the group that
-            contributes most.
+            The group of each feature, such as its channel.
 
         Returns
         -------
@@ -290,16 +272,15 @@ class CappedDiscriminant(LinearDiscriminant):
             One line per row, the most outlying first; a polars frame if X is one. Columns:
 
             - `row`: index of the row in a data frame, else its number from 0;
-            - `class`, `predicted`: the class the row is measured from, and the class the model
-              predicts;
+            - `class`, `predicted`: the class it is measured from, and the predicted one;
             - `flagged`, `left_out`: as `outliers_` and `left_out_` for training rows;
             - `beyond`: "cap" (in the discriminant space), "gate" (in all features together),
               "both", or "" if the row is not flagged;
             - `outlyingness`: see `outlyingness`;
             - `feature_1`, `value_1`, `usual_1`, `z_1`, `feature_2` and so on: the features that
-              contribute most to the larger of the two distances, with the value in the row, the
-              usual value (the mean of the class inside cap and gate), and their difference in
-              robust standard deviations, which is small for features unusual only together;
+              contribute most to the larger of the two distances, with their value, the usual
+              value (the mean of the class inside cap and gate), and the difference in robust
+              standard deviations, which is small for features unusual only together;
             - `group`, `group_share`: with `groups`, the group that contributes most, and its
               share of the squared distance. Shares of other groups may be negative;
             - `wrong_cells`: the cells that do not fit the rest of the row, in words, with their
@@ -324,8 +305,7 @@ class CappedDiscriminant(LinearDiscriminant):
     def wrong_cells(self, X: MatrixLike, y: ArrayLike | None = None) -> Bools:
         """Return which cells do not fit the other cells of their row.
 
-        These are the cells that ``cells="capped"`` ignores: each is more than `cell_cuts_` standard
-        deviations from the value that the other cells of the row predict for its class.
+        These are the cells that ``cells="capped"`` ignores; see `CappedLDA`.
 
         Parameters
         ----------
@@ -336,22 +316,15 @@ class CappedDiscriminant(LinearDiscriminant):
         Returns
         -------
         wrong : ndarray of shape (n_samples, n_features), bool
-            Missing cells are not wrong. No cell is wrong if the model uses all cells: with
-            ``cells="all"``, for sparse X, or without a covariance of all features.
+            Missing cells are not wrong. No cell is wrong if the model uses all cells.
 
         Examples
         --------
-        >>> import numpy as np
         >>> from sklearn.datasets import load_iris
         >>> from cappedlda import CappedLDA
-        >>> X, y = load_iris(return_X_y=True)
-        >>> lda = CappedLDA().fit(X, y)
-        >>> new = X[[10, 60, 110]]
-        >>> new[1, 2] *= 10.0  # the decimal point is missing
-        >>> np.argwhere(lda.wrong_cells(new))
-        array([[1, 2]])
-        >>> lda.predict(new)
-        array([0, 1, 2])
+        >>> lda = CappedLDA().fit(*load_iris(return_X_y=True))
+        >>> lda.wrong_cells([[5.1, 3.5, 14.0, 0.2]])  # the third should be 1.4
+        array([[False, False,  True, False]])
         """
         return by_rows(self, decision.wrong_cells, X, y)
 
@@ -412,13 +385,12 @@ class CappedDiscriminant(LinearDiscriminant):
         A row is rejected if it is too far from the nearest class in the discriminant space, or
         too far from that space in all other directions together. Both are Mahalanobis distances
         under the covariance of the rows that were not left out. The limits are quantiles of the
-        leave-one-out distances of those rows: the same quantile in both spaces, chosen so that a
-        share `alpha` of the rows is beyond one limit or the other. A row is also rejected if a
-        feature that is constant within the classes has a value of no class, or not of its own.
+        leave-one-out distances of those rows, the same in both spaces, so that a share `alpha` of
+        them is beyond one or the other. A row is also rejected if a feature that is constant within
+        the classes has a value of no class, or not of its own.
 
-        With ``cells="capped"``, wrong cells count as if they were at their limit, as long as they
-        are at most a tenth of the cells of the row. Missing cells do not count. A row with no cell
-        left is rejected.
+        With ``cells="capped"``, wrong cells count as if they were at their limit if they are at
+        most a tenth of the row. Missing cells do not count. A row with no cell left is rejected.
 
         Parameters
         ----------
@@ -426,10 +398,9 @@ class CappedDiscriminant(LinearDiscriminant):
         y : array-like of shape (n_samples,), default=None
             Class of each row, if known. The distance is then measured from that class.
         alpha : float, default=0.01
-            Share of good rows that may be rejected. The smallest possible value is
-            1 / (1 + calibration rows). Calibration uses up to 4096 of the rows that were not left
-            out, except rows that are alone in their class. With fewer than about 2 / `alpha` of
-            them, the share may be up to twice as large.
+            Share of good rows that may be rejected, at least 1 / (1 + calibration rows). These are
+            up to 4096 of the rows that were not left out, none of them alone in its class. With
+            fewer than about 2 / `alpha` of them, the share may be up to twice as large.
 
         Returns
         -------
@@ -437,16 +408,11 @@ class CappedDiscriminant(LinearDiscriminant):
 
         Examples
         --------
-        >>> import numpy as np
-        >>> from sklearn.datasets import load_digits
+        >>> from sklearn.datasets import load_iris
         >>> from cappedlda import CappedLDA
-        >>> X, y = load_digits(return_X_y=True)
-        >>> lda = CappedLDA().fit(X[:1200], y[:1200])
-        >>> bool(lda.is_rejected(X[1200:]).mean() < 0.05)
-        True
-        >>> shuffled = np.random.default_rng(0).permuted(X[1200:], axis=1)
-        >>> bool(lda.is_rejected(shuffled).mean() > 0.99)
-        True
+        >>> lda = CappedLDA().fit(*load_iris(return_X_y=True))
+        >>> lda.is_rejected([[5.1, 3.5, 1.4, 0.2], [0.2, 1.4, 3.5, 5.1]])  # one in reverse
+        array([False,  True])
         """
         decision.check_alpha(self, alpha)
         return by_rows(self, decision.is_rejected, X, y, alpha=alpha)
@@ -469,8 +435,8 @@ class CappedDiscriminant(LinearDiscriminant):
         min_proba : float, default=None
             Also reject rows whose most probable class has a smaller probability. None does not.
         reject_label : int, float or str, default=None
-            Label of rejected rows. It must not be a class, and must be a string if the classes
-            are strings. None means -1 for numeric classes and "rejected" for strings.
+            Label of rejected rows, no class, but a string if the classes are strings. None means
+            -1 for numeric classes and "rejected" for strings.
 
         Returns
         -------
@@ -478,14 +444,11 @@ class CappedDiscriminant(LinearDiscriminant):
 
         Examples
         --------
-        >>> from sklearn.datasets import load_breast_cancer
+        >>> from sklearn.datasets import load_iris
         >>> from cappedlda import CappedLDA
-        >>> X, y = load_breast_cancer(return_X_y=True)
-        >>> lda = CappedLDA().fit(X, y)
-        >>> strange = X[:3].copy()
-        >>> strange[0] = strange[0, ::-1]  # the columns are in the wrong order
-        >>> lda.predict_or_reject(strange)
-        array([-1,  0,  0])
+        >>> lda = CappedLDA().fit(*load_iris(return_X_y=True))
+        >>> lda.predict_or_reject([[5.1, 3.5, 1.4, 0.2], [0.2, 1.4, 3.5, 5.1]])  # one in reverse
+        array([ 0, -1])
         """
         decision.check_alpha(self, alpha)
         if min_proba is not None:
@@ -530,12 +493,12 @@ class CappedDiscriminant(LinearDiscriminant):
                     "returns them chunk by chunk, transform_frame(X, y) for Spark, or "
                     "outlyingness(X, y) > 1 for flagged rows."
                 )
-            judge = vars(self).get("_judge_rows") if name in OF_LABELS else None
-            if judge is not None:
-                vars(self).update(judge(), _judge_rows=None)
-            if name in OF_LABELS and name in vars(self):  # perhaps by another thread
-                return vars(self)[name]
             if name in OF_LABELS and "scalings_" in vars(self):
+                judge = vars(self).get("_judge_rows")
+                if judge is not None:
+                    vars(self).update(judge(), _judge_rows=None)
+                if name in vars(self):  # perhaps by another thread
+                    return vars(self)[name]
                 looked = hasattr(self, "label_status_")
                 remedy = (
                     "use label_quality(X, y)" if looked else 'fit CappedLDA(label_noise="auto")'
@@ -569,17 +532,19 @@ class CappedDiscriminant(LinearDiscriminant):
         n_supervised = self._n_supervised(n_components, n_directions)
         with single_threaded_blas():
             solution = self._solve(rows, priors, n_components, n_directions)
-        rule = linear_rule(solution.W, solution.covariance, solution.centres, solution.priors)
-        self._keep(rows, classes, features, solution, rule, n_components, n_supervised)
-        warn_of(solution, self, n_supervised, stacklevel=4)
-        return self
+        return self._keep(rows, classes, features, solution, n_components, n_supervised)
 
-    def _keep(self, rows, classes, features, solution, rule, n_components, n_supervised):
+    def _keep(self, rows, classes, features, solution, n_components, n_supervised, used=None):
+        """Set the fitted attributes; the rule uses some of the first directions, or all."""
+        W, covariance = solution.W[:, :used], solution.covariance[:used, :used]
+        rule = linear_rule(W, covariance, solution.centres, solution.priors)
         self._remember_features(features)
         self.classes_ = classes
         self.priors_ = solution.priors
         self.coef_, self.intercept_ = (solution.temperature * part for part in rule)
         self._store(rows, solution, n_components, n_supervised)
+        warn_of(solution, self, n_supervised, stacklevel=5)
+        return self
 
     def _check_data(self, X, y, sample_weight):
         """Return the rows, the classes and their priors."""
@@ -607,6 +572,9 @@ class CappedDiscriminant(LinearDiscriminant):
     def _check_parameters(self):
         verbose = int(self.verbose) if isinstance(self.verbose, bool) else self.verbose
         check_count("verbose", verbose, 0, np.inf, "use 0, 1 or 2")
+        seed = getattr(self, "random_state", None)
+        if seed is not None:  # to make one takes longer than all other checks
+            check_seed(seed)
 
     def _check_n_components(self, n_directions, n_features):
         if self.n_components is None:
@@ -626,7 +594,10 @@ class CappedDiscriminant(LinearDiscriminant):
         self.epsilon_ = float(solution.epsilon)
         self.caps_ = solution.flag_rule.caps
         samples = rows.per_sample(solution)
-        self._store_samples(samples)
+        for name in (*PER_ROW, "_covariance", "_calibration"):  # of an earlier fit
+            vars(self).pop(name, None)
+        if samples is not None:
+            vars(self).update(zip(PER_ROW, samples, strict=True))
         self._class_counts = class_counts(rows, samples, solution)
         self.n_sampled_ = solution.n_sampled
         self.objective_path_ = np.array(trace.objective_path)
@@ -636,21 +607,12 @@ class CappedDiscriminant(LinearDiscriminant):
         self._flag_rule, self._leave_out_rule = solution.flag_rule, solution.leave_out_rule
         self._norm = solution.norm
         self._temperature = float(solution.temperature)
-        for name in ("_covariance", "_calibration"):  # of an earlier fit
-            vars(self).pop(name, None)
         self._calibrator, self._cell_cache = solution.calibrator(), {}
         known = solution.within, solution.space, rows.regime.most_dense_features
         self._make_covariance = partial(covariance_of_features, *known)
         self.leave_out_level_ = float(solution.level)
         if self.verbose:
             print_decisions(solution)
-
-    def _store_samples(self, samples):
-        if samples is None:
-            for name in PER_ROW:  # of an earlier fit
-                vars(self).pop(name, None)
-        else:
-            vars(self).update(zip(PER_ROW, samples, strict=True))
 
 
 def as_cap(epsilon):

@@ -27,8 +27,7 @@ LARGEST = 1e150
 # Of all rows together: sums of weighted squares have to stay finite.
 LARGEST_WEIGHT = 1e300
 LEAST_WEIGHT = 1e-290  # their number over it is finite too
-# By how much the sum of priors may differ from 1 without a warning.
-PRIORS_TOLERANCE = 1e-5
+PRIORS_TOLERANCE = 1e-5  # by how much the sum of priors may differ from 1 without a warning
 # Units of features between which numbers over their units are finite.
 UNITS = {np.dtype(np.float64): (1e-304, 1e304), np.dtype(np.float32): (1e-36, 1e37)}
 # Centres that differ by this little, relative to their size, differ by rounding only.
@@ -423,12 +422,11 @@ def check_class_weights(per_class, classes):
     if not (total == 0.0 or LEAST_WEIGHT <= total <= LARGEST_WEIGHT):
         remedy = "multiply" if total < 1.0 else "divide"
         raise ValueError(f"sample_weight adds up to {total:g}; {remedy} it by a large number.")
-    if total == 0.0:
-        raise ValueError("sample_weight is zero for every row; give some rows a positive weight.")
     if not per_class.all():
         names = classes[per_class == 0].tolist()
         raise ValueError(
-            f"sample_weight is zero for every row of the classes {names}; remove these rows."
+            f"sample_weight is zero for every row of the classes {names}; remove these rows, or "
+            "give some a positive weight."
         )
 
 

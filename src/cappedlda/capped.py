@@ -14,12 +14,7 @@ from cappedlda._model import labels
 from cappedlda._model.discriminant import by_rows
 from cappedlda._model.switching import SwitchingHints
 from cappedlda._typing import ArrayLike, Bools, Floats, Labels, MatrixLike
-from cappedlda._validation import (
-    check_choice,
-    check_epsilon,
-    check_seed,
-    check_word_or_real,
-)
+from cappedlda._validation import check_choice, check_epsilon, check_word_or_real
 
 
 class CappedLDA(SwitchingHints, CappedDiscriminant):
@@ -319,8 +314,6 @@ class CappedLDA(SwitchingHints, CappedDiscriminant):
 
     def _check_common_parameters(self):
         super()._check_parameters()
-        if self.random_state is not None:  # to make one takes longer than all other checks
-            check_seed(self.random_state)
         check_choice("leave_out", self.leave_out, ("harmful", "flagged"))
         words, amounts = ("few_rows", "auto", "agreement", None), (np.nextafter(0.0, -1.0), 1.0)
         advice = 'use "few_rows", "auto", "agreement", None or a number from 0 to 1'

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, Literal, Self
+from typing import Any, Literal
 
 import numpy as np
 from scipy.stats import rankdata
@@ -13,15 +13,12 @@ from sklearn.model_selection import check_cv
 from cappedlda._data.array import ArrayRows
 from cappedlda._data.threads import ordered_map, single_threaded_blas
 from cappedlda._fit import Objective, fit_capped
-from cappedlda._model.discriminant import linear_rule
 from cappedlda._model.folds import Fold
-from cappedlda._model.warnings import warn_of
-from cappedlda._typing import ArrayLike, MatrixLike
+from cappedlda._typing import ArrayLike
 from cappedlda._validation import check_count, check_real, check_seed, check_sequence
 from cappedlda.capped import CappedLDA
 
-# Mean scores that agree to this number of digits are ties.
-DIGITS = 12
+DIGITS = 12  # mean scores that agree to this number of digits are ties
 
 
 class CappedLDACV(CappedLDA):
@@ -32,11 +29,11 @@ class CappedLDACV(CappedLDA):
     and the most directions, is left only for one whose mean score is better by more than one
     standard error of the difference over the folds.
 
-    Held-out rows may be wrong too. The score is the accuracy on those that a default fit to the
-    training rows of the fold would not leave out, and at least on the nearer half of every class.
-    All candidates are scored on the same rows, so none gains by leaving out rare but harmless rows
-    or by fitting harmful ones. A genuine group of rows that harms the rest is not scored; if you
-    expect one, compare with ``epsilon=inf``.
+    Held-out rows may be wrong too. The score is the (weighted) accuracy on those that a default fit
+    to the training rows of the fold would not leave out, and at least on the nearer half of every
+    class. All candidates are scored on the same rows, so none gains by leaving out rare but
+    harmless rows or by fitting harmful ones. A genuine group of rows that harms the rest is not
+    scored; if you expect one, compare with ``epsilon=inf``.
 
     Parameters
     ----------
@@ -133,23 +130,8 @@ class CappedLDACV(CappedLDA):
         tags.input_tags.allow_nan = False  # missing="ignore" is for new rows only
         return tags
 
-    def fit(self, X: MatrixLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
-        """Choose a candidate by cross-validation and fit it to all rows.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-        y : array-like of shape (n_samples,)
-        sample_weight : array-like of shape (n_samples,), default=None
-            As in `CappedLDA.fit`, in the fits and in the scores.
-
-        Returns
-        -------
-        self : CappedLDACV
-        """
-        self._check_parameters()
+    def _fit_rows(self, rows, classes, priors, features):
         seed = check_seed(self.random_state).randint(2**31 - 1)
-        rows, classes, priors = self._check_data(X, y, sample_weight)
         n_directions = min(len(classes) - 1, rows.shape[1])
         counts = self._check_counts(n_directions, rows.shape[1])
         labels = classes[rows.codes]
@@ -174,8 +156,9 @@ class CappedLDACV(CappedLDA):
             objective, n_components = candidates[best]
             options = self._options(rows, priors, n_components)
             solution = fit_capped(rows, objective, options)
-        k = n_components
-        rule = linear_rule(solution.W[:, :k], solution.covariance[:k, :k], solution.centres, priors)
+        n_supervised = min(n_components, n_directions)
+        fitted = rows, classes, features, solution, n_components, n_supervised
+        self._keep(*fitted, used=n_components)
         self.n_splits_ = len(folds)
         self.cv_results_ = tabulate(candidates, scores, converged)
         self.best_index_ = best
@@ -183,9 +166,6 @@ class CappedLDACV(CappedLDA):
         self.best_epsilon_ = float(solution.epsilon)
         self.best_n_components_ = n_components
         self.best_score_ = float(scores[:, best].mean())
-        n_supervised = min(n_components, n_directions)
-        self._keep(rows, classes, X, solution, rule, n_components, n_supervised)
-        warn_of(solution, self, n_supervised, stacklevel=3)
         return self
 
     def _check_data(self, X, y, sample_weight):

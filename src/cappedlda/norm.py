@@ -10,17 +10,9 @@ from cappedlda._estimator import CappedDiscriminant, as_cap, check_implicit
 from cappedlda._fit import Objective, Options, fit_norm
 from cappedlda._model.switching import SwitchingHints
 from cappedlda._typing import ArrayLike
-from cappedlda._validation import (
-    check_choice,
-    check_count,
-    check_epsilon,
-    check_real,
-    check_seed,
-    check_start,
-)
+from cappedlda._validation import check_choice, check_count, check_epsilon, check_real, check_start
 
-# Ridge of the iteration, relative to the mean within-class variance.
-ITERATION_RIDGE = 1e-4
+ITERATION_RIDGE = 1e-4  # ridge of the iteration, relative to the mean within-class variance
 
 
 class CappedNormLDA(SwitchingHints, CappedDiscriminant):
@@ -153,5 +145,3 @@ default="robust"
             check_real("ridge", self.ridge, 0.0, 1e3, 'use "auto" or a small positive number')
         check_real("tol", self.tol, 0.0, 1.0, "use a small positive number")
         check_count("max_iter", self.max_iter, 1, np.inf, "use a positive integer")
-        if self.random_state is not None:  # to make one takes longer than all other checks
-            check_seed(self.random_state)

@@ -45,21 +45,24 @@ def fit_right_cells(rows, plain, fit, fit_last):
     `fit` returns intermediate solutions on rows, and `fit_last` the final one.
     """
     centres, scale, _ = medians_and_scale(rows)
-    far = far_cells(rows.X, rows.codes, centres, scale)
-    near = rows.with_features(np.where(far, centres[rows.codes], rows.X).astype(rows.dtype))
+    medians = centres[rows.codes]
+    far = np.abs(rows.X - medians) > CUT * scale
+    near = rows.with_features(np.where(far, medians, rows.X).astype(rows.dtype))
     trial = near.reweighted(has_few(far))
+    moments = trial.run(Query.of_all_rows(centres, scale)).moments(centres, scale).recentred()
     plain.trace.n_passes += 1
-    if not is_worthwhile(rows, plain, trial, moments_of(trial, centres, scale)):
+    if not is_worthwhile(rows, plain, trial, moments):
         return plain
     found = fit(near)
     completed, wrong = drawn_anew(rows, metric_of(found), wrong_of_few)
-    solution = of_all_cells(rows, wrong, fit_last(completed))
+    solution = fit_last(completed)
     solution.trace.n_passes += plain.trace.n_passes + found.trace.n_passes
+    # Distances and flags are those of all cells.
+    distances = solution.flag_rule.distances(rows)
+    outliers = ~solution.flag_rule.contains(rows, distances)
+    solution.samples = solution.samples._replace(distances=distances, outliers=outliers)
+    solution.wrong_cells = wrong
     return solution
-
-
-def moments_of(rows, centres, scale):
-    return rows.run(Query.of_all_rows(centres, scale)).moments(centres, scale).recentred()
 
 
 def has_few(marks):
@@ -99,11 +102,6 @@ def medians_of(rows, gaps):
             )
         medians[:, j] = medians_and_scale(known)[0][:, 0]
     return medians[rows.codes]
-
-
-def far_cells(X, codes, centres, scale):
-    """Return which cells are beyond CUT robust deviations from the centre of their class."""
-    return np.abs(X - centres[codes]) > CUT * scale
 
 
 def many_have_far_cells(rows, gate):
@@ -194,13 +192,3 @@ def conditional_root(metric: CellMetric, cells):
     known = values > LEAST_KNOWN
     sizes = np.where(known, 1.0 / np.sqrt(np.where(known, values, 1.0)), 0.0)
     return vectors * sizes @ vectors.T
-
-
-def of_all_cells(rows, wrong, solution):
-    """Return the solution with distances and flags of the rows by all their cells."""
-    rule = solution.flag_rule
-    distances = rule.distances(rows)
-    outliers = ~rule.contains(rows, distances)
-    solution.samples = solution.samples._replace(distances=distances, outliers=outliers)
-    solution.wrong_cells = wrong
-    return solution

@@ -69,12 +69,7 @@ class Prepared:
         return self.all_rows.class_weights.sum()
 
 
-# New caps that keep the same rows, up to this share, need no further pass.
-SAME_SUPPORT = 1e-4
-
-
-def no_calibrator():
-    """Return None: nothing is known about how far kept rows lie from the classes."""
+SAME_SUPPORT = 1e-4  # new caps that keep the same rows, up to this share, need no further pass
 
 
 @dataclass
@@ -105,7 +100,7 @@ class Solution:
     within: Moments | None = None
     space: RowSpace | None = None  # in whose coordinates they are
     # Returns what can tell how far kept rows lie from the classes, a `Calibrator`, or None.
-    calibrator: Callable = no_calibrator
+    calibrator: Callable = lambda: None
     # Factor of the scores of the classes, for probabilities that are not too confident.
     temperature: float = 1.0
     level: float = 1.0  # multiple of caps and gate beyond which rows are left out

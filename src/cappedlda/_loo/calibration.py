@@ -6,6 +6,7 @@ are noted for a sample of the kept rows. Cut-offs for new rows are quantiles of 
 """
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -52,10 +53,10 @@ class Calibrator:
     trial: tuple[np.ndarray, np.ndarray, np.ndarray]
 
     def __call__(self):
-        codes, flat = self.codes, self._flat()
-        varying = np.flatnonzero(~flat)
-        discriminant = self._discriminant(varying)
-        deviations, left_out = self._deviations(varying), self.left_out
+        codes, left_out, discriminant = self.codes, self.left_out, self._discriminant
+        steps = np.asarray(self.X[:, self._varying], np.float64)
+        steps = steps - self.centres[codes][:, self._varying]
+        deviations = np.ascontiguousarray(steps / self.within.scale[self._varying])
         rows = Pieces(ArrayRows(deviations, codes, len(self.centres), regime=self.regime))
         squares = discriminant.distances(rows, left_out)
         off_plane = discriminant.distances_off_plane(deviations, codes, left_out)
@@ -63,16 +64,19 @@ class Calibrator:
         unit = 1.0 - left_out / discriminant.freedom
         own = squares[np.arange(len(codes)), codes]
         found = [root_of(unit * (part - off_plane)) for part in (own, squares.min(axis=1))]
-        whitener = self._whitener(discriminant, varying)
-        return Calibration(whitener, self.weights, *found, root_of(unit * off_plane), flat)
+        found.append(root_of(unit * off_plane))
+        return Calibration(self.whitener, self.weights, *found, self._flat)
 
-    @property
+    @cached_property
     def whitener(self):
-        varying = np.flatnonzero(~self._flat())
-        return self._whitener(self._discriminant(varying), varying)
+        scale, found = self.within.scale, self._discriminant.whitener
+        whitener = np.zeros((len(scale), found.shape[1]))
+        whitener[self._varying] = found / scale[self._varying, None]
+        return whitener
 
-    def _discriminant(self, varying):
-        within = self.within
+    @cached_property
+    def _discriminant(self):
+        within, varying = self.within, self._varying
         centres = (self.centres - self.centres.mean(axis=0)) / within.scale
         centres = centres.take(varying, axis=1)  # C-ordered
         scatter = within.covariance[np.ix_(varying, varying)] * within.weights.sum()
@@ -84,20 +88,15 @@ class Calibrator:
             settings["unit"] = np.sqrt(np.where(variances > 0.0, variances, 1.0))
         return PlainLDA(moments, centres, len(within.scale), **settings)
 
-    def _whitener(self, discriminant, varying):
-        scale, found = self.within.scale, discriminant.whitener
-        whitener = np.zeros((len(scale), found.shape[1]))
-        whitener[varying] = found / scale[varying, None]
-        return whitener
-
+    @cached_property
     def _flat(self):
-        """Return which features are constant within the classes, which shrinkage would hide."""
+        """Which features are constant within the classes, which shrinkage would hide."""
         centres = self.centres / self.within.scale
         return units_of(self.within.covariance.diagonal(), centres.var(axis=0), centres)[1]
 
-    def _deviations(self, features):
-        steps = np.asarray(self.X[:, features], np.float64) - self.centres[self.codes][:, features]
-        return np.ascontiguousarray(steps / self.within.scale[features])
+    @property
+    def _varying(self):
+        return np.flatnonzero(~self._flat)
 
 
 def calibrator_of(reweighted, flag_rule, prepared, samples):

@@ -2,7 +2,7 @@
 
 All labels are wrong at the same rate, and then each other class is equally likely to be the right
 one (except tiny classes). The weight of each kept row is the probability that its label is right.
-It counts in its own class only: no row moves to another class. Each of two rounds computes
+It counts in its own class only. Each of two rounds computes
 
 1. leave-one-out distances of all rows from the classes, by LDA with these weights;
 2. the rate of wrong labels, and how sharply distances separate the classes, by maximum likelihood,
@@ -10,8 +10,7 @@ It counts in its own class only: no row moves to another class. Each of two roun
 
 There are wrong labels if they explain the labels better than chance would (by BIC), or if the
 classes are so far apart that nothing else explains them. The weights count only if LDA with them
-predicts the given labels no worse than without them: in a class wider than the others, rows with
-right labels look doubtful, and would be missed.
+predicts the given labels no worse: in a class wider than the others, right labels look doubtful.
 """
 
 from dataclasses import dataclass, replace
@@ -44,17 +43,13 @@ CHANCE = 0.5
 # labels cannot be told from blurred distances, and the sharpest factor is taken if it is worse by
 # no more than the chance of two parameters, rate and factor.
 MOST_OVERLAP = 0.2
-# 1 - leverage of a row about which the other rows say almost nothing.
-LEAST_REST = 0.05
+LEAST_REST = 0.05  # 1 - leverage of a row about which the other rows say almost nothing
 # Labels are judged with at least this many rows per class on average, and in the class itself.
 LEAST_MEAN_ROWS = 20
 LEAST_ROWS = 10
-# Weight of a row whose label is certainly wrong.
-LEAST_SHARE = 0.01
-# Weight of a class of which nearly all labels would be wrong.
-LEAST_WEIGHT = 2.0
-# A row left out fits another class if it is this many times nearer to it.
-NEARER = 2.0
+LEAST_SHARE = 0.01  # weight of a row whose label is certainly wrong
+LEAST_WEIGHT = 2.0  # weight of a class of which nearly all labels would be wrong
+NEARER = 2.0  # a row left out fits another class if it is this many times nearer to it
 # Rows, and rows per feature, of a sample that tell as much as all of it.
 LEAST_JUDGED, LEAST_PER_FEATURE = 2048, 20
 # With more rows, all factors are tried on a part, and only the best one on all rows.
@@ -171,17 +166,12 @@ class LabelNoise:
     """What is found about the labels of rows."""
 
     status: str  # "none", "found", "too_few_rows" or "class_lost"
-    rate: float = 0.0  # of wrong labels
-    gain: float = 0.0  # of the log-likelihood of the labels, by wrong ones
-    rule: LabelRule | None = None
-    quality: np.ndarray | None = None  # (N,), probability that each label is right, of all rows
-    likely: np.ndarray | None = None  # (N,), the likeliest labels as codes; see `LabelRule.judge`
-    weights: np.ndarray | None = None  # of the sample that was judged; 1 of what it leaves out
-
-    @property
-    def found(self):
-        """Whether there are wrong labels."""
-        return self.status == "found"
+    rate: float  # of wrong labels
+    gain: float  # of the log-likelihood of the labels, by wrong ones
+    rule: LabelRule
+    quality: np.ndarray | None  # (N,), probability that each label is right; None if not kept
+    likely: np.ndarray | None  # (N,), the likeliest labels as codes; see `LabelRule.judge`
+    weights: np.ndarray  # of the sample that was judged; 1 of what it leaves out
 
     @property
     def weighs(self):

@@ -20,12 +20,10 @@ CUT = 4.5
 REACH = CUT**2
 # A training row of which more cells than this share are wrong is no good row with a typo.
 MOST_WRONG = 1.0 / 3.0
-# Marks of cells that are dropped.
-WRONG, MISSING = 1, 2
+WRONG, MISSING = 1, 2  # marks of cells that are dropped
 # Conditional deviations from the centre beyond which the rounding of a cell hides all others.
 FAR = 1e8
-# Classes that are farther apart are too far for single precision.
-LARGEST_IMAGE = 1e30
+LARGEST_IMAGE = 1e30  # classes that are farther apart are too far for single precision
 # What single precision rounds.
 SINGLE = float(np.finfo(np.float32).eps)
 

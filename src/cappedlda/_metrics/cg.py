@@ -11,6 +11,8 @@ the same answer:
 
 import warnings
 from collections import deque
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
@@ -22,6 +24,7 @@ WINDOW = 5
 MAX_STEPS = 2000
 
 
+@dataclass
 class ImplicitSystem:
     """A symmetric positive definite system that is known by products only.
 
@@ -29,18 +32,16 @@ class ImplicitSystem:
     has directions that nearly span it.
     """
 
+    scatter: Any
+    weight: float
+    ridge: float
+    tol: float = 1e-6
+    guess: np.ndarray | None = None
+    max_steps: int = MAX_STEPS
     matrix = None
 
-    def __init__(self, scatter, weight, ridge, tol=1e-6, guess=None, max_steps=MAX_STEPS):
-        self._scatter = scatter
-        self._weight = weight
-        self._ridge = ridge
-        self._tol = tol
-        self._guess = guess
-        self._max_steps = max_steps
-
     def __matmul__(self, V):
-        return self._scatter.sums(self._scatter.images(V)) / self._weight + self._ridge * V
+        return self.scatter.sums(self.scatter.images(V)) / self.weight + self.ridge * V
 
     def solve_on_range(self, B, cutoff):
         """Return A^{-1} B: the ridge keeps A from being singular."""
@@ -50,28 +51,22 @@ class ImplicitSystem:
         """Return A^{-1} B for B of shape (n, k) of any rank."""
         U, lengths, V = np.linalg.svd(B, full_matrices=False)
         rank = int(np.sum(lengths > linalg.RANK_CUTOFF * lengths[0]))
-        solve = self._solve_rows if self._scatter.n_kept < len(B) else self._solve_features
+        solve = self._solve_rows if self.scatter.n_kept < len(B) else self._solve_features
         return solve(U[:, :rank]) @ (lengths[:rank, None] * V[:rank])
 
     def _solve_features(self, B):
-        diagonal = self._scatter.diagonal() / self._weight + self._ridge
+        diagonal = self.scatter.diagonal() / self.weight + self.ridge
         gains = deque(maxlen=WINDOW)
 
         def finished(gain, residual, energy):
             gains.append(gain)
-            return len(gains) == WINDOW and np.all(sum(gains) <= self._tol**2 * energy)
+            return len(gains) == WINDOW and np.all(sum(gains) <= self.tol**2 * energy)
 
-        return conjugate_gradients(
-            self.__matmul__,
-            B,
-            lambda R: R / diagonal[:, None],
-            finished,
-            self._guess,
-            self._max_steps,
-        )
+        settings = lambda R: R / diagonal[:, None], finished, self.guess, self.max_steps
+        return conjugate_gradients(self.__matmul__, B, *settings)
 
     def _solve_rows(self, B):
-        scatter, weight, ridge = self._scatter, self._weight, self._ridge
+        scatter, weight, ridge = self.scatter, self.weight, self.ridge
         squares = np.sum(B**2, axis=0)
 
         def product(U):
@@ -81,16 +76,12 @@ class ImplicitSystem:
             # The answer Y has the squared norm (B'B - energy / weight) / ridge, and its error
             # at most that of the residual / ridge: what the rows do not see is the larger part.
             error = np.einsum("ij,ij->j", residual, residual) / (weight * ridge)
-            return np.all(error <= self._tol**2 * np.maximum(squares - energy / weight, 0.0))
+            return np.all(error <= self.tol**2 * np.maximum(squares - energy / weight, 0.0))
 
-        U = conjugate_gradients(
-            product,
-            scatter.images(B),
-            row_preconditioner(scatter, weight, ridge, product),
-            finished,
-            None if self._guess is None else scatter.images(self._guess),
-            self._max_steps,
-        )
+        guess = None if self.guess is None else scatter.images(self.guess)
+        precondition = row_preconditioner(scatter, weight, ridge, product)
+        settings = precondition, finished, guess, self.max_steps
+        U = conjugate_gradients(product, scatter.images(B), *settings)
         return (B - scatter.sums(U) / weight) / ridge
 
 

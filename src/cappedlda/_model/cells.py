@@ -22,14 +22,12 @@ from cappedlda._regime import REGIME
 # these, nothing is capped.
 MOST_HARM, MOST_LOST = 2.0, 0.005
 SHARES = (0.05, 0.02, 0.01, 0.005, 0.002, 0.001, 0.0)
-# Share of the cells of a new row that may be wrong without the row being a strange one.
-FEW = 0.1
+FEW = 0.1  # share of the cells of a new row that may be wrong without the row being a strange one
 # What a feature that is constant within the classes may differ by, relative to its size and to its
 # unit: rounding, even that of float32. The mean of a feature that is 0 in all kept rows is rounding
 # too, where other rows were in the mean before.
 SAME_CONSTANT = 1e-6
-# Bytes of marks that are worked on at a time.
-MOST_MARKS = 1 << 22
+MOST_MARKS = 1 << 22  # bytes of marks that are worked on at a time
 
 
 def choose_cuts(metric, X, codes, weights):

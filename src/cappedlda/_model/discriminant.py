@@ -27,8 +27,7 @@ from cappedlda._regime import REGIME
 from cappedlda._typing import Floats, Labels, MatrixLike
 from cappedlda._validation import FLOATS, check_centres, check_structure, check_text, not_finite
 
-# Of a product, which are worked on at a time.
-_BLOCK_BYTES = 1 << 17
+_BLOCK_BYTES = 1 << 17  # of a product, which are worked on at a time
 
 
 def check_finite(model, X, first=0):

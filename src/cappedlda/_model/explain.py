@@ -11,9 +11,7 @@ from cappedlda._model.discriminant import check_new, predictions
 from cappedlda._model.distances import codes_of, outlyingness_and_codes, spread
 from cappedlda._validation import check_count, known_codes
 
-# What a row is beyond, by whether it is beyond the cap and the gate.
-BEYOND = {(False, False): "", (True, False): "cap", (False, True): "gate", (True, True): "both"}
-
+BEYOND = np.array(["", "cap", "gate", "both"])  # what a row is beyond
 # How rows of a lazy input are selected.
 SELECT = {
     "dask": "outlyingness(X, y) > 1, compute() them",
@@ -71,14 +69,13 @@ def explain_rows(model, X, y, n_features, names, raw, groups, wanted=None):
     codes = from_codes[chosen]
     X = np.ascontiguousarray(cells.dense(X[chosen]))
     cap_ratio, gate_ratio = (ratios(model, X, codes, space)[0] for space in ("projected", "full"))
-    beyond = zip((cap_ratio > 1.0).tolist(), (gate_ratio > 1.0).tolist(), strict=True)
     labels = model.classes_[codes]
     return {
         "row": chosen,
         "class": labels,
         "predicted": predictions(model, X) if len(X) else labels,
         **{name: which[chosen] for name, which in marks.items()},
-        "beyond": np.array([BEYOND[pair] for pair in beyond], dtype="U4"),
+        "beyond": BEYOND[(cap_ratio > 1.0) + 2 * (gate_ratio > 1.0)],
         "outlyingness": ratio[chosen],
         **leading_features(
             model, X, codes, gate_ratio >= cap_ratio, n_features, names, raw, groups
@@ -219,8 +216,4 @@ def as_table(columns, in_polars=False):
         import pandas as pd
 
         return pd.DataFrame(columns)
-    types = [(name, column.dtype) for name, column in columns.items()]
-    table = np.empty(len(columns["row"]), dtype=types)
-    for name, column in columns.items():
-        table[name] = column
-    return table
+    return np.rec.fromarrays(list(columns.values()), names=list(columns))

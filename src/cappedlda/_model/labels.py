@@ -29,7 +29,7 @@ def store(model, rows, solution):
     labels = solution.labels
     if labels is None:
         return
-    model.label_noise_ = labels.rate if labels.found else 0.0
+    model.label_noise_ = labels.rate if labels.status == "found" else 0.0
     model.label_status_ = labels.status
     model.label_gain_ = labels.gain
     model._label_rule = labels.rule

@@ -20,10 +20,8 @@ class Summary:
     """What a fit has found and decided."""
 
     title: str
-    # A line for each class: its name, and what is known of rows, flagged rows, rows left out.
-    classes: list[dict[str, Any]]
+    classes: list[dict[str, Any]]  # name, rows, flagged, left out, and prior of each
     loadings: str  # what the loadings of the directions are
-    # A line for each direction: its share of the between-class variance, its largest loadings.
     directions: list[str]
     decisions: list[str]
 
@@ -51,16 +49,12 @@ class Summary:
 
 
 def summary_of(model):
-    tables = classes_of(model), *directions_of(model), decisions_of(model)
-    return Summary(title_of(model), *tables)
-
-
-def title_of(model):
     n_classes, n_features = model.means_.shape
-    return (
+    title = (
         f"{type(model).__name__}: {model.status_}, iterations: {model.n_iter_}; "
         f"{n_classes} classes, {n_features} features"
     )
+    return Summary(title, classes_of(model), *directions_of(model), decisions_of(model))
 
 
 def classes_of(model):
@@ -136,15 +130,12 @@ def decisions_of(model):
         lines.append(f"covariance {shrunk if model.shrinkage_ else 'not shrunk'}")
     lines.append(f"left out of the fit: {left_out_rows(model)}")
     if hasattr(model, "label_status_"):
-        lines.append(wrong_labels_of(model))
+        counts = None
+        if hasattr(model, "mislabelled_"):  # not known after fit_chunks
+            counts = mislabelled_counts(model.mislabelled_, model.left_out_)
+        told = about_labels(model.label_status_, model.label_noise_, counts)
+        lines.append(f"wrong labels: {told}")
     return lines + wrong_cells_of(model)
-
-
-def wrong_labels_of(model):
-    counts = None
-    if hasattr(model, "mislabelled_"):  # not known after fit_chunks
-        counts = mislabelled_counts(model.mislabelled_, model.left_out_)
-    return f"wrong labels: {about_labels(model.label_status_, model.label_noise_, counts)}"
 
 
 def mislabelled_counts(mislabelled, left_out):

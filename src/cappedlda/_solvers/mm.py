@@ -13,12 +13,7 @@ from cappedlda._metrics import linalg
 from cappedlda._metrics.frame import kept_covariance, vanishing
 from cappedlda._metrics.plain import system_of
 from cappedlda._regime import REGIME
-from cappedlda._rules.fences import (
-    consistency_factor,
-    fixed_point_caps,
-    least_fence,
-    update_caps,
-)
+from cappedlda._rules.fences import consistency_factor, fixed_point_caps, least_fence, update_caps
 from cappedlda._rules.rule import Query
 from cappedlda._solvers.base import Iteration
 
@@ -30,12 +25,9 @@ SMALL_DRIFT = 1e-2
 # Cap and gauge matter less than centres: they only move rows across a nearly empty fence
 # and reshape the metric.
 SHAPE_DRIFT = 0.05
-# Floor of the capped norm, relative to the median distance.
-FLOOR = 1e-2
-# A smaller mean variance of the scaled features is rounding.
-NO_SPREAD = 1e-10
-# Points that the acceleration remembers.
-MEMORY = 4
+FLOOR = 1e-2  # floor of the capped norm, relative to the median distance
+NO_SPREAD = 1e-10  # a smaller mean variance of the scaled features is rounding
+MEMORY = 4  # points that the acceleration remembers
 # A system that is not solved exactly is solved to this share of the tolerance.
 SYSTEM_TOLERANCE = 1e-3
 
@@ -87,16 +79,9 @@ class MMSolver(Iteration):
 
     def query(self, scatter=True):
         frame = self.frame
-        return Query(
-            W=self.W / frame.scale[:, None],
-            centres=frame.centres,
-            scale=frame.scale,
-            caps=frame.caps,
-            q=self._objective.q,
-            floor=frame.floor,
-            scatter=scatter,
-            sums=scatter and self._renew_centres,
-        )
+        rule = self.W / frame.scale[:, None], frame.centres, frame.scale, frame.caps
+        sums = scatter and self._renew_centres
+        return Query(*rule, self._objective.q, frame.floor, scatter, sums)
 
     def value(self, record):
         return record.objective / record.weight + 0.5 * self.frame.gamma * np.vdot(self.W, self.W)
@@ -133,7 +118,7 @@ class MMSolver(Iteration):
         """
         frame = self.frame
         if self._objective.epsilon == "auto":
-            frame = self._capped(frame, self._fixed_point(record, frame.fences.caps))
+            frame = frame.with_fences(self._fixed_point(record, frame.fences.caps))
         frame = self._regauged(record, frame)
         self.frame = frame.changed(K=self.W.T.dot(frame.B))
         self._other_rows = False
@@ -146,7 +131,7 @@ class MMSolver(Iteration):
         """Note the objective of the last projection, and set the cap by a pass over all rows."""
         self.objective_path.append(self.value(record))
         if self._objective.epsilon == "auto":
-            self.frame = self._capped(self.frame, self._fixed_point(record))
+            self.frame = self.frame.with_fences(self._fixed_point(record))
 
     def order(self, covariance, images):
         return linalg.order_by_discrimination(covariance, images)
@@ -172,7 +157,7 @@ class MMSolver(Iteration):
         fences = update_caps(record.histograms, self.frame.fences.caps, **limits)
         floor = FLOOR * (fences.median or 1.0)
         if self._objective.epsilon == "auto":
-            return self._capped(self.frame, fences, floor=floor)
+            return self.frame.with_fences(fences, floor=floor)
         return self.frame.with_cap(self._objective.epsilon, floor)
 
     def _fixed_point(self, record, start=None):
@@ -183,9 +168,6 @@ class MMSolver(Iteration):
         """Return limits of the fences: without spread, they stay above the blur of the ridge."""
         blur = math.sqrt(self._objective.ridge * np.vdot(self.W, self.W))
         return {"regime": self._regime, "least": least_fence(self.W.shape[1]), "blur": blur}
-
-    def _capped(self, frame, fences, **others):
-        return frame.with_fences(fences, self._objective.multiplier, **others)
 
     def _renew(self, record):
         whole = vanishing(record)
@@ -221,7 +203,7 @@ class MMSolver(Iteration):
         growth = linalg.typical_length(R)
         floor = growth * frame.floor
         if self._objective.epsilon == "auto":
-            return self._capped(frame, frame.fences.scaled(growth), floor=floor)
+            return frame.with_fences(frame.fences.scaled(growth), floor=floor)
         return frame.changed(floor=floor)
 
     def _minimise(self, record):
