@@ -87,19 +87,23 @@ def check_epsilon(epsilon):
     check_word_or_real("epsilon", epsilon, ("auto",), 1.0 / LARGEST, np.inf, advice)
 
 
+def check_array_of(name, values, shape, needed):
+    """Return a parameter as an array of real numbers, of the shape that is `needed`."""
+    if np.asarray(values).dtype.kind not in "fiu":
+        raise TypeError(f"{name}={values!r} must be a word or an array of real numbers.")
+    values = np.asarray(values, dtype=np.float64)
+    if values.shape != shape:
+        raise ValueError(f"{name} has shape {values.shape}, but {needed}.")
+    return values
+
+
 def check_start(start, shape, words=("robust", "lda", "identity")):
     """Return the parameter start: a word, or a finite array of the given shape."""
     if isinstance(start, str):
         check_choice("start", start, words)
         return start
-    if np.asarray(start).dtype.kind not in "fiu":
-        raise TypeError(f"start={start!r} must be a word or an array of real numbers.")
-    start = np.asarray(start, dtype=np.float64)
-    if start.shape != shape:
-        raise ValueError(
-            f"start has shape {start.shape}, but this problem needs (n_features, directions) = "
-            f"{shape}; use such an array, or one of {', '.join(map(repr, words))}."
-        )
+    needed = f"this problem needs (n_features, directions) = {shape}; use such an array, or a word"
+    start = check_array_of("start", start, shape, needed)
     if not np.isfinite(start).all():
         raise ValueError("start contains NaN or infinity; give finite numbers.")
     if np.linalg.matrix_rank(start) < start.shape[1]:
@@ -114,22 +118,16 @@ def check_priors(priors, n_classes):
     if isinstance(priors, str):
         check_choice("priors", priors, ("uniform",))
         return np.full(n_classes, 1.0 / n_classes)
-    if np.asarray(priors).dtype.kind not in "fiu":
-        raise TypeError(
-            f'priors={priors!r} must be None, "uniform" or an array of positive numbers.'
-        )
-    priors = np.asarray(priors, dtype=np.float64)
-    if priors.shape != (n_classes,):
-        raise ValueError(
-            f"priors has shape {priors.shape}, but there are {n_classes} classes; give one each."
-        )
+    needed = f"there are {n_classes} classes; give one each"
+    priors = check_array_of("priors", priors, (n_classes,), needed)
     if not (np.all(priors > 0) and np.isfinite(priors).all()):
         raise ValueError(f"priors={priors!r} must be positive; remove classes without weight.")
-    total = np.sum(priors / priors.max()) * priors.max()
+    largest = priors.max()
+    total = np.sum(priors / largest) * largest
     if abs(total - 1.0) > PRIORS_TOLERANCE:
         # In the words of scikit-learn's LinearDiscriminantAnalysis.
         warnings.warn("The priors do not sum to 1. Renormalizing", UserWarning, stacklevel=4)
-    priors = priors / priors.max()
+    priors = priors / largest
     return priors / priors.sum()
 
 
@@ -169,15 +167,12 @@ def check_training_data(estimator, X, y, accept_sparse=False, finite=True):
         check_missing_labels(y)
         # Arrays of other libraries, which scikit-learn may keep as they are, become NumPy's.
         with config_context(array_api_dispatch=False):
-            X, y = check_X_y(
-                X,
-                y,
-                accept_sparse,
-                dtype=FLOATS,
-                ensure_min_samples=2,
-                ensure_all_finite=finite,
-                estimator=estimator,
-            )
+            settings = {
+                "ensure_min_samples": 2,
+                "ensure_all_finite": finite,
+                "estimator": estimator,
+            }
+            X, y = check_X_y(X, y, accept_sparse, dtype=FLOATS, **settings)
     return X, *codes_and_classes(y)
 
 

@@ -153,15 +153,9 @@ def check_new(model, X, finite=True, first=0):
     if issparse(X):
         check_structure(X)
     check_text(X)
+    settings = {"dtype": FLOATS, "ensure_all_finite": False, "accept_sparse": model._sparse_format}
     with config_context(array_api_dispatch=False):  # arrays of other libraries become NumPy's
-        X = validate_data(
-            model,
-            X,
-            reset=False,
-            dtype=FLOATS,
-            ensure_all_finite=False,
-            accept_sparse=model._sparse_format,
-        )
+        X = validate_data(model, X, reset=False, **settings)
     if finite:
         model._check_finite(X, first)
     return X

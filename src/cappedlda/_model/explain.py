@@ -216,4 +216,5 @@ def as_table(columns, in_polars=False):
         import pandas as pd
 
         return pd.DataFrame(columns)
-    return np.rec.fromarrays(list(columns.values()), names=list(columns))
+    types = [(name, column.dtype) for name, column in columns.items()]
+    return np.array(list(zip(*columns.values(), strict=True)), types)
