@@ -167,12 +167,8 @@ def check_training_data(estimator, X, y, accept_sparse=False, finite=True):
         check_missing_labels(y)
         # Arrays of other libraries, which scikit-learn may keep as they are, become NumPy's.
         with config_context(array_api_dispatch=False):
-            settings = {
-                "ensure_min_samples": 2,
-                "ensure_all_finite": finite,
-                "estimator": estimator,
-            }
-            X, y = check_X_y(X, y, accept_sparse, dtype=FLOATS, **settings)
+            settings = {"dtype": FLOATS, "ensure_min_samples": 2, "ensure_all_finite": finite}
+            X, y = check_X_y(X, y, accept_sparse, estimator=estimator, **settings)
     return X, *codes_and_classes(y)
 
 

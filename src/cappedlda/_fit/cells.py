@@ -1,16 +1,10 @@
 """Wrong cells of training rows: the right cells of such rows take part in the fit.
 
-A harmful row with a wrong cell is left out as a whole, which is enough if few rows have one. If
-many rows have a cell far from their class, the fit is tried without such cells:
-
-1. Cells beyond CUT robust deviations from the median of their class are moved to that median.
-2. If plain LDA on these rows classifies the rows we trust notably better, they are fitted as usual.
-   The metric of this fit shows which cells do not fit the others of their row.
-3. Such cells are drawn from their distribution given the other cells: its mean alone would make the
-   covariance too small. LDA is fitted to the completed rows.
-
-If missing cells are to be ignored, they are drawn in the same way before all this, by the metric
-of a fit with medians in their place.
+If many rows have a cell far from their class, those cells are moved to the median of the class. If
+LDA then classifies the rows we trust notably better, these rows are fitted, and their metric shows
+which cells do not fit the others of their row. Such cells are drawn given the others (their mean
+alone would make the covariance too small), and LDA is fitted to the completed rows. Missing cells
+are drawn in the same way before, by the metric of a fit with medians in their place.
 """
 
 from functools import partial

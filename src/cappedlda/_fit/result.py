@@ -31,8 +31,7 @@ class Options:
     fill_gaps: bool = False  # whether rows may have missing cells
     drop_cells: bool = False  # whether wrong cells of a row may be dropped instead of the row
     ridge: float = 0.0  # of the answer in any case, relative to the mean variance of the features
-    # How the scatter of the support is shrunk; see `shrinkage_rule`.
-    shrinkage: str | float | None = "few_rows"
+    shrinkage: str | float | None = "few_rows"  # of the scatter of the support
     renew_centres: bool = True  # whether centres are the means of the kept rows
     tol: float = 1e-4
     max_iter: int = 100
@@ -48,8 +47,7 @@ class Prepared:
     sample: ArrayRows  # the part of them to fit first, or all
     all_rows: Rows  # also those outside the gate
     all_sample: ArrayRows
-    # Further rows that count, outside the sample, if directions overfit the sample.
-    others: ArrayRows | None
+    others: ArrayRows | None  # further rows outside the sample, if directions overfit the sample
     frame: Frame  # to begin with
     gate: Gate | None  # there is one if the start is robust
     space: RowSpace | None
@@ -84,8 +82,7 @@ class Solution:
     priors: np.ndarray  # (c,)
     epsilon: float
     q: float  # exponent of the norm
-    # Exponent and floor of the weights that made the answer: 2 after a reweighting.
-    norm: tuple[float, float] | None
+    norm: tuple[float, float] | None  # exponent and floor of the weights; None: all are equal
     shrinkage: float  # of the scatter of the support
     samples: PerSample | None  # None if they are not kept
     kept_weight: float  # weight of the rows within the caps
@@ -96,13 +93,10 @@ class Solution:
     class_weights: np.ndarray  # (c,)
     kept_shares: np.ndarray  # (c,), share of the weight of each class that made the answer
     emptied: np.ndarray  # features that vary within classes, but not within those of the support
-    # Of the rows that made the answer; None if they are not of equal weights.
-    within: Moments | None = None
+    within: Moments | None = None  # of the rows that made the answer, if their weights are equal
     space: RowSpace | None = None  # in whose coordinates they are
-    # Returns what can tell how far kept rows lie from the classes, a `Calibrator`, or None.
-    calibrator: Callable = lambda: None
-    # Factor of the scores of the classes, for probabilities that are not too confident.
-    temperature: float = 1.0
+    calibrator: Callable = lambda: None  # returns a `Calibrator` or None
+    temperature: float = 1.0  # factor of the scores, for probabilities that are not too confident
     level: float = 1.0  # multiple of caps and gate beyond which rows are left out
     n_sampled: int = 0  # rows of the first sample, 0 if all rows were used
     wrong_cells: np.ndarray | None = None  # (N, n), bool; of those that were dropped

@@ -1,8 +1,7 @@
 """How far kept rows lie from the classes when left out of the fit, as new rows will.
 
 A squared Mahalanobis distance from a class is the sum of two: one in the discriminant space, the
-plane through the class means, and one off that plane, which is the same from every class. Both
-are noted for a sample of the kept rows. Cut-offs for new rows are quantiles of them.
+plane through the class means, and one off that plane, which is the same from every class.
 """
 
 from dataclasses import dataclass
@@ -28,12 +27,10 @@ class Calibration(NamedTuple):
 
     whitener: np.ndarray  # (n, m), raw features times it have unit covariance within the classes
     weights: np.ndarray  # (k,)
-    # (k,), in the discriminant space: distance from the mean of the own class, and of the nearest.
-    own: np.ndarray
-    nearest: np.ndarray
+    own: np.ndarray  # (k,), in the discriminant space: distance from the mean of the own class
+    nearest: np.ndarray  # (k,), from that of the nearest class
     off_plane: np.ndarray  # (k,)
-    # (n,), bool, features that are constant within the classes; the whitener leaves them out.
-    flat: np.ndarray
+    flat: np.ndarray  # (n,), bool, features constant within the classes, outside the whitener
 
 
 @dataclass(frozen=True)
@@ -47,10 +44,8 @@ class Calibrator:
     X: np.ndarray  # (k, n), a copy of the kept rows to note
     codes: np.ndarray  # (k,)
     weights: np.ndarray  # (k,)
-    # (k,), weight by which each row is left out of the fit: 0 for rows that were not in it.
-    left_out: np.ndarray
-    # Training rows (m, n), their classes and weights, whether they are noted or not.
-    trial: tuple[np.ndarray, np.ndarray, np.ndarray]
+    left_out: np.ndarray  # (k,), weight of each row in the fit that it is left out of, perhaps 0
+    trial: tuple[np.ndarray, np.ndarray, np.ndarray]  # training rows (m, n), classes and weights
 
     def __call__(self):
         codes, left_out, discriminant = self.codes, self.left_out, self._discriminant
@@ -120,14 +115,11 @@ def calibrator_of(reweighted, flag_rule, prepared, samples):
         return None
     settings = reweighted.within, answer.centres, answer.shrinkage, sample.regime
     noted = noted_rows(sample, wanted)
-    rows = trial = copied(sample, weights, noted)
+    rows = trial = sample.X[noted], sample.codes[noted], weights[noted]
     if not np.array_equal(wanted, weights > 0.0):
-        trial = copied(sample, weights, noted_rows(sample, weights > 0.0))
+        some = noted_rows(sample, weights > 0.0)
+        trial = sample.X[some], sample.codes[some], weights[some]
     return Calibrator(*settings, *rows, left_out[noted], trial)
-
-
-def copied(sample, weights, noted):
-    return sample.X[noted], sample.codes[noted], weights[noted]
 
 
 def root_of(squares):

@@ -195,18 +195,16 @@ def label_noise(rows, kept, units, totals, rate=None, **shrunk):
     with shared_threads(n_jobs) as map_:
         judge = LabelJudge(rows, kept, units, totals, map_, shrunk)
         status, hits = "none", []
-        for _ in range(ROUNDS):
+        while status == "none" and len(hits) < ROUNDS:
             likelihood = judge.take_round(FIRST_RATE if rate is None else rate)
             hits.append(judge.hits)
             if judge.judged_weight < LEAST_MEAN_ROWS * rows.n_classes:
                 status = "too_few_rows"
             elif judge.lost:
                 status = "class_lost"
-            if status != "none":
-                break
         gain = likelihood - judge.without
         beyond_chance = gain > CHANCE * np.log(judge.judged_weight)
-        clear = judge.doubts_any and (beyond_chance or judge.far_apart)
+        clear = (judge.quality < 0.5).any() and (beyond_chance or judge.far_apart)
         if status == "none" and (rate is not None or clear):
             status = "found"
     pays = status == "found" and (rate is not None or hits[-1] >= hits[0])
@@ -232,10 +230,6 @@ class LabelJudge:
         self._log_priors = np.log(totals / totals.sum())
         self._weights, self.rate, self.lost = np.ones(len(weights)), None, False
 
-    @property
-    def doubts_any(self):
-        return bool((self._quality < 0.5).any())
-
     def take_round(self, first_rate):
         """Update the weights; return the log-likelihood of the labels if some are wrong."""
         discriminant, distances, judged = self._distances()
@@ -247,10 +241,10 @@ class LabelJudge:
         own, self.rate, self.far_apart = best.own, best.rate, best.far_apart
         self._rule = self._rule_of(discriminant, best.sharpness)
         quality = right_label((1.0 - own) / own, self._odds)
-        self._quality = np.where(judged, quality, 1.0)
+        self.quality = np.where(judged, quality, 1.0)
         scores = self._log_priors - 0.5 * best.sharpness * distances
-        self._likely = likeliest(scores, self._quality, self._codes)
-        self._weights = weights_by(self._quality, self._judged_classes, self._codes)
+        self._likely = likeliest(scores, self.quality, self._codes)
+        self._weights = weights_by(self.quality, self._judged_classes, self._codes)
         left = np.bincount(self._codes, self._of_rows * self._kept * self._weights)
         self.lost = bool((self._judged_classes & (left < LEAST_WEIGHT)).any())
         priors = left * self._share_of_all
@@ -307,7 +301,7 @@ class LabelJudge:
 
     def answer(self, pays):
         """Return the rule, what it tells of labels, and the weights of the rows, if these pay."""
-        quality, likely, (others,) = self._quality, self._likely, np.nonzero(~self._kept)
+        quality, likely, (others,) = self.quality, self._likely, np.nonzero(~self._kept)
         told = self._rule(self._raw.X[others], self._codes[others])
         quality[others], likely[others] = told
         if pays:

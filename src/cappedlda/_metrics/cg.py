@@ -1,10 +1,8 @@
 """The system A = scatter / weight + ridge I by conjugate gradients, where A is no matrix.
 
-With many features the scatter is known by products with H only, the weighted and centred
-rows: scatter = H'H. With at least as many rows as features the system itself is solved.
-With fewer, all features outside the span of the rows have the same small eigenvalue, which
-would slow down the iteration; there the system of the rows, HH' / weight + ridge I, gives
-the same answer:
+The scatter H'H is known by products with H only, the weighted and centred rows. With fewer rows
+than features, those outside their span have the same small eigenvalue, which would slow down the
+iteration; there the system of the rows gives the same answer:
 
     A^{-1} B = (B - H' u / weight) / ridge,   (HH' / weight + ridge I) u = H B.
 """

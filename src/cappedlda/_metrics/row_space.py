@@ -18,9 +18,8 @@ class RowSpace:
         self._origin = centres.mean(axis=0)
         self._scale = scale
         scaled = (X - self._origin) / self._scale
-        self._basis, triangle = linalg.qr(
-            scaled.T, mode="economic", overwrite_a=True, check_finite=False
-        )
+        settings = {"mode": "economic", "overwrite_a": True, "check_finite": False}
+        self._basis, triangle = linalg.qr(scaled.T, **settings)
         self._coordinates = np.ascontiguousarray(triangle.T)
 
     @property
@@ -57,10 +56,9 @@ class RowSpace:
     def lift_labels(self, labels):
         if labels is None:
             return None
-        rule = labels.rule
-        coef = self.lift(rule.coef)
-        lifted = replace(rule, coef=coef, intercept=rule.intercept - self._origin @ coef)
-        return replace(labels, rule=lifted)
+        coef = self.lift(labels.rule.coef)
+        intercept = labels.rule.intercept - self._origin @ coef
+        return replace(labels, rule=replace(labels.rule, coef=coef, intercept=intercept))
 
     def lift_covariance(self, moments):
         """Return the covariance of moments in coordinates as one of raw features, (n, n)."""

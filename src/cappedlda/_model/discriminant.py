@@ -199,7 +199,11 @@ def affine(model, X, W, offset, amend=None):
     n_jobs = blas_threads()
     W, offset = W.astype(X.dtype, copy=False), offset.astype(X.dtype, copy=False)
     with single_threaded_blas():
-        result, total = shifted_product(X, W, offset, n_jobs)
+        # On slabs: the threads of BLAS would have to meet after every block.
+        result = X @ W if issparse(X) else np.empty((X.shape[0], W.shape[1]), X.dtype)
+        fill = compiled_fill(X, W, offset, result) or blockwise_fill(X, W, offset, result)
+        slabs = slices_of(X.shape[0], REGIME.slab_rows(X.shape[1]))
+        total = sum(ordered_map(fill, slabs, n_jobs))
     if not np.isfinite(total):
         model._check_finite(X)
     if amend is not None:
@@ -243,17 +247,6 @@ def log_probabilities(model, X, _=None):
 
 # They begin with a product of all rows and a small matrix, which shows what is not finite.
 _LINEAR = {projections, decisions, predictions, probabilities, log_probabilities}
-
-
-def shifted_product(X, W, offset, n_jobs=1):
-    """Return X W + offset, and the sum of all its numbers.
-
-    On slabs, by as many threads as BLAS would have: those would have to meet after every block.
-    """
-    result = X @ W if issparse(X) else np.empty((X.shape[0], W.shape[1]), X.dtype)
-    fill = compiled_fill(X, W, offset, result) or blockwise_fill(X, W, offset, result)
-    slabs = slices_of(X.shape[0], REGIME.slab_rows(X.shape[1]))
-    return result, sum(ordered_map(fill, slabs, n_jobs))
 
 
 def compiled_fill(X, W, offset, result):

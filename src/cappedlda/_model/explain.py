@@ -43,8 +43,6 @@ def explain(model, X, y=None, n_features=3, rows=None, names=None, raw=np.asarra
         stop = start + block.shape[0]
         asked = None if wanted is None else wanted[start:stop]
         found = explain_rows(model, block, labels, n_features, names, raw, groups, asked)
-        shown = labels is not None, n_features, names, raw
-        found["wrong_cells"] = wrong_cells_of(model, block, found, *shown)
         parts.append({**found, "row": start + found["row"]})
         start = stop
     columns = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
@@ -70,16 +68,18 @@ def explain_rows(model, X, y, n_features, names, raw, groups, wanted=None):
     X = np.ascontiguousarray(cells.dense(X[chosen]))
     cap_ratio, gate_ratio = (ratios(model, X, codes, space)[0] for space in ("projected", "full"))
     labels = model.classes_[codes]
+    predicted = predictions(model, X) if len(X) else labels
+    by_gate, shown = gate_ratio >= cap_ratio, (n_features, names, raw)
+    own = known_codes(predicted, model.classes_) if y is None else codes
     return {
         "row": chosen,
         "class": labels,
-        "predicted": predictions(model, X) if len(X) else labels,
+        "predicted": predicted,
         **{name: which[chosen] for name, which in marks.items()},
         "beyond": BEYOND[(cap_ratio > 1.0) + 2 * (gate_ratio > 1.0)],
         "outlyingness": ratio[chosen],
-        **leading_features(
-            model, X, codes, gate_ratio >= cap_ratio, n_features, names, raw, groups
-        ),
+        **leading_features(model, X, codes, by_gate, *shown, groups),
+        "wrong_cells": wrong_cells_of(model, X, own, y is not None, *shown),
     }
 
 
@@ -146,13 +146,8 @@ def contributions(model, X, y):
     return deviations(model, X, codes, gate_ratio >= cap_ratio)[2]
 
 
-def wrong_cells_of(model, X, found, labelled, most, names, raw):
-    """Return in words at most `most` wrong cells of explained rows, the farthest first.
-
-    Without labels the predicted class counts, as in `predict`.
-    """
-    classes = found["class" if labelled else "predicted"]
-    X, codes = cells.dense(X[found["row"]]), known_codes(classes, model.classes_)
+def wrong_cells_of(model, X, codes, labelled, most, names, raw):
+    """Return in words at most `most` wrong cells of rows, the farthest first."""
     words = np.full(X.shape[0], "", object)
     wrong = cells.wrong_cells(model, X, codes, labelled)
     (rows,) = np.nonzero(wrong.any(axis=1))
