@@ -139,6 +139,7 @@ def evaluate(rows, solver, trace, n_components, flag_level=1.0, gate=None, class
         trace.n_passes += 1
     covariance = solver.covariance(record, unbiased=True)
     rule = RowRule(query.W, frame.centres, frame.caps, gate)
+    inside, norm = distances.inside(frame.caps, 1.0), (query.q, query.floor)
     V, strengths = solver.order(covariance, solver.W.T.dot(frame.B))
     return Solution(
         W=linalg.fix_signs(query.W.dot(V)),
@@ -149,11 +150,9 @@ def evaluate(rows, solver, trace, n_components, flag_level=1.0, gate=None, class
         priors=frame.priors,
         epsilon=frame.epsilon,
         q=query.q,
-        norm=(query.q, query.floor),
+        norm=norm,
         shrinkage=0.0,
-        samples=distances.per_sample(
-            frame.caps, flag_level, distances.inside(frame.caps, 1.0), (query.q, query.floor)
-        ),
+        samples=distances.per_sample(frame.caps, flag_level, inside, norm),
         kept_weight=kept_weight,
         uncapped=frame.uncapped,
         trace=trace,

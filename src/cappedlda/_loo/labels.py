@@ -120,7 +120,7 @@ def weights_by(quality, judged, codes):
 
 
 def n_others(judged):
-    """Return how many judged classes (c,), not tiny ones, a wrong label may stand for."""
+    """Return how many other classes, of those judged (c,), may be right if a label is wrong."""
     return max(np.count_nonzero(judged) - 1, 1)
 
 

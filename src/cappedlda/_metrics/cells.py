@@ -60,11 +60,8 @@ class CellMetric:
 
     def of_class(self, k):
         """Return the same metric for which there is only class k."""
-        parts = self.means, self.images, self.intercepts, self.log_priors
-        means, images, intercepts, log_priors = (part[k : k + 1] for part in parts)
-        return replace(
-            self, means=means, images=images, intercepts=intercepts, log_priors=log_priors
-        )
+        names = "means", "images", "intercepts", "log_priors"
+        return replace(self, **{name: getattr(self, name)[k : k + 1] for name in names})
 
     @property
     def prices(self):

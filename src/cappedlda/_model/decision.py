@@ -97,8 +97,11 @@ def is_rejected(model, X, y, alpha):
             # Wrong cells count like cells at the cut-off: off the plane, if anything is off it.
             priced = distances[int(calibration.off_plane.any())]
             priced[...] = np.sqrt(np.square(priced) + cost[rows])
-            steps = (np.abs(cells.dense(whole[rows])[:, flat] - constants[k]) for k in classes)
-            constant = np.any([np.all(step <= rounding, axis=1) for step in steps], axis=0)
+            values, constant = cells.dense(whole[rows][:, flat]), np.zeros(len(Z), bool)
+            for k in classes:  # mostly the constants are the same for all, and one will do
+                constant |= np.all(np.abs(values - constants[k]) <= rounding, axis=1)
+                if constant.all():
+                    break
         near = (distances[0] <= cuts[0]) & (distances[1] <= cuts[1])  # NaN is too far
         rejected[rows] = ~(near & constant)
     return rejected

@@ -36,12 +36,10 @@ class Fold:
         robust = replace(options, leave_out="harmful")
         weight = share_in_score(test, fit_capped(train, path[0], robust))
         for solution in fit_path(train, path, options):
-            if solution is None:  # it could not be fitted
-                scores.append([0.0] * len(counts))
-                converged.append([False] * len(counts))
-                continue
-            scores.append([weight @ hits for hits in hits_by_count(test, solution, counts)])
-            converged.append([solution.trace.status == "converged"] * len(counts))
+            fitted = solution is not None
+            hits = hits_by_count(test, solution, counts) if fitted else [0.0 * weight] * len(counts)
+            scores.append([weight @ hit for hit in hits])
+            converged.append([fitted and solution.trace.status == "converged"] * len(counts))
         return scores, converged
 
     def _part(self, chosen):
