@@ -41,16 +41,14 @@ class Calibrator:
     centres: np.ndarray  # (c, n)
     shrinkage: float
     regime: Regime
-    X: np.ndarray  # (k, n), a copy of the kept rows to note
-    codes: np.ndarray  # (k,)
-    weights: np.ndarray  # (k,)
-    left_out: np.ndarray  # (k,), weight of each row in the fit that it is left out of, perhaps 0
     trial: tuple[np.ndarray, np.ndarray, np.ndarray]  # training rows (m, n), classes and weights
+    noted: np.ndarray  # (k,), numbers of those to note
+    left_out: np.ndarray  # (k,), weight of each in the fit that it is left out of, perhaps 0
 
     def __call__(self):
-        codes, left_out, discriminant = self.codes, self.left_out, self._discriminant
-        steps = np.asarray(self.X[:, self._varying], np.float64)
-        steps = steps - self.centres[codes][:, self._varying]
+        X, codes, weights = (part[self.noted] for part in self.trial)
+        left_out, discriminant = self.left_out, self._discriminant
+        steps = np.asarray(X[:, self._varying], np.float64) - self.centres[codes][:, self._varying]
         deviations = np.ascontiguousarray(steps / self.within.scale[self._varying])
         rows = Pieces(ArrayRows(deviations, codes, len(self.centres), regime=self.regime))
         squares = discriminant.distances(rows, left_out)
@@ -60,7 +58,7 @@ class Calibrator:
         own = squares[np.arange(len(codes)), codes]
         found = [root_of(unit * (part - off_plane)) for part in (own, squares.min(axis=1))]
         found.append(root_of(unit * off_plane))
-        return Calibration(self.whitener, self.weights, *found, self._flat)
+        return Calibration(self.whitener, weights, *found, self._flat)
 
     @cached_property
     def whitener(self):
@@ -78,7 +76,7 @@ class Calibrator:
         moments = Moments(within.weights, np.zeros_like(centres), scatter)
         settings = {"shrinkage": min(self.shrinkage, MOST_SHRUNK)}
         if self.shrinkage == 0.0:  # as for the answer: what is flat depends on units and type
-            settings["dtype"] = self.X.dtype
+            settings["dtype"] = self.trial[0].dtype
             variances = scatter.diagonal() / within.weights.sum()
             settings["unit"] = np.sqrt(np.where(variances > 0.0, variances, 1.0))
         return PlainLDA(moments, centres, len(within.scale), **settings)
@@ -111,15 +109,13 @@ def calibrator_of(reweighted, flag_rule, prepared, samples):
     left_out, of_class = kept * np.minimum(weights, 1.0), reweighted.within.weights[sample.codes]
     wanted = kept | usual
     wanted &= (weights > 0.0) & (of_class - left_out > LEAST_REST * of_class)
-    if not wanted.any():
+    some = some_rows(sample, weights > 0.0)
+    (noted,) = np.nonzero(wanted[some])
+    if len(noted) == 0:
         return None
+    trial = sample.X.take(some, axis=0), sample.codes[some], weights[some]
     settings = reweighted.within, answer.centres, answer.shrinkage, sample.regime
-    noted = noted_rows(sample, wanted)
-    rows = trial = sample.X[noted], sample.codes[noted], weights[noted]
-    if not np.array_equal(wanted, weights > 0.0):
-        some = noted_rows(sample, weights > 0.0)
-        trial = sample.X[some], sample.codes[some], weights[some]
-    return Calibrator(*settings, *rows, left_out[noted], trial)
+    return Calibrator(*settings, trial, noted, left_out[some[noted]])
 
 
 def root_of(squares):
@@ -127,12 +123,12 @@ def root_of(squares):
     return np.sqrt(np.maximum(squares, 0.0))
 
 
-def noted_rows(sample, kept):
-    """Return the numbers of the kept rows to note: all, or the same part of each class."""
-    (noted,) = np.nonzero(kept)
+def some_rows(sample, counted):
+    """Return the numbers of the rows that count, or the same part of each class."""
+    (numbers,) = np.nonzero(counted)
     width = max(sample.shape[1], sample.n_classes)
     most = min(MOST_NOTED, max(sample.regime.most_judged // width, 1))
-    if len(noted) <= most:
-        return noted
+    if len(numbers) <= most:
+        return numbers
     by_class = sample.class_order()
-    return by_class[kept[by_class]][np.arange(most) * len(noted) // most]
+    return by_class[counted[by_class]][np.arange(most) * len(numbers) // most]
