@@ -125,7 +125,6 @@ CONSTANTS = {
     "FARTHEST_USUAL 1": constant("FARTHEST_USUAL", 1.0),
     "MAX_REWEIGHTINGS 1": constant("MAX_REWEIGHTINGS", 1),
     "MAX_REWEIGHTINGS 20": constant("MAX_REWEIGHTINGS", 20),
-    "STABLE 0.01": constant("STABLE", 0.01),
     "SEARCH_STEPS 1": constant("SEARCH_STEPS", 1),
     "SEARCH_STEPS 8": constant("SEARCH_STEPS", 8),
     "LEAST_CLOUD 0": constant("LEAST_CLOUD", 0.0),

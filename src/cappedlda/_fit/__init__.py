@@ -58,7 +58,7 @@ from cappedlda._loo.leave_out import harmless_level, known_core, vouched_level
 from cappedlda._metrics.frame import Objective
 from cappedlda._metrics.row_space import RowSpace
 from cappedlda._metrics.shrinkage import MOST_SHRUNK
-from cappedlda._rules.fences import FLAG_LEVEL, STRICT_REACH
+from cappedlda._rules.fences import FLAG_LEVEL, SETTLED, STRICT_REACH
 from cappedlda._rules.rule import gate_caps
 from cappedlda._solvers.base import Trace, iterate
 from cappedlda._solvers.mm import FLOOR, MMSolver
@@ -66,9 +66,6 @@ from cappedlda._validation import check_units
 
 # With few rows per feature the core judges badly, so rows beyond this level are left out.
 MOST_LEVEL_OF_FEW = 3.3
-# LDA on all rows within the caps of a sample is repeated if a larger share of them changes sides:
-# a sample of 10,000 rows knows the share beyond its caps no better.
-STABLE_ON_ALL = 1e-3
 
 __all__ = ["Objective", "Options", "Solution", "fit_capped", "fit_norm", "fit_path"]
 
@@ -303,7 +300,7 @@ def on_all_rows(prepared, core, level, objective, options, trace, labels=None):
     evaluated = evaluate(rows, guess, objective)
     # With strict fences a further round would let in a cloud: see `strict_core`.
     settles = level == 1.0 and objective.reach != STRICT_REACH
-    if settles and share_changed(reweighted, evaluated) > STABLE_ON_ALL:
+    if settles and share_changed(reweighted, evaluated) > SETTLED:
         again = rows, evaluated.frame, objective, gate, options, sample
         reweighted, evaluated, more = until_stable(*again)
         trace.extend(more)

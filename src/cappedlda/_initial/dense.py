@@ -12,16 +12,13 @@ from cappedlda._initial.separation import LEAST_INSIDE, separated_part
 from cappedlda._initial.standardize import in_units, medians_and_scale, row_pieces
 from cappedlda._kernels import initial as initial_kernels
 from cappedlda._metrics.linalg import not_definite
-from cappedlda._rules.fences import REACH, least_fence, update_caps
+from cappedlda._rules.fences import REACH, SETTLED, least_fence, update_caps
 from cappedlda._rules.rule import gate_caps
 
 # Least variance, in robust units, of a feature, and of one that is mostly constant.
 VARIANCE_FLOOR = 0.1
 SPARSE_VARIANCE_FLOOR = 1.0
 GROWTH_STEPS = 20
-# A support has settled once at most this share of the rows comes or goes: it is only where the
-# fit begins.
-SETTLED = 0.002
 MIN_SHRINKAGE = 1e-4
 
 

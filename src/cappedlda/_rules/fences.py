@@ -18,6 +18,8 @@ REACH = 2.0
 STRICT_REACH = 0.0
 # Rows are flagged beyond this multiple of the fences; up to the fences they are trusted.
 FLAG_LEVEL = 1.5
+# A support has settled once at most this share of the rows comes or goes.
+SETTLED = 0.002
 # Equal distances, as in tiny or discrete data, must not fence each other out.
 MIN_GAP = 0.05
 MAX_GROWTH = 50
