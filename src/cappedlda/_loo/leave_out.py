@@ -25,8 +25,8 @@ from cappedlda._loo.distances import PlainLDA
 from cappedlda._metrics.plain import units_of
 from cappedlda._rules.fences import FLAG_LEVEL
 
-# Nested supports, in units of gate and cap: each about half as wide again as the one before.
-LEVELS = np.array([1.0, 1.5, 2.2, 3.3, 5.0, 7.5, 11.0, 17.0, 25.0, 40.0, 100.0, np.inf])
+# Nested supports, in units of gate and cap; rows are flagged beyond the second.
+LEVELS = np.array([1.0, FLAG_LEVEL, 2.2, 3.3, 5.0, 10.0, 100.0, np.inf])
 # Each further row may raise the total log-loss of the core by this, as if the class of one row that
 # we trust became a tenth less probable. And ten further rows may cost the core one correct row.
 MOST_COST = 0.1
