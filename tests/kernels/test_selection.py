@@ -67,7 +67,6 @@ def test_rows_near_a_cap_are_noted(rng, weighted):
     near = (distances > low[codes]) & (distances <= high[codes])
     expected = np.flatnonzero(near & (weight > 0.0) if weighted else near)
     noted = Border.of(distances, codes, weight, caps, 200)
-    np.testing.assert_array_equal(noted.distances, distances[expected])
-    np.testing.assert_array_equal(noted.codes, codes[expected])
-    np.testing.assert_array_equal(noted.weights, 1.0)
-    assert not Border.of(distances[:0], codes[:0], None, caps, 200).codes.size
+    found = codes[expected], distances[expected], np.ones(len(expected))
+    np.testing.assert_array_equal(noted.rows, found)
+    assert not Border.of(distances[:0], codes[:0], None, caps, 200).rows.size
