@@ -11,6 +11,9 @@ class Regime:
     ----------
     least_sample_rows : int
         Rows of the first sample. With fewer, the answer depends on which rows are drawn.
+    larger_sample : int
+        So many times as large is the sample that decides where the first is too small to tell
+        whether a cloud does harm.
     sample_rows_per_class : int
         Rows of every class in the sample, if it has them.
     sample_worthwhile : float
@@ -59,6 +62,7 @@ class Regime:
     """
 
     least_sample_rows: int = 10_000
+    larger_sample: int = 4
     sample_rows_per_class: int = 50
     sample_worthwhile: float = 3
     overfit: float = 0.02

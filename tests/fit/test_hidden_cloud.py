@@ -2,18 +2,25 @@
 
 import numpy as np
 import pytest
+from common import in_regime
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis as LDA
 
+import cappedlda._fit as fit
 from cappedlda import CappedLDA
 from cappedlda._data.array import ArrayRows
+from cappedlda._fit import hidden_cloud
 from cappedlda._initial.dense import concentrated_support
 from cappedlda._initial.standardize import medians_and_scale
-from cappedlda._loo.leave_out import does_harm, may_do_harm
+from cappedlda._loo.leave_out import harm, right_rows
 from cappedlda._metrics.frame import Frame
 from cappedlda._rules.fences import STRICT_REACH
 
 N_FEATURES = 6
 STEP = np.eye(N_FEATURES)[0]  # between the means of the classes: one deviation
+
+
+def equal_frame():
+    return Frame.of(np.zeros((2, N_FEATURES)), np.ones(N_FEATURES), np.full(2, 0.5), N_FEATURES)
 
 
 def two_classes(rng, count):
@@ -81,15 +88,25 @@ def test_some_rows_of_every_class_are_looked_at(rng):
     np.testing.assert_array_equal(counts, [500, 500, 1])
 
 
-def test_no_harm_is_done_where_no_row_is_classified_wrongly(rng):
+def test_rows_are_classified_by_lda_that_they_are_left_out_of(rng):
+    X, y = two_classes(rng, 80)
+    support = rng.random(80) < 0.8
+    rows, frame = ArrayRows(X, y.astype(np.int32), 2), equal_frame()
+    expected = []
+    for j in range(80):
+        others = support & (np.arange(80) != j)
+        # Equal priors, and the class means of all other rows of the support.
+        lda = LDA(priors=[0.5, 0.5]).fit(X[others], y[others])
+        expected.append(lda.predict(X[j : j + 1])[0] == y[j])
+    right = right_rows(rows, support, np.arange(80), frame)
+    np.testing.assert_array_equal(right, expected)
+    np.testing.assert_array_equal(right_rows(rows, support, np.arange(3, 50), frame), right[3:50])
+
+
+def test_a_support_that_overflows_tells_nothing(rng):
     X, y = two_classes(rng, 600)
-    frame = Frame.of(np.zeros((2, N_FEATURES)), np.ones(N_FEATURES), np.full(2, 0.5), N_FEATURES)
-    inside = np.ones(600, bool)
-    for distance, expected in ((0.0, True), (20.0, False)):
-        rows = ArrayRows(X + distance * y[:, None] * STEP, y.astype(np.int32), 2)
-        assert may_do_harm(rows, inside, 0.05, frame) == expected
-    overflowing = ArrayRows(np.where(y[:, None], X, 1e200 * X), y.astype(np.int32), 2)
-    assert not may_do_harm(overflowing, inside, 0.05, frame)
+    rows = ArrayRows(np.where(y[:, None], X, 1e200 * X), y.astype(np.int32), 2)
+    assert right_rows(rows, np.ones(600, bool), np.arange(600), equal_frame()) is None
 
 
 def test_it_is_found_on_the_sample_of_large_data(rng):
@@ -144,14 +161,21 @@ def test_the_concentrated_part_of_a_class_in_one_direction(rng):
     assert np.mean(support[~planted[order]]) > 0.95
 
 
+def harm_by(X, y, planted):
+    """What planted rows cost the others, beyond chance and their price."""
+    rows, judged = ArrayRows(X, y.astype(np.int32), 2), np.arange(len(y))
+    alone, beside = (
+        right_rows(rows, support, judged, equal_frame())
+        for support in (~planted, np.ones(len(y), bool))
+    )
+    return harm(np.sum(alone[~planted]) - np.sum(beside[~planted]), planted.sum())
+
+
 def test_harm_is_what_a_wider_support_does_to_the_core(rng):
     X, y = two_classes(rng, 600)
     dirty, planted = beyond_the_other_class(X, y, 0.3)
-    frame = Frame.of(np.zeros((2, N_FEATURES)), np.ones(N_FEATURES), np.full(2, 0.5), N_FEATURES)
-    codes, all_rows = y.astype(np.int32), np.ones(600, bool)
-    assert not does_harm(ArrayRows(dirty, codes, 2), ~planted, ~planted, frame)
-    assert not does_harm(ArrayRows(X, codes, 2), ~planted, all_rows, frame)
-    assert does_harm(ArrayRows(dirty, codes, 2), ~planted, all_rows, frame)
+    assert harm_by(X, y, planted) < 0.0
+    assert harm_by(dirty, y, planted) > 0.0
 
 
 def test_a_tiny_class_does_not_hide_the_clouds_of_others(rng):
@@ -175,6 +199,18 @@ def test_what_was_found_to_harm_is_not_taken_back(seed):
 def test_a_loss_of_a_few_rows_may_be_chance(rng):
     X, y = two_classes(rng, 60)
     dirty, planted = beyond_the_other_class(X, y, 0.07)
-    frame = Frame.of(np.zeros((2, N_FEATURES)), np.ones(N_FEATURES), np.full(2, 0.5), N_FEATURES)
-    rows = ArrayRows(dirty, y.astype(np.int32), 2)
-    assert not does_harm(rows, ~planted, np.ones(60, bool), frame)
+    assert harm_by(dirty, y, planted) < 0.0
+
+
+def test_a_larger_sample_decides_where_the_first_cannot(rng, spy, monkeypatch):
+    X, y = two_classes(rng, 9000)
+    dirty, planted = beyond_the_other_class(X, y, 0.3)
+    drawn = spy(fit, "stratified_sample")
+    model = in_regime(CappedLDA(random_state=0), least_sample_rows=500).fit(dirty, y)
+    assert len(drawn) == 1
+    assert model.n_sampled_ == 500  # the cloud is far beyond doubt
+    monkeypatch.setattr(hidden_cloud, "DECIDED", 1e6)
+    model = in_regime(CappedLDA(random_state=0), least_sample_rows=500).fit(dirty, y)
+    assert len(drawn) == 3
+    assert model.n_sampled_ == 2000
+    assert model.left_out_[planted].mean() > 0.8

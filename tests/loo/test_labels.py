@@ -574,7 +574,12 @@ def many(rng):
     return X, *flipped(rng, y, 0.1)
 
 
-SAMPLED = {"least_sample_rows": 800, "least_slab_rows": 512, "slab_elements": 4096}
+SAMPLED = {
+    "least_sample_rows": 800,
+    "larger_sample": 1,
+    "least_slab_rows": 512,
+    "slab_elements": 4096,
+}
 
 
 def sampled(**options):

@@ -2,7 +2,6 @@
 
 import math
 from contextlib import closing
-from copy import copy
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -67,9 +66,14 @@ class Rows:
         raise NotImplementedError
 
     def _with(self, **attributes):
-        rows = copy(self)
-        vars(rows).update(attributes)
+        rows = object.__new__(type(self))
+        vars(rows).update(vars(self), **attributes)
         return rows
+
+    def with_larger_sample(self):
+        """Return the rows, of which a larger sample will be drawn."""
+        size = self.regime.larger_sample * self.regime.least_sample_rows
+        return self._with(regime=replace(self.regime, least_sample_rows=size))
 
     def watched(self, results):
         """Return a generator of the results of slabs, whose progress is shown if it should be."""

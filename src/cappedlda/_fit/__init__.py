@@ -31,7 +31,7 @@ import numpy as np
 
 from cappedlda._data.array import ArrayRows, ScatterCacheRows
 from cappedlda._fit.cells import fit_right_cells, many_have_far_cells, without_gaps
-from cappedlda._fit.hidden_cloud import core_without_cloud
+from cappedlda._fit.hidden_cloud import UndecidedError, core_without_cloud
 from cappedlda._fit.labels import (
     labels_weighed,
     noise_of_labels,
@@ -122,8 +122,11 @@ def fit_path(rows, objectives, options):
         yield solution
 
 
-def prepare(rows, objective, options):
-    """Take steps 1 to 4, which outliers cannot spoil if `options.start` is "robust"."""
+def prepare(rows, objective, options, decides=False):
+    """Take steps 1 to 4, which outliers cannot spoil if `options.start` is "robust".
+
+    A sample that does not have to decide may give way to a larger one.
+    """
     n_rows, n_features = rows.shape
     start, named = options.start, isinstance(options.start, str)
     robust = objective.epsilon != np.inf and named and start == "robust"
@@ -132,9 +135,11 @@ def prepare(rows, objective, options):
     sample = others = None
     if n_rows >= n_features:
         sample, others = stratified_sample(rows, options.random_state)
-    n_sampled = 0 if sample is None else sample.shape[0]
+    n_sampled, larger = 0 if sample is None else sample.shape[0], None
     if sample is None:
         rows = sample = rows.load()
+    elif not decides:
+        larger = partial(prepare, rows.with_larger_sample(), objective, options, decides=True)
     if not (robust and options.renew_centres) or sample.first_not_finite() is not None:
         rows.check_finite()  # a robust fit checks this in its first pass over all rows
     means = None if options.renew_centres else rows.class_means()
@@ -179,7 +184,7 @@ def prepare(rows, objective, options):
         frame = with_start(start, sample, frame, space)
     found = rows, sample, all_rows, all_sample
     known = {"knows_distances": kind != "implicit", "by_features": kind == "features"}
-    return Prepared(*found, others, frame, gate, space, n_sampled, **known)
+    return Prepared(*found, others, frame, gate, space, n_sampled, larger, **known)
 
 
 def finish(prepared, objective, options):
@@ -187,7 +192,10 @@ def finish(prepared, objective, options):
     if objective.epsilon == np.inf:
         solution = uncapped_fit(prepared, objective, options)
     else:
-        solution = trimmed_fit(prepared, objective, options)
+        try:
+            solution = trimmed_fit(prepared, objective, options)
+        except UndecidedError:
+            return finish(prepared.larger(), objective, options)
     return prepared.lifted(solution, options.n_components)
 
 
@@ -246,7 +254,8 @@ def core_of(prepared, objective, options):
     reweighted, core, trace = until_stable(sample, frame, *settings, report=report)
     if gate is not None and objective.epsilon == "auto" and prepared.by_features:
         shrinkage = judged_shrinkage(reweighted)
-        found = core_without_cloud(sample, core, objective, gate, options, shrinkage)
+        settings = *settings, shrinkage, prepared.larger is None
+        found = core_without_cloud(sample, core, *settings)
         if found is not None:
             objective, reweighted, core, more = found
             trace.extend(more)

@@ -9,6 +9,8 @@ LDA on all rows inside the usual fences classifies fewer rows of this part corre
 part alone, the further rows do harm, and the fit continues with the strict fences.
 """
 
+import math
+
 import numpy as np
 
 from cappedlda._data.array import ArrayRows
@@ -21,7 +23,7 @@ from cappedlda._fit.reweighting import (
 )
 from cappedlda._initial.dense import InitialEstimate, concentrated_support
 from cappedlda._initial.standardize import medians_and_scale
-from cappedlda._loo.leave_out import does_harm, may_do_harm
+from cappedlda._loo.leave_out import harm, judged_rows, right_rows
 from cappedlda._metrics.linalg import RANK_CUTOFF, orthonormal
 from cappedlda._rules.fences import STRICT_REACH
 from cappedlda._solvers.base import Trace
@@ -34,24 +36,49 @@ SAME_DIRECTION = 0.01
 # With many rows, look at about this many first: there is no cloud if fewer than this share of
 # LEAST_CLOUD are beyond.
 LOOKED_AT, SURELY = 1000, 0.5
+# A first sample decides whether a cloud does harm if the other answer is this many standard errors
+# off.
+DECIDED = 3.0
 
 
-def core_without_cloud(sample, core, objective, gate, options, shrinkage=0.0):
+class UndecidedError(Exception):
+    """A sample is too small to tell whether a cloud does harm."""
+
+
+def core_without_cloud(sample, core, objective, gate, options, shrinkage=0.0, decides=True):
     """Return the core within strict fences if the usual ones enclose a cloud, or None.
 
     The result is the objective with the reach of the strict fences, a `Reweighted`, the core and a
-    `Trace`. For the shrinkage see `harmless_level`.
+    `Trace`. For the shrinkage see `harmless_level`. A sample that need not decide raises an
+    `UndecidedError` where another might decide otherwise.
     """
-    if core.frame.W.shape[1] == 0:
-        return None
     frame, inside = core.frame, core.ratios <= 1.0
-    spaces = (frame.changed(W=with_class_means(frame)), frame)
-    spaces = [space for space in spaces if not surely_few_others(sample, space, inside)]
-    if not spaces or not may_do_harm(sample, inside, LEAST_CLOUD, frame, shrinkage):
+    if frame.W.shape[1] == 0:
         return None
+    spaces = frame.changed(W=with_class_means(frame)), frame
+    spaces = [space for space in spaces if not surely_few_others(sample, space, inside)]
+    if not spaces:
+        return None
+
+    judged = judged_rows(sample)
+    weights, trusted = sample.row_weights[judged], inside[judged]
+    settings = judged, frame, shrinkage
+    right = right_rows(sample, inside, *settings)
+    # The larger part cannot lose more rows than LDA on the core classifies wrongly.
+    if right is None or harm(weights @ (trusted & ~right), LEAST_CLOUD * weights @ trusted) <= 0.0:
+        return None
+
     for space in spaces:
-        larger, found, n_passes = larger_part(sample, space, inside, options.priors)
-        if found is not None and does_harm(sample, larger, larger | inside, frame, shrinkage):
+        part = nearer_rows(sample, space)
+        if few_others(sample, part, inside, LEAST_CLOUD):
+            continue
+        part, found, n_passes = larger_part(sample, space, part, options.priors)
+        own, alone = part[judged], right_rows(sample, part, *settings)
+        lost, won = weights @ (own & alone & ~right), weights @ (own & right & ~alone)
+        done = harm(lost - won, weights @ (trusted & ~own))
+        if not decides and abs(done) < DECIDED * math.sqrt(lost + won):
+            raise UndecidedError
+        if done > 0.0:
             return strict_core(sample, found, objective, gate, options, n_passes)
     return None
 
@@ -77,24 +104,24 @@ def strict_core(sample, frame, objective, gate, options, n_passes):
     return strict, reweight(sample, core.frame, *settings), core, trace
 
 
-def larger_part(sample, frame, inside, priors):
+def larger_part(sample, frame, part, priors):
     """Return the concentrated part of every class in its own discriminant space.
 
-    The first such space is that of the frame. The result is the part (N,), LDA on it with strict
-    fences as a `Frame`, and the number of passes. The frame is None if nearly all of the core
-    `inside` is in the part.
+    It begins with a part (N,). The result is the part, LDA on it with strict fences as a `Frame`,
+    and the number of passes.
     """
-    part, found, n_passes = inside, False, 0
-    for _ in range(SEARCH_STEPS):
-        nearer = nearer_rows(sample, frame)
-        if (nearer == part).all() or not found and few_others(sample, nearer, inside, LEAST_CLOUD):
-            break
-        part, found, n_passes = nearer, True, n_passes + 1
+
+    def lda_on(part):
         support = InitialEstimate(frame.centres, frame.scale, part, frame.least)
-        frame, *_ = lda_on_support(sample, support, priors, frame.n_features)
-    if not found:
-        return part, None, n_passes
-    return part, with_caps_by_distances(sample, frame, STRICT_REACH), n_passes + 1
+        return lda_on_support(sample, support, priors, frame.n_features)[0]
+
+    own, n_passes = lda_on(part), 2
+    for _ in range(SEARCH_STEPS - 1):
+        nearer = nearer_rows(sample, own)
+        if (nearer == part).all():
+            break
+        part, own, n_passes = nearer, lda_on(nearer), n_passes + 1
+    return part, with_caps_by_distances(sample, own, STRICT_REACH), n_passes
 
 
 def surely_few_others(rows, frame, inside):

@@ -52,6 +52,7 @@ class Prepared:
     gate: Gate | None  # there is one if the start is robust
     space: RowSpace | None
     n_sampled: int  # rows of the sample before the gate, 0 if all rows are used
+    larger: Callable | None  # prepares with a larger sample; None if this one has to decide
     knows_distances: bool  # whether rows are measured in all directions
     by_features: bool  # whether the directions are the features: the metric is their matrix
 

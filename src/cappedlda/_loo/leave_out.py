@@ -81,16 +81,12 @@ class Scores:
         """Weight of the rows of the core that are classified correctly."""
         return loo.hits(*self._core)
 
-    def loses(self, core, price):
-        """Return whether the core loses more correct rows than a price, beyond chance.
+    def loses(self, core, further):
+        """Return whether further rows do harm to the core, by its correct rows.
 
-        The scores `core` classified them. The price is relative to the weight of the core.
+        Their weight is relative to that of the core, which has the scores `core` without them.
         """
-        return beyond_chance(core.core_hits - self.core_hits) > price * self._core_weight
-
-    def may_lose(self, price):
-        """Return whether the core has wrong rows enough to have lost more than a price."""
-        return beyond_chance(self._core_weight - self.core_hits) > price * self._core_weight
+        return harm(core.core_hits - self.core_hits, further * self._core_weight) > 0.0
 
     @cached_property
     def loss(self):
@@ -212,37 +208,35 @@ def vouched_level(ratios, level):
     return min(level, float(LEVELS[1] * farthest))
 
 
-@np.errstate(over="ignore", invalid="ignore")
-def does_harm(rows, core, wider, frame, shrinkage=0.0):
-    """Return whether the further rows of a wider support cost the core more rows than they may.
+@np.errstate(over="ignore", invalid="ignore")  # by rows that are far off
+def right_rows(rows, support, judged, frame, shrinkage=0.0):
+    """Return which of the judged rows LDA on a support classifies correctly.
 
-    The loss does not count: every tail raises it a little. Core and support are masks (N,). For
-    frame and shrinkage see `harmless_level`.
+    Each row of the support (N,) is left out of its own fit. `judged` has numbers of rows. The
+    result is None if the support is too far off to be summed. For frame and shrinkage see
+    `harmless_level`.
     """
-    order, ends = nested(np.where(core, 0, np.where(wider, 1, 2)), 2)
     with shared_threads(threads_for(rows)) as map_:
-        scored = list(scored_supports(rows, order, ends, frame, shrinkage, None, map_))
-        if len(scored) < 2:
-            return False
-        (_, first, _), (_, scores, (further, _)) = scored
-        return scores.loses(first, MOST_COST * further)
+        rows = as_judged(rows)
+        means = core_means(rows, support)
+        rows = rows.with_features(in_units(rows, means, frame.scale, map_, np.inf)[0])
+        moments = Moments(*Pieces(rows, map_).sums(support))
+        if not math.isfinite(moments.scatter.trace()):
+            return None
+        centres = (means - moments.weights @ means / moments.total) / frame.scale
+        few_rows = moments.total < rows.regime.unshrunk_rows_per_feature * frame.n_features
+        unit = None if few_rows else core_units(moments, centres)
+        lda = PlainLDA(moments, centres, frame.n_features, unit, shrinkage)
+        left_out = np.minimum(rows.row_weights, 1.0) * support
+        if len(judged) < rows.shape[0]:
+            rows, left_out = rows.take(judged), left_out[judged]
+        distances = lda.distances(Pieces(rows, map_), left_out)
+    return (distances - 2.0 * np.log(frame.priors)).argmin(axis=1) == rows.codes
 
 
-@np.errstate(over="ignore", invalid="ignore")
-def may_do_harm(rows, support, share, frame, shrinkage=0.0):
-    """Return whether a share of a support may do harm to the rest.
-
-    The rest cannot have lost more correct rows than LDA on the support classifies wrongly.
-    """
-    order, ends = nested(np.where(support, 0, 1), 1)
-    with shared_threads(threads_for(rows)) as map_:
-        scored = scored_supports(rows, order, ends, frame, shrinkage, None, map_)
-        return any(scores.may_lose(MOST_COST * share) for _, scores, _ in scored)
-
-
-def beyond_chance(lost):
-    """Return how many of some lost rows are beyond chance."""
-    return lost - SURE * math.sqrt(max(lost, 0.0))
+def harm(lost, further):
+    """Return how many correct rows are lost beyond chance and what further rows may cost."""
+    return lost - SURE * math.sqrt(max(lost, 0.0)) - MOST_COST * further
 
 
 def nested(step, count):
@@ -268,8 +262,7 @@ def scored_supports(rows, order, ends, frame, shrinkage, known, map_):
     core. A support equal to the last one is not scored. The supports end before rows so far off
     that their sums overflow. For the other arguments see `harmless_level`.
     """
-    X, codes = np.ascontiguousarray(rows.X, np.float64), rows.codes.astype(np.int32, copy=False)
-    rows = ArrayRows(X, codes, rows.n_classes, rows.sample_weight, rows.n_jobs, rows.regime)
+    rows = as_judged(rows)
     means = core_means(rows, order[: ends[0]]) if known is None else known.centres
     rows, centres = about_core(rows, order, ends[0], means, frame.scale, map_)
     totals = rows.sample_weight.cumsum()[np.subtract(ends, 1)]
@@ -280,8 +273,10 @@ def scored_supports(rows, order, ends, frame, shrinkage, known, map_):
     if known is None:
         moments = Moments(*pieces.between(0, ends[0]).sums(everything))
     unit = None if few_rows else core_units(moments, centres)
-    judged, judged_ends = judged_rows(rows, ends)
-    judged_pieces = pieces if judged is rows else Pieces(judged, map_)
+    chosen, judged, judged_ends, judged_pieces = judged_rows(rows), rows, ends, pieces
+    if len(chosen) < rows.shape[0]:  # in the order of the supports, so near and far
+        judged, judged_ends = rows.take(chosen), np.searchsorted(chosen, ends).tolist()
+        judged_pieces = Pieces(judged, map_)
     # A row of weight k is k rows, of which one is left out.
     at_most_one = np.minimum(judged.sample_weight, 1.0)
     scored = judged.codes, judged.sample_weight, judged_ends, np.log(frame.priors)
@@ -307,8 +302,14 @@ def scored_supports(rows, order, ends, frame, shrinkage, known, map_):
         yield k, scores, (further[k], further[-1])
 
 
+def as_judged(rows):
+    """Return rows of the types that the kernels take."""
+    X, codes = np.ascontiguousarray(rows.X, np.float64), rows.codes.astype(np.int32, copy=False)
+    return ArrayRows(X, codes, rows.n_classes, rows.sample_weight, rows.n_jobs, rows.regime)
+
+
 def core_means(rows, core):
-    """Return the means of the classes in the core, given the numbers of its rows."""
+    """Return the means of the classes in the core, a mask or numbers of rows."""
     kept = np.zeros(rows.shape[0], bool)
     kept[core] = True
     weights, sums = np.zeros(rows.n_classes), np.zeros((rows.n_classes, rows.shape[1]))
@@ -360,17 +361,14 @@ def core_units(moments, centres):
     return np.where(flat & (between > 0.0), np.sqrt(between), unit)
 
 
-def judged_rows(rows, ends):
-    """Return the rows by which supports are scored, and where supports end among them.
+def judged_rows(rows):
+    """Return the numbers of the rows by which supports are judged.
 
-    If there are many rows, these are the same part of each class, near and far.
+    If there are many rows, these are the same part of each class.
     """
     n_rows, n = rows.shape
     part = 1 + n_rows * max(n, rows.n_classes) // rows.regime.most_judged
-    if part == 1:
-        return rows, ends
-    chosen = np.sort(rows.class_order()[::part])
-    return rows.take(chosen), np.searchsorted(chosen, ends).tolist()
+    return np.arange(n_rows) if part == 1 else np.sort(rows.class_order()[::part])
 
 
 def costs_too_much(scores, core, further, all_further):
@@ -378,8 +376,9 @@ def costs_too_much(scores, core, further, all_further):
 
     The core alone has the scores `core`.
     """
-    prices = MOST_COST * further, HOPELESS * MOST_COST * all_further
-    lost = [scores.loses(core, price) for price in prices]
+    weights = further, HOPELESS * all_further
+    lost = [scores.loses(core, weight) for weight in weights]
     if all(lost):
         return lost
-    return [a or b for a, b in zip(lost, scores.costs_more(core, *prices), strict=True)]
+    costs = scores.costs_more(core, *(MOST_COST * weight for weight in weights))
+    return [a or b for a, b in zip(lost, costs, strict=True)]
