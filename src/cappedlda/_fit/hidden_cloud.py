@@ -55,8 +55,8 @@ def core_without_cloud(sample, core, objective, gate, options, shrinkage=0.0, de
     frame, inside = core.frame, core.ratios <= 1.0
     if frame.W.shape[1] == 0:
         return None
-    spaces = frame.changed(W=with_class_means(frame)), frame
-    spaces = [space for space in spaces if not surely_few_others(sample, space, inside)]
+    spaces = [frame.changed(W=with_class_means(frame)), frame]
+    spaces = spaces_to_search(sample, spaces, inside)
     if not spaces:
         return None
 
@@ -124,14 +124,16 @@ def larger_part(sample, frame, part, priors):
     return part, with_caps_by_distances(sample, own, STRICT_REACH), n_passes
 
 
-def surely_few_others(rows, frame, inside):
-    """Return whether some rows are enough to see that nearly all of the core is in one part."""
+def spaces_to_search(rows, spaces, inside):
+    """Return the spaces but those where some rows show that nearly all of the core is one part."""
     step = rows.shape[0] // LOOKED_AT
     if step < 2:
-        return False
+        return spaces
     numbers = rows.every(np.full(rows.n_classes, step))
-    some = rows.take(numbers)
-    return few_others(some, nearer_rows(some, frame), inside[numbers], SURELY * LEAST_CLOUD)
+    some, inside, share = rows.take(numbers), inside[numbers], SURELY * LEAST_CLOUD
+    return [
+        space for space in spaces if not few_others(some, nearer_rows(some, space), inside, share)
+    ]
 
 
 def nearer_rows(rows, frame):
