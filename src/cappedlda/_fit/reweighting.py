@@ -16,20 +16,15 @@ from cappedlda._metrics import linalg
 from cappedlda._metrics.frame import Frame, kept_covariance, vanishing
 from cappedlda._metrics.plain import ROUNDING, Discriminant, Metric, system_of
 from cappedlda._metrics.shrinkage import shrinkage_rule
-from cappedlda._rules.fences import (
-    REACH,
-    SETTLED,
-    Fences,
-    consistency_factor,
-    fixed_point_caps,
-    least_fence,
-)
+from cappedlda._rules.fences import REACH, Fences, consistency_factor, fixed_point_caps, least_fence
 from cappedlda._rules.rule import Query, RowRule
 from cappedlda._solvers.base import Trace
 from cappedlda._solvers.mm import SYSTEM_TOLERANCE
 
-# Reweighting is repeated at most this often, until the support has settled.
+# Reweighting is repeated, at most this often, while more than this share of the rows comes or goes.
+# The core is then mostly the last support, whose moments are known.
 MAX_REWEIGHTINGS = 5
+STABLE = 1e-4
 # The first LDA only has to be near enough to see the outliers.
 START_TOLERANCE = 1e-3
 START_RIDGE = 1e-6  # of the unit variance of the scaled features
@@ -166,7 +161,7 @@ def until_stable(rows, frame, objective, gate, options, sample=None, report=None
         trace.change = share_changed(reweighted, evaluated)
         if report is not None:
             report(trace.n_iter, trace, evaluated.kept_weight)
-        if trace.change <= SETTLED:
+        if trace.change <= STABLE:
             return reweighted, evaluated, trace
         frame = evaluated.frame
     if reweighted.within.weights.sum() < evaluated.kept_weight:
