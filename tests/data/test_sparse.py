@@ -200,11 +200,10 @@ def test_many_rows_of_few_features_are_made_dense_in_slabs(rng, spy):
     X *= rng.random(X.shape) < 0.5
     X[::50] *= 30.0
     slabs = spy(SlicedArray, "__getitem__")
-    # A larger sample would be all rows.
-    regime = {"slab_elements": 1, "larger_sample": 1}
-    model = in_regime(CappedLDA(), **regime).fit(sparse.csr_array(X), y)
+    # A sample four times as large would be all rows.
+    model = in_regime(CappedLDA(), slab_elements=1, larger_sample=1).fit(sparse.csr_array(X), y)
     assert 0 < max(map(len, slabs.results)) < len(X)
-    assert_same_fit(model, CappedLDA().fit(X, y), 1e-6)
+    assert_same_fit(model, in_regime(CappedLDA(), larger_sample=1).fit(X, y), 1e-6)
 
 
 @pytest.mark.parametrize("q", [1.0, 2.0])
