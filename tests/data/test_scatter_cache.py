@@ -47,6 +47,16 @@ def test_the_same_kept_rows_have_the_same_record_without_a_scatter(problem, pass
     assert_close_record(record, expected, TOLERANCE[rows.dtype].pass_rtol)
 
 
+def test_other_weights_know_no_scatter(problem, rng):
+    rows, query, cache = problem
+    some = rng.random(205) < 0.7
+    recalled, plain = ScatterCacheRows(rows, *cache).reweighted(some), rows.reweighted(some)
+    tolerance = TOLERANCE[rows.dtype].pass_rtol
+    assert_close_record(recalled.run(query), plain.run(query), tolerance)
+    everything = Query.of_all_rows(query.centres, query.scale)
+    assert_close_record(recalled.run(everything), plain.run(everything), tolerance)
+
+
 def with_scatter(passes):
     """Return how many rows each pass has that makes a scatter."""
     return [rows.shape[0] for rows, query, *_ in passes if query.scatter]

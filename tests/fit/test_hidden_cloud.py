@@ -178,6 +178,18 @@ def test_harm_is_what_a_wider_support_does_to_the_core(rng):
     assert harm_by(dirty, y, planted) > 0.0
 
 
+def test_a_cloud_among_many_features_is_left_out():
+    """From 256 features on, rows remember their scatter."""
+    rng = np.random.default_rng(0)
+    X, y, step = rng.normal(size=(4000, 300)), np.arange(4000) % 2, np.eye(300)[0]
+    X += 3.0 * y[:, None] * step
+    planted = (y == 0) & (rng.random(4000) < 0.15)
+    dirty = X + 6.0 * planted[:, None] * step
+    model = CappedLDA().fit(dirty, y)
+    assert model.left_out_[planted].mean() > 0.9
+    assert model.score(X[~planted], y[~planted]) > 0.9
+
+
 def test_a_tiny_class_does_not_hide_the_clouds_of_others(rng):
     # Half of six rows is no larger part of them; that says nothing of the other classes.
     X, y = two_classes(rng, 1000)

@@ -302,6 +302,12 @@ class ScatterCacheRows(ArrayRows):
         vars(self).update(vars(rows))
         self._support, self._moments = support, moments
 
+    def _with(self, **attributes):
+        """Return rows without the memory, which holds for these rows and weights alone."""
+        rows = object.__new__(ArrayRows)
+        vars(rows).update(vars(self), **attributes)
+        return rows
+
     def run(self, query, distances=None):
         if not (query.scatter and query.sums and query.q == 2.0):
             return super().run(query, distances)
