@@ -125,7 +125,7 @@ def test_python_predicts_the_raw_table_too(folder, customers, capsys):
         found = model.decision_function(new)
     known = customers[:1].assign(plan="basic", age=customers["age"].median())
     assert found == model.decision_function(known)
-    with pytest.raises(ValueError, match="columns are missing: {'age'}"):
+    with pytest.raises(ValueError, match="lacks the columns 'age'; give a table"):
         model.predict(customers.drop(columns="age"))
 
 

@@ -198,3 +198,29 @@ def test_the_usual_range_is_that_of_the_positive_amounts(rng):
     reach = recipe.LOG_RANGE * 0.5
     # A quartile of 4000 normal numbers is exact to about 2 %.
     np.testing.assert_allclose(np.log([found.low, found.high]), [4 - reach, 4 + reach], atol=0.1)
+
+
+TABLE = pd.DataFrame({"x": [1.0, 2.0, 3.0], "w": [1, 2, 3], "kind": ["a", "b", "a"]})
+RAW = RawTable(Recipe(["x", "w"], [Category("kind", ["a", "b"], [], False)]))
+
+
+@pytest.mark.parametrize(
+    ("table", "message"),
+    [
+        (TABLE.assign(x=pd.Timestamp("2020-01-01")), "dates or times in the column 'x'"),
+        (TABLE.assign(x=["1", "two", "3"]), "column 'x', row 1 .*'two' is not a number"),
+        (TABLE.drop(columns=["x", "kind"]), "lacks the columns 'x', 'kind'; give a table"),
+        (TABLE.to_numpy(), "lacks the columns 'x', 'w', 'kind'"),
+        (pd.concat([TABLE, TABLE[["w"]]], axis=1), "more than one column 'w'"),
+    ],
+)
+def test_a_raw_table_that_does_not_fit(table, message):
+    with pytest.raises(ValueError, match=message):
+        RAW.transform(table)
+
+
+def test_a_raw_table_tells_its_columns():
+    assert RAW.feature_names_in_.tolist() == ["x", "w", "kind"]
+    assert RAW.n_features_in_ == 3
+    features = RAW.transform(TABLE.astype({"x": str}))
+    np.testing.assert_array_equal(features["x"], TABLE["x"])

@@ -7,6 +7,8 @@ from typing import NamedTuple
 import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin
 
+from cappedlda._validation import listed
+
 OTHER = "(other)"  # the feature that rare categories share
 DECIMAL = re.compile(r"[-+]?[0-9]+\.[0-9]*([eE][-+]?[0-9]+)?")
 EXACT = 2.0**53  # larger integers are not told apart as floating-point numbers
@@ -142,30 +144,58 @@ class RawTable(TransformerMixin, BaseEstimator):
     def get_feature_names_out(self, input_features=None):
         return np.array(self.recipe.feature_names(), dtype=object)
 
+    @property
+    def _named(self):
+        return all(isinstance(column, str) for column in self.recipe.columns)
+
+    @property
+    def feature_names_in_(self):
+        if not self._named:
+            raise AttributeError("The columns of this table go by number.")
+        return np.array(self.recipe.columns, dtype=object)
+
+    @property
+    def n_features_in_(self):
+        return len(self.recipe.columns) if self._named else self.n_columns
+
     def transform(self, X):
         from pandas import DataFrame
 
-        recipe = self.recipe
-        named = all(isinstance(column, str) for column in recipe.columns)
-        frame = X.to_pandas() if hasattr(X, "to_pandas") else DataFrame(X)
-        if not named:
-            if frame.shape[1] != self.n_columns:
-                raise ValueError(
-                    f"X has {frame.shape[1]} columns, but the model was fitted to a table of "
-                    f"{self.n_columns}."
-                )
-            frame = frame.set_axis(range(self.n_columns), axis=1)
-        elif missing := set(recipe.columns).difference(frame.columns):
-            raise ValueError(f"columns are missing: {missing}")
-        numbers = frame[recipe.numbers]
-        narrow = (numbers.dtypes == np.float32).all()
-        numbers = numbers.to_numpy(np.float32 if narrow else np.float64, na_value=np.nan)
+        recipe, frame = self.recipe, self._frame(X)
+        numbers = numbers_of(frame[recipe.numbers])
         shown = texts(frame[[category.column for category in recipe.categories]])
         self._check(shown)
         found = recipe.features(numbers, shown)
-        if not named:
+        if not self._named:
             return found
         return DataFrame(found, index=frame.index, columns=recipe.feature_names())
+
+    def _frame(self, X):
+        """Return X as a data frame that has the columns of the recipe, each once."""
+        from pandas import DataFrame
+
+        frame, columns = (
+            X.to_pandas() if hasattr(X, "to_pandas") else DataFrame(X),
+            self.recipe.columns,
+        )
+        if not self._named:
+            if frame.shape[1] != self.n_columns:
+                raise ValueError(
+                    f"X has {frame.shape[1]} columns, but the model was fitted to a table of "
+                    f"{self.n_columns}; give all columns of such a table, also those not used."
+                )
+            return frame.set_axis(range(self.n_columns), axis=1)
+        if missing := [column for column in columns if column not in frame.columns]:
+            raise ValueError(
+                f"X lacks the columns {listed(missing)}; give a table whose columns have the "
+                f"names of the training table: {listed(columns)}."
+            )
+        twice = set(frame.columns[frame.columns.duplicated()]).intersection(columns)
+        if twice:
+            raise ValueError(
+                f"X has more than one column {listed(sorted(twice))}; rename or drop all but one."
+            )
+        return frame
 
     def _check(self, shown):
         for category in self.recipe.categories:
@@ -184,6 +214,28 @@ class RawTable(TransformerMixin, BaseEstimator):
                     f"{unknown.iloc[0]!r}, taken as {category.fallback!r}.",
                     stacklevel=4,
                 )
+
+
+def numbers_of(frame):
+    """Return a table of numbers as an array."""
+    import pandas as pd
+
+    for name, column in frame.items():
+        if column.dtype.kind in "mM":
+            raise ValueError(
+                f"X has dates or times in the column {name!r}, but the model takes numbers there; "
+                "give what the column of the training table had."
+            )
+    numbers = frame.apply(pd.to_numeric, errors="coerce")
+    wrong = numbers.isna() & frame.notna()
+    if wrong.to_numpy().any():
+        row, column = np.argwhere(wrong.to_numpy())[0]
+        raise ValueError(
+            f"X has text in the column {frame.columns[column]!r}, row {row} (counted from 0): "
+            f"{frame.iat[row, column]!r} is not a number; correct it, or give NaN if it is missing."
+        )
+    narrow = (frame.dtypes == np.float32).all()
+    return numbers.to_numpy(np.float32 if narrow else np.float64, na_value=np.nan)
 
 
 def texts(frame):
