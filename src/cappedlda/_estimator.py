@@ -153,8 +153,8 @@ class CappedDiscriminant(LinearDiscriminant):
         Returns
         -------
         summary : Summary
-            Text when printed, HTML in a notebook. Without numbers of flagged rows after
-            `fit_chunks`, and for dask.
+            Text when printed, HTML in a notebook. Flagged rows are not counted after
+            `fit_chunks`, nor for dask.
 
         Examples
         --------
@@ -435,7 +435,7 @@ class CappedDiscriminant(LinearDiscriminant):
         min_proba : float, default=None
             Also reject rows whose most probable class has a smaller probability. None does not.
         reject_label : int, float or str, default=None
-            Label of rejected rows, no class, but a string if the classes are strings. None means
+            Label of rejected rows: not a class, and a string if the classes are strings. None means
             -1 for numeric classes and "rejected" for strings.
 
         Returns

@@ -87,13 +87,13 @@ def check_epsilon(epsilon):
     check_word_or_real("epsilon", epsilon, ("auto",), 1.0 / LARGEST, np.inf, advice)
 
 
-def check_array_of(name, values, shape, needed):
+def check_array_of(name, values, shape, needed, advice):
     """Return a parameter as an array of real numbers, of the shape that is `needed`."""
     if np.asarray(values).dtype.kind not in "fiu":
-        raise TypeError(f"{name}={values!r} must be a word or an array of real numbers.")
+        raise TypeError(f"{name}={values!r} is no array of real numbers; {advice}.")
     values = np.asarray(values, dtype=np.float64)
     if values.shape != shape:
-        raise ValueError(f"{name} has shape {values.shape}, but {needed}.")
+        raise ValueError(f"{name} has shape {values.shape}, but {needed}; {advice}.")
     return values
 
 
@@ -102,8 +102,9 @@ def check_start(start, shape, words=("robust", "lda", "identity")):
     if isinstance(start, str):
         check_choice("start", start, words)
         return start
-    needed = f"this problem needs (n_features, directions) = {shape}; use such an array, or a word"
-    start = check_array_of("start", start, shape, needed)
+    needed = f"this problem needs (n_features, directions) = {shape}"
+    advice = f"use such an array, or one of {', '.join(map(repr, words))}"
+    start = check_array_of("start", start, shape, needed, advice)
     if not np.isfinite(start).all():
         raise ValueError("start contains NaN or infinity; give finite numbers.")
     if np.linalg.matrix_rank(start) < start.shape[1]:
@@ -118,8 +119,9 @@ def check_priors(priors, n_classes):
     if isinstance(priors, str):
         check_choice("priors", priors, ("uniform",))
         return np.full(n_classes, 1.0 / n_classes)
-    needed = f"there are {n_classes} classes; give one each"
-    priors = check_array_of("priors", priors, (n_classes,), needed)
+    needed = f"there are {n_classes} classes"
+    advice = 'give a positive number for each class, "uniform" or None'
+    priors = check_array_of("priors", priors, (n_classes,), needed, advice)
     if not (np.all(priors > 0) and np.isfinite(priors).all()):
         raise ValueError(f"priors={priors!r} must be positive; remove classes without weight.")
     largest = priors.max()
@@ -254,8 +256,8 @@ def check_text(X):
     if names := [name for name, dtype in types if dtype.startswith(TEXT) and is_text(X[name])]:
         raise ValueError(
             f"X has text in the columns {listed(names)}, but needs numbers; encode these columns, "
-            "for example with a OneHotEncoder in a pipeline, or drop them. Only the command "
-            "line (cappedlda fit --encode, cappedlda predict) takes such a table as it is."
+            "for example with a OneHotEncoder in a pipeline, or drop them. The command "
+            "cappedlda fit --encode, and a pipeline that load_model returns, take such tables."
         )
 
 

@@ -63,7 +63,7 @@ PARAMETERS = [
     ("tol", None, TypeError, "tol=None .*small positive number"),
     ("max_iter", 0, ValueError, "max_iter=0 .*positive integer"),
     ("max_iter", 1.5, TypeError, "max_iter=1.5 .*positive integer"),
-    ("priors", [0.5, 0.5], ValueError, r"priors has shape \(2,\), .*3 classes; give one each"),
+    ("priors", [0.5, 0.5], ValueError, r"priors has shape \(2,\), .*3 classes; give a positive number for each"),
     ("priors", [0.5, 0.6, -0.1], ValueError, "priors=.*must be positive"),
     ("priors", [0.5, 0.6, np.nan], ValueError, "priors=.*must be positive"),
     ("n_jobs", 0, ValueError, "n_jobs=0 .*None, a positive or a negative int"),
@@ -245,7 +245,7 @@ def test_errors_name_the_columns_of_frames(rng, estimator):
     text = frame.assign(id=[f"C{i}" for i in range(120)], plan=pd.Categorical(["x", "y"] * 60))
     message = "X has text in the columns 'id', 'plan', but needs numbers; encode these columns"
     check_no_trace(estimator(), text, y, ValueError, message)
-    with pytest.raises(ValueError, match="cappedlda predict"):
+    with pytest.raises(ValueError, match="load_model returns"):
         estimator().fit(frame, y).predict(text)
     gap = frame.assign(b=frame["b"].where(np.arange(120) != 7))
     check_no_trace(estimator(), gap, y, ValueError, "first in row 7, column 'b'; remove or impute")

@@ -141,7 +141,7 @@ def out_file(suffixes):
 
 PROBA = argument("--proba", "add the probability of each class")
 SHARE = number("a share above 0 and up to 0.5", 0.5)
-MARK = "mark rows too far from every class, and this share of good rows by mistake, such as 0.01"
+MARK = "mark rows too far from every class; ALPHA is the share of good rows marked, such as 0.01"
 REJECT = argument("--reject ALPHA", MARK, type=SHARE)
 OUT, WRITES = out_file(SUFFIXES), {"out": SUFFIXES}
 COMMANDS = {

@@ -25,14 +25,14 @@ def judged_cells(model, X, y, part):
 def check_cells(model):
     check_is_fitted(model)
     if cells.metric_of(model) is None:
-        raise no_covariance("predicts cells from others")
+        raise no_covariance("predict cells from others")
 
 
 def no_covariance(use, remedy=""):
     return ValueError(
-        f"This model has no covariance of all features, which {use}: it has more features than "
-        "rows, more than 1000 sparse features, no class with two rows, or is not a CappedLDA."
-        + remedy
+        f"This model has no covariance of all features, which is needed to {use}: it has more "
+        "features than rows, more than 1000 sparse features or no class with two rows, or is not "
+        "a CappedLDA." + remedy
     )
 
 
@@ -90,8 +90,10 @@ def is_rejected(model, X, y, alpha):
         with np.errstate(over="ignore", invalid="ignore"):
             Z = (cells.dense(completed[rows]) - model.xbar_) @ calibration.whitener
             images = Z @ axes
-            from_classes = [np.linalg.norm(images - centres[k], axis=1) for k in classes]
-            distances[0] = np.min(from_classes, axis=0)
+            distances[0] = np.inf
+            for k in classes:
+                from_class = np.linalg.norm(images - centres[k], axis=1)
+                np.minimum(distances[0], from_class, out=distances[0])
             if axes.shape[1] < axes.shape[0]:
                 distances[1] = np.linalg.norm(Z - images @ axes.T, axis=1)
             # Wrong cells count like cells at the cut-off: off the plane, if anything is off it.
@@ -112,7 +114,7 @@ def check_alpha(model, alpha):
     check_real("alpha", alpha, 0.0, 0.5, "use a small share, such as 0.01")
     calibration = model._calibration
     if calibration is None:
-        raise no_covariance("decides on new rows", " Use outlyingness(X) > 1 instead.")
+        raise no_covariance("judge new rows", " Use outlyingness(X) > 1 instead.")
     n_rows = calibration.weights.sum()
     if alpha * (n_rows + 1.0) < 1.0:
         least = 1.05 / (n_rows + 1.0)  # not below the limit when it is rounded to two digits

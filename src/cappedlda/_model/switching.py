@@ -10,6 +10,8 @@ ELSEWHERE = {
     ),
     **dict.fromkeys(("leave_out", "shrinkage"), "{name} is a parameter of CappedLDA"),
     "centers": "it is centres, a parameter of CappedNormLDA",
+    "polish": "polish=False is CappedNormLDA, polish=True is CappedLDA",
+    "qs": "q is a parameter of CappedNormLDA; give it to a GridSearchCV",
     "solver": "solver='paper' is cappedlda.paper.CLDA; leave out any other: one solver handles all "
     "shapes, with any shrinkage, and transform always works",
     "store_covariance": "leave it out: CappedLDA has covariance_ after every fit",
