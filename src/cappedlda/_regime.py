@@ -12,8 +12,8 @@ class Regime:
     least_sample_rows : int
         Rows of the first sample. With fewer, the answer depends on which rows are drawn.
     larger_sample : int
-        So many times as large is the sample that decides where the first is too small to tell
-        whether a cloud does harm.
+        Factor by which the sample grows where the first is too small to tell whether a cloud does
+        harm.
     sample_rows_per_class : int
         Rows of every class in the sample, if it has them.
     sample_worthwhile : float

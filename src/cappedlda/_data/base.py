@@ -71,9 +71,10 @@ class Rows:
         return rows
 
     def with_larger_sample(self):
-        """Return the rows, of which a larger sample will be drawn."""
+        """Return the rows, of which a larger sample will be drawn, or all if they are fewer."""
         size = self.regime.larger_sample * self.regime.least_sample_rows
-        return self._with(regime=replace(self.regime, least_sample_rows=size))
+        regime = replace(self.regime, least_sample_rows=size, sample_worthwhile=1.0)
+        return self._with(regime=regime)
 
     def watched(self, results):
         """Return a generator of the results of slabs, whose progress is shown if it should be."""

@@ -24,6 +24,7 @@ rows all come this way, and so does each fit of a cross-validation. `fit_norm` m
 norm from the core on, instead of steps 7 and 8.
 """
 
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 
@@ -192,10 +193,11 @@ def finish(prepared, objective, options):
     if objective.epsilon == np.inf:
         solution = uncapped_fit(prepared, objective, options)
     else:
-        try:
+        solution = None
+        with suppress(UndecidedError):
             solution = trimmed_fit(prepared, objective, options)
-        except UndecidedError:
-            return finish(prepared.larger(), objective, options)
+        if solution is None:
+            return finish(prepared.larger, objective, options)
     return prepared.lifted(solution, options.n_components)
 
 
@@ -254,7 +256,7 @@ def core_of(prepared, objective, options):
     reweighted, core, trace = until_stable(sample, frame, *settings, report=report)
     if gate is not None and objective.epsilon == "auto" and prepared.by_features:
         shrinkage = judged_shrinkage(reweighted)
-        settings = *settings, shrinkage, prepared.larger is None
+        settings = *settings, shrinkage, prepared.with_larger_sample is None
         found = core_without_cloud(sample, core, *settings)
         if found is not None:
             objective, reweighted, core, more = found

@@ -36,8 +36,8 @@ SAME_DIRECTION = 0.01
 # With many rows, look at about this many first: there is no cloud if fewer than this share of
 # LEAST_CLOUD are beyond.
 LOOKED_AT, SURELY = 1000, 0.5
-# A first sample decides whether a cloud does harm if the other answer is this many standard errors
-# off.
+# A first sample decides whether a cloud does harm if its result is at least this many standard
+# errors from the limit.
 DECIDED = 3.0
 
 
@@ -74,6 +74,8 @@ def core_without_cloud(sample, core, objective, gate, options, shrinkage=0.0, de
             continue
         part, found, n_passes = larger_part(sample, space, part, options.priors)
         own, alone = part[judged], right_rows(sample, part, *settings)
+        if alone is None:
+            continue
         lost, won = weights @ (own & alone & ~right), weights @ (own & right & ~alone)
         done = harm(lost - won, weights @ (trusted & ~own))
         if not decides and abs(done) < DECIDED * math.sqrt(lost + won):

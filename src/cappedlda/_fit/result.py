@@ -52,7 +52,7 @@ class Prepared:
     gate: Gate | None  # there is one if the start is robust
     space: RowSpace | None
     n_sampled: int  # rows of the sample before the gate, 0 if all rows are used
-    larger: Callable | None  # prepares with a larger sample; None if this one has to decide
+    with_larger_sample: Callable | None  # prepares again; None if this sample has to decide
     knows_distances: bool  # whether rows are measured in all directions
     by_features: bool  # whether the directions are the features: the metric is their matrix
 
@@ -61,6 +61,11 @@ class Prepared:
             solution = self.space.lift_solution(solution, n_components)
         solution.n_sampled = self.n_sampled
         return solution
+
+    @cached_property
+    def larger(self):
+        """What is found with a larger sample."""
+        return self.with_larger_sample()
 
     @cached_property
     def weight(self):
