@@ -63,7 +63,7 @@ PARAMETERS = [
     ("tol", None, TypeError, "tol=None .*small positive number"),
     ("max_iter", 0, ValueError, "max_iter=0 .*positive integer"),
     ("max_iter", 1.5, TypeError, "max_iter=1.5 .*positive integer"),
-    ("priors", [0.5, 0.5], ValueError, r"priors has shape \(2,\), .*3 classes; give a positive number"),
+    ("priors", [0.5, 0.5], ValueError, r"priors has shape \(2,\), .*3 classes; give a positive"),
     ("priors", [0.5, 0.6, -0.1], ValueError, "priors=.*must be positive"),
     ("priors", [0.5, 0.6, np.nan], ValueError, "priors=.*must be positive"),
     ("n_jobs", 0, ValueError, "n_jobs=0 .*None, a positive or a negative int"),
