@@ -71,10 +71,9 @@ class Rows:
         return rows
 
     def with_larger_sample(self):
-        """Return the rows, of which a larger sample will be drawn, or all if they are fewer."""
+        """Return the rows, of which a larger sample will be drawn, or all if they are not many."""
         size = self.regime.larger_sample * self.regime.least_sample_rows
-        regime = replace(self.regime, least_sample_rows=size, sample_worthwhile=1.0)
-        return self._with(regime=regime)
+        return self._with(regime=replace(self.regime, least_sample_rows=size))
 
     def watched(self, results):
         """Return a generator of the results of slabs, whose progress is shown if it should be."""
